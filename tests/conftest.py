@@ -51,6 +51,8 @@ MARKER_BY_IMPORT = {
 }
 MARKER_BY_FIXTURE = {
     "local_discord": "discord",
+    "place": "database",
+    "postgres_place": "postgres",
     "speech_dir": "models",
     "reading_model": "models",
     "stacking_vad_model": "models",

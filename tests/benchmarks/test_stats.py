@@ -9,14 +9,6 @@ from hypothesis import strategies as st
 from benchmarks.stats import percentile, share_of
 
 
-def test_percentile_of_a_hundred_values() -> None:
-    """Of 1 to 100, the 99th percentile is 99 and the median 50."""
-    values = [float(number) for number in range(100, 0, -1)]
-    assert percentile(values, 0.99) == 99.0
-    assert percentile(values, 0.5) == 50.0
-    assert percentile(values, 1.0) == 100.0
-
-
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(0.0, 1.0))
 def test_percentile_is_one_of_the_values_and_enough_are_below(values: list[float], share: float) -> None:
     """A percentile is one of the values, and at least that share of the values does not exceed it."""

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.asr.bench import asr_targets
-from benchmarks.cluster.bench import ClusterBenchOptions, cluster_targets, run
-from benchmarks.cluster.processes import cpu_s, memory_mb, running, use_of
+from benchmarks.cluster.bench import cluster_targets
 from benchmarks.cluster.sizing import sizes
-from benchmarks.errors import BenchmarkError
 from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
 from benchmarks.listen.decisions import deciding_targets
 from benchmarks.listen.endpointing import endpointing_targets
 from benchmarks.listen.unasked import unasked_targets
 from benchmarks.load.bench import load_targets
 from benchmarks.memory.bench import memory_targets
-from benchmarks.progress import NoProgress
 from benchmarks.reply.targets import reply_targets
 from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from benchmarks.report import Json
 
@@ -126,26 +121,3 @@ def test_sizes_are_the_figures_of_a_cluster_multiplied() -> None:
     }
     assert sizes(ours)["100 rooms"] == {"bots": 8, "cores_of_recognisers": 8, "memory_gb": 7.4}
     assert sizes({name: each for name, each in ours.items() if name != "cluster"}) == {}
-
-
-def test_what_processes_take_is_read(tmp_path: Path) -> None:
-    """CPU time and memory are counted for those whose command line has the words; the ended and odd are left out."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    for number, command, share in ((7, b"ray::ServeReplica:pool", 300_000), (8, b"python\0-m\0ray", 100_000)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / "cmdline").write_bytes(command + b"\0")
-        (folder / "stat").write_text(f"{number} (ray (odd) name) S {'0 ' * 10}{2 * ticks} {ticks} 0 0", "utf-8")
-        (folder / "smaps_rollup").write_text(f"00-ff rollup\nRss: 999999 kB\nPss: {share} kB\n", "utf-8")
-    (tmp_path / "9").mkdir()
-    found = use_of(running(tmp_path), tmp_path)
-    assert (cpu_s(found, "ServeReplica:"), memory_mb(found, "ServeReplica:")) == (3.0, 300.0)
-    assert memory_mb(found, "ray") == 400.0
-
-
-@pytest.mark.asyncio
-async def test_the_cluster_benchmark_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the tools for a network of its own nothing is started: Ray would listen on every address."""
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(BenchmarkError, match="network of its own"):
-        await run(ClusterBenchOptions(calls=1), NoProgress())

@@ -1,5 +1,8 @@
 """Provides databases for tests: `place` is a file and a database of a PostgreSQL server, so a test that takes it runs
 twice.
+
+What opens a database is imported when it is needed: tests/conftest.py marks every test whose fixtures import it, and two
+fixtures are every test's.
 """
 
 from __future__ import annotations
@@ -10,9 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from bot.store.database import open_database
 from tests.patience import lengthened
-from tests.postgres import TEMPLATE, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +65,8 @@ def _data_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 @pytest.fixture
 def postgres_place() -> Iterator[SecretStr]:
     """A fresh PostgreSQL database that is up to date."""
+    from tests.postgres import running_server
+
     with _database_of(running_server()) as url:
         yield url
 
@@ -80,6 +83,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 @contextmanager
 def _database_of(server: PostgresServer) -> Iterator[SecretStr]:
     """Yield the URL of a database that is up to date and has nothing in it."""
+    from tests.postgres import TEMPLATE
+
     if not server.spare:
         if not server.has(TEMPLATE):
             made = server.create()
@@ -95,5 +100,7 @@ def _database_of(server: PostgresServer) -> Iterator[SecretStr]:
 
 
 async def _bring_up(url: SecretStr) -> None:
+    from bot.store.database import open_database
+
     async with open_database(url):
         pass

@@ -123,17 +123,3 @@ async def test_the_keyboard_alone_leads_everywhere(chromium: Browser, tmp_path: 
             assert await page.evaluate("document.activeElement.id") == "reply-next"
         await keys.to("Log out")
         await keys.press("Enter", "body[data-view=login]")
-
-
-async def test_each_view_of_the_history_has_a_title_of_its_own(chromium: Browser, tmp_path: Path) -> None:
-    """A screen reader says the title first, and tabs are told apart by it: it is the view's heading."""
-    async with dashboard(chromium, tmp_path) as page:
-        base = page.url
-        titles = set()
-        for address in ("#/history", "#/history/evening", "#/search/Leica"):
-            await page.goto("about:blank")
-            await page.goto(f"{base}{address}")
-            await page.wait_for_selector(COMPLETE)
-            titles.add(await page.title())
-            assert await page.title() == f"{await page.locator('h1').inner_text()} · Roomtone"
-        assert len(titles) == 3

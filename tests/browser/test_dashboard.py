@@ -16,7 +16,6 @@ import pytest_asyncio
 from pydantic import SecretStr
 
 from bot import events
-from bot.channel.port import Person
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
 from bot.texts import text
@@ -152,14 +151,6 @@ async def test_the_printed_link_logs_in_once(chromium: Browser, tmp_path: Path) 
         tab.complaints.clear()
 
 
-async def test_a_browser_that_keeps_no_cookies_is_told(chromium: Browser, tmp_path: Path) -> None:
-    """The login link is used up, and whoever followed it would not know why they are not logged in."""
-    async with dashboard(chromium, tmp_path, log_in=False) as tab:
-        await tab.page.route("**/api/login", lambda route: route.fulfill(json={}))
-        await tab.page.goto(tab.house.links[0])
-        await tab.says("the browser keeps no cookies of this address")
-
-
 async def test_people_log_in_with_discord(chromium: Browser, tmp_path: Path) -> None:
     """From the page to Discord, which is another site, and back. A stranger is told why they see nothing."""
     async with discord_oauth() as discord:
@@ -265,21 +256,6 @@ async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path
         tab.complaints = [text for text in tab.complaints if "404" not in text]
 
 
-async def test_a_name_that_turns_the_direction_of_text_turns_nothing_else(chromium: Browser, tmp_path: Path) -> None:
-    """The name ends in a sign that makes browsers write from right to left, which Discord allows."""
-    mallory = Person(2009, "Mallory\u202e", is_bot=False)
-    letters = (
-        "(said) => [0, 1].map((at) => { const range = document.createRange(); range.setStart(said.firstChild, at);"
-        " range.setEnd(said.firstChild, at + 1); return range.getBoundingClientRect().left })"
-    )
-    async with dashboard(chromium, tmp_path) as tab:
-        tab.house.place.people.append(mallory)
-        tab.house.speak_on("Good evening", mallory)
-        await tab.says("Good evening")
-        first, second = await tab.page.locator(".turn.interim .said").evaluate(letters)
-        assert first < second
-
-
 async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp_path: Path) -> None:
     """When the stream breaks, the browser connects again by itself and shows what was missed."""
     async with dashboard(chromium, tmp_path) as tab:
@@ -346,20 +322,6 @@ async def test_a_page_goes_on_after_an_error_of_a_proxy(chromium: Browser, tmp_p
         tab.complaints.clear()
 
 
-async def test_a_room_that_goes_on_is_shown_again(chromium: Browser, tmp_path: Path) -> None:
-    """When its process has failed or was replaced, the same session has another room."""
-    async with dashboard(chromium, tmp_path, shown=False) as tab:
-        house = tab.house
-        guild = await house.participation.of_guild(GUILD)
-        for number in range(2):
-            with house.live.show(house.evening.session_id, house.place, house.memory, guild) as house.observe:
-                await tab.page.wait_for_selector("body[data-room]")
-                await house.say(f"We are here, {number}.")
-                await tab.says(f"We are here, {number}.")
-                assert "has left" not in await tab.shown()
-            await tab.says("The bot has left this channel.")
-
-
 async def test_a_room_that_is_not_there_is_one_sentence(chromium: Browser, tmp_path: Path) -> None:
     """A link to a room that is over, or that the viewer may not see, shows no empty room. If it begins, it is shown."""
     async with dashboard(chromium, tmp_path, shown=False) as tab:
@@ -395,24 +357,6 @@ async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browse
         assert await tab.page.locator("#banner").is_hidden()
         await tab.house.say("Still told.")
         await tab.says("Still told.")
-
-
-async def test_a_view_that_is_read_shows_that_it_is(chromium: Browser, tmp_path: Path) -> None:
-    """Until the bot has answered; a screen reader is told too."""
-    async with dashboard(chromium, tmp_path) as tab:
-        answers = asyncio.Event()
-
-        async def be_slow(route: Route) -> None:
-            await answers.wait()
-            await route.continue_()
-
-        await tab.page.route("**/api/sessions*", be_slow)
-        await tab.page.evaluate("location.hash = '#/history'")
-        await tab.page.locator("#reading", has_text="Reading…").wait_for(state="visible")
-        assert await tab.page.get_attribute("main", "aria-busy") == "true"
-        answers.set()
-        await tab.page.locator("#reading").wait_for(state="hidden")
-        assert await tab.page.get_attribute("main", "aria-busy") == "false"
 
 
 async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:
@@ -527,19 +471,3 @@ async def test_german_is_shown_where_it_is_asked_for(chromium: Browser, tmp_path
         assert await tab.page.evaluate("document.cookie") == "roomtone-language=en"
         await tab.page.reload()
         await tab.says("Nobody has said anything yet.")
-
-
-@pytest.mark.parametrize("size", [LAPTOP, PHONE])
-async def test_long_german_words_break_no_layout(chromium: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
-    """Nothing in any view is wider than the screen."""
-    async with dashboard(chromium, tmp_path, language="de") as tab:
-        await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
-        await live_through(tab.house)
-        for address in ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/58", "#/search/Lisbon"):
-            await tab.go(address)
-            assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
-        await tab.page.click("#logout")
-        await tab.page.wait_for_selector("body[data-view=login]")
-        assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        # The end of the live events is an error to the console.
-        tab.complaints.clear()

@@ -187,17 +187,6 @@ async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
         assert await page.evaluate("document.visibilityState") == "hidden"
 
 
-async def test_a_page_that_can_send_no_pictures_says_so(evening: OpenEvening) -> None:
-    """If the script that compares and encodes them does not come, the share ends on both sides."""
-    async with evening() as here:
-        await here.context.route("**/capture_worker.js", lambda route: route.abort())
-        await here.open()
-        await here.state("ready")
-        await here.page.click("#choose")
-        assert "could not load or run the part of the page that sends pictures" in await here.state("ended")
-        await until(lambda: here.room.sharing() == [])
-
-
 async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEvening) -> None:
     """The page says why a used, changed, expired or missing link is refused."""
     async with evening() as here:
@@ -217,18 +206,6 @@ async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEve
         expired = here.screens._links.give(guild_id=GUILD, user_id=ADA.id, session_id=EVENING, now=0.0)
         await here.open(here.web.share_link(expired))
         assert "has expired" in await here.state("denied", "expired")
-
-
-async def test_a_link_works_in_the_tab_of_an_earlier_one(evening: OpenEvening) -> None:
-    """A link pasted into a tab whose page has ended is opened, although only the part after `#` has changed."""
-    async with evening() as here:
-        await here.share()
-        await here.page.click("#stop")
-        await here.state("ended")
-        await here.page.goto(here.link())
-        assert "You are Ada, in Lounge on The Lantern Society." in await here.state("ready")
-        await here.page.click("#choose")
-        await until(lambda: here.room.sharing() == ["Ada"])
 
 
 async def test_a_tab_that_is_closed_ends_its_share(evening: OpenEvening) -> None:
@@ -359,20 +336,6 @@ async def test_browsers_without_frames_use_a_video(evening: OpenEvening) -> None
         await here.page.bring_to_front()
         await here.show("health", "HP 12")
         await until(lambda: here.saw("HP 12"))
-
-
-async def test_who_chooses_nothing_may_choose_again(evening: OpenEvening) -> None:
-    """If the person chooses nothing, the page says so and they can choose again."""
-    async with evening(script=REFUSE) as here:
-        await here.open()
-        await here.state("ready")
-        await here.page.click("#choose")
-        await here.page.wait_for_selector("#choose-problem:not([hidden])")
-        assert "Nothing was chosen" in await here.state("ready", "nothing-chosen")
-        # On a Mac the system's privacy settings may forbid recording for every page.
-        await here.page.evaluate(f"() => {{ {REFUSE.replace('NotAllowed', 'NotReadable')} }}")
-        await here.page.click("#choose")
-        await here.page.locator("#choose-problem", has_text="its privacy settings say who may record it").wait_for()
 
 
 async def test_phones_and_insecure_addresses_are_told_what_to_do(evening: OpenEvening) -> None:

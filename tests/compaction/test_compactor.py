@@ -123,30 +123,6 @@ def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
     run_virtually(main())
 
 
-def test_a_recovered_model_folds_again() -> None:
-    """The window grows during an outage. When the model is back, batch after batch is folded, one at a time."""
-
-    async def main() -> None:
-        model = MoodyModel(Mood.OUTAGE)
-        async with Room(model=model) as room:
-            for _ in range(12):
-                await room.talk(10)
-                room.sent()
-                await asyncio.sleep(30.0)
-            assert (room.memory.cursor, room.sent().verbatim) == (0, ((0, 119),))
-            model.mood = Mood.GOOD
-            await asyncio.sleep(300.0)
-            for _ in range(3):
-                await room.talk(10)
-                room.sent()
-                await asyncio.sleep(30.0)
-            await room.memory.settle()
-            assert room.memory.cursor == 90
-            assert model.most_at_once == 1
-
-    run_virtually(main())
-
-
 def test_landing_whose_answer_was_lost_is_found_again() -> None:
     """If the answer to a landing is lost, the store refuses the next attempt, and the session goes on from the stored
     state.
@@ -325,21 +301,6 @@ def test_notes_alone_are_folded() -> None:
             assert room.memory.summary is not None
             assert "Bob's screen" in room.memory.summary
             assert room.sent().verbatim == ((0, 0),)
-
-    run_virtually(main())
-
-
-def test_listener_that_raises_stops_nothing() -> None:
-    """If the listener raises an exception, the exception is logged and the run lands."""
-
-    async def main() -> None:
-        room = Room(deaf=True)
-        async with room:
-            await room.talk(61)
-            room.sent()
-            await room.memory.settle()
-            assert room.memory.cursor == 10
-            assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}
 
     run_virtually(main())
 

@@ -8,7 +8,7 @@ import pytest
 
 from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
-from compaction.model import Mode, Seq, TurnKind
+from compaction.model import Mode, Seq
 from compaction.payload import PartKind, coverage
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
@@ -21,19 +21,6 @@ from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually
 
 
-def test_turns_are_numbered_and_stored_as_they_come() -> None:
-    """Turns are numbered in order, and each turn is in the store when `append` returns."""
-
-    async def main() -> None:
-        async with Room() as room:
-            first = await room.say("Hello there.")
-            second = await room.say("joined", kind=TurnKind.MEMBERSHIP)
-            assert (first.seq, second.seq, room.memory.total_turns) == (0, 1, 2)
-            assert tuple(await room.store.turns(EVENING, Seq(0), Seq(9))) == (first, second) == room.memory.turns
-
-    run_virtually(main())
-
-
 def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
     """Turns appended at the same time get consecutive numbers in the order of the calls, and each number is
     used once.
@@ -44,28 +31,6 @@ def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
             turns = await asyncio.gather(*(room.say(f"Turn number {number}.") for number in range(8)))
             assert [turn.seq for turn in turns] == list(range(8))
             assert (await room.store.load(EVENING)).window == tuple(turns)
-
-    run_virtually(main())
-
-
-def test_failed_store_keeps_the_turn_and_stores_it_with_the_next() -> None:
-    """If the store fails, the caller gets an error. The turn is stored with the next one, and no number is
-    used twice.
-    """
-
-    async def main() -> None:
-        faults: list[Fault] = []
-        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-        async with Room(store=store) as room:
-            await room.say("One.")
-            faults.append(Fault.REFUSED)
-            with pytest.raises(StoreError, match="disk is full"):
-                await room.say("Two.")
-            assert room.memory.total_turns == 2
-            assert room.sent().verbatim == ((0, 1),)
-            await room.say("Three.")
-            texts = [turn.parts[0].text for turn in await store.turns(EVENING, Seq(0), Seq(9))]
-            assert texts == ["One.", "Two.", "Three."]
 
     run_virtually(main())
 
@@ -91,28 +56,6 @@ def test_restart_goes_on_where_the_store_says() -> None:
             turn = await room.say()
             assert turn.seq == 75
             assert room.sent().missing == ()
-
-    run_virtually(main())
-
-
-def test_run_cut_off_by_a_restart_is_folded_by_the_next_process() -> None:
-    """Leaving the session stops its run. The next process folds the same batch, and it lands once."""
-
-    async def main() -> None:
-        model = MoodyModel(Mood.HANGS)
-        room = Room(model=model)
-        async with room:
-            await room.talk(61)
-            room.sent()
-            await asyncio.sleep(1.0)
-        assert model.at_once == 0
-        model.mood = Mood.GOOD
-        async with room:
-            assert room.memory.cursor == 0
-            room.sent()
-            await room.memory.settle()
-            assert room.memory.cursor == 10
-            assert len(room.memory.segments) == 1
 
     run_virtually(main())
 

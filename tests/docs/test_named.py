@@ -106,14 +106,6 @@ def test_every_command_that_a_page_names_exists() -> None:
     assert [(page, text) for page, text, words in read if missing(words[1:])] == []
 
 
-@pytest.mark.parametrize(
-    ("command", "word"), [("memory forget --nobody", "--nobody"), ("forget", "forget"), ("doctor now", "now")]
-)
-def test_a_command_that_does_not_exist_is_found(command: str, word: str) -> None:
-    """The test above sees unknown commands, options and arguments."""
-    assert missing(command.split()) == word
-
-
 def test_every_target_and_module_exists() -> None:
     """Each `make …` has its target, and each `python -m …` its module."""
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
@@ -275,12 +267,6 @@ def test_every_slash_command_that_a_page_names_exists() -> None:
     ]
     assert len(read) > 100
     assert [(page, each) for page, each in read if unknown_words(each)] == []
-
-
-@pytest.mark.parametrize("text", ["/come", "/settings colour", "/quiet soon:20", "/join listen:moon", "/quiet always"])
-def test_a_slash_command_that_does_not_exist_is_found(text: str) -> None:
-    """The test above sees unknown commands, options and choices."""
-    assert unknown_words(text)
 
 
 def test_the_guide_has_each_permission_of_the_link() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.listen.talk_room import TalkDecisions, play_talk
+from benchmarks.listen.talk_room import play_talk
 from benchmarks.listen.timed_talk import Talk, TimedUtterance
 from bot.brain.decider import Reason
 
@@ -50,22 +50,7 @@ async def test_one_unasked_reply_may_bring_another(apart_s: float, kinds: list[s
 
 
 @pytest.mark.asyncio
-async def test_a_request_for_silence_hides_nothing_that_comes_after_it() -> None:
-    """The bot may speak again at once."""
-    lines = [("Ada", "Be quiet, Roomtone."), ("Bo", "We take the bus to the town."), ("Ada", "Roomtone, what is it?")]
-    found = await play_talk(talk(*lines * 10, apart_s=60.0), NAMES)
-    assert found.replies[-1].line == 29
-
-
-@pytest.mark.asyncio
 async def test_people_who_speak_together_get_one_decision() -> None:
     """Their utterances are one group; the same person's repetition is dropped, as a room does."""
     found = await play_talk(talk(("Ada+Bo", "We leave at nine."), ("Ada", "No."), ("Ada", "No.")), NAMES)
     assert found.kept_silent.total() == 2
-
-
-def test_decisions_of_talks_add_up() -> None:
-    """Counts, time and replies are those of all talks."""
-    total = TalkDecisions(1, 2, 3.0)
-    total.add(TalkDecisions(1, 4, 6.0))
-    assert (total.talks, total.utterances, total.duration_s) == (2, 6, 9.0)

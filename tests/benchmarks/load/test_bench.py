@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.load.bench import LoadBenchOptions, Scene, perform, summary
+from benchmarks.load.bench import Scene, perform, summary
 from benchmarks.load.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
-from benchmarks.load.growth import growth, holding
+from benchmarks.load.growth import growth
 from benchmarks.load.receiving_process import ReceivingProcess
 from bot.events import QueuesMeasured, RoomOpened, UtteranceTranscribed
 from voice.queue_figures import QueueFigures
@@ -33,13 +31,6 @@ def test_what_became_no_sound_is_lost_and_the_warm_up_costs_nothing() -> None:
     }
     figures = summary(sent, found)
     assert [figures[name] for name in ("sent", "lost", "core", "cpu_s_a_speaker_second")] == [1000, 15, 0.2, 0.2]
-
-
-def test_a_run_needs_as_many_people_as_its_largest_crowd() -> None:
-    """Leaks need two alone."""
-    assert LoadBenchOptions().people == 200
-    assert LoadBenchOptions(only=("bot",)).people == 100
-    assert LoadBenchOptions(only=("leaks",)).people == 2
 
 
 class _Child:
@@ -93,16 +84,6 @@ def test_growth_compares_the_second_quarter_with_the_last() -> None:
     filling = [{"rss_mb": min(5.0, number), "files": 7.0} for number in range(20)]
     assert growth(rising) == {"rss_mb": 10.0, "files": 0.0}
     assert growth(filling) == {"rss_mb": 0.0, "files": 0.0}
-
-
-@pytest.mark.asyncio
-async def test_what_a_process_holds_is_counted() -> None:
-    """One task more is seen."""
-    before = asdict(holding())
-    task = asyncio.create_task(asyncio.sleep(60), name="one-more")
-    after = asdict(holding())
-    task.cancel()
-    assert after["tasks"] == before["tasks"] + 1
 
 
 def test_everybody_in_the_encrypted_room_is_heard_and_forgotten() -> None:

@@ -36,19 +36,6 @@ def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str])
     assert "roomtone doctor" in told
 
 
-@pytest.mark.parametrize("group", [[], ["memory"], ["models"], ["cluster"], ["bench"]])
-def test_no_line_of_a_list_of_commands_is_cut(
-    group: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What a command does in a line ends with a full stop, not with dots, in a terminal of 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
-    assert run_command_line([*group, "-h"]) == 0
-    told = capsys.readouterr().out.replace("\n\nFor engineers:", "")
-    lines = told.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    assert len(lines) > 3
-    assert [line for line in lines if line.endswith("...") or not line.endswith(".")] == []
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command has a help text for -h and --help."""
@@ -119,17 +106,6 @@ def test_a_request_that_cannot_be_met_is_told_at_once(
     assert told in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_malformed_token_is_told_apart_from_none(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`invite` says that the token is wrong, and not that it is missing."""
-    monkeypatch.setenv("DISCORD_TOKEN", "my-secret")
-    assert run_command_line(["invite"]) == 1
-    told = capsys.readouterr().err
-    assert "DISCORD_TOKEN is not a bot's token" in told
-    assert "my-secret" not in told
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -166,13 +142,6 @@ def test_a_rehearsal_that_cannot_begin_says_why(
     captured = capsys.readouterr()
     assert told in captured.err
     assert "Traceback" not in captured.err
-
-
-def test_a_corrupt_scenario_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An invalid scenario ends with exit status 1 and the name of its file."""
-    (tmp_path / "mine.toml").write_text('title = "x"\n[[steps]]\nwho = "nobody"\ndance = true\n')
-    assert run_command_line(["rehearse", "mine.toml"]) == 1
-    assert "mine.toml" in capsys.readouterr().err
 
 
 def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:

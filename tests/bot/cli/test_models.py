@@ -8,20 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.models import UNKNOWN_HASH, app
-from bot.models.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_the_list_shows_every_name_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`models pull` takes the names as the list shows them, so none is cut off on a terminal of 80 columns."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    told = CliRunner().invoke(app, ["list"]).output
-    assert [entry.name for entry in CATALOGUE if f"{entry.name} " not in told] == []
-    assert "…" not in told
-    assert max(map(len, told.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("names", [[], ["whisper-tiny", "whisper-small"]])

@@ -11,39 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from rich.table import Table
-from rich.text import Text
 
-from bot.cli.output import fold, open_console, print_indented, print_json, say, svg_picture
+from bot.cli.output import open_console, print_indented, print_json, say, svg_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_a_table_has_no_blanks_at_its_end() -> None:
-    """The table is printed as rich prints it, without the blanks that fill its lines."""
-    table = Table("name", "meaning", expand=True)
-    table.add_row(Text("a", style="bold"), "one")
-    out = io.StringIO()
-    console = open_console(file=out, width=60)
-    console.print(table)
-    console.print("unfinished ", end="")
-    console.print("line")
-    lines = out.getvalue().splitlines()
-    assert any(line.lstrip("│ ").startswith("a") for line in lines)
-    assert [line for line in lines if line != line.rstrip()] == []
-    assert lines[-1] == "unfinished line"
-
-
-def test_long_text_is_indented() -> None:
-    """Text below a mark stays right of it."""
-    out = io.StringIO()
-    print_indented(open_console(file=out, width=40), "word " * 20, by=4, mark="-")
-    first, *others = out.getvalue().splitlines()
-    assert first.startswith("-   word")
-    assert all(line.startswith("    word") for line in others)
 
 
 # Sets the title, clears the screen, fills the clipboard, colours (as one character), and turns what follows round.
@@ -125,12 +99,6 @@ def test_a_terminal_needs_not_know_every_letter(tmp_path: Path) -> None:
         check=True,
     )
     assert 'channel="Küche \\u2013 \\u8336"' in shown.stdout.decode("iso8859-9")
-
-
-def test_a_path_is_not_broken() -> None:
-    """Somebody may want to copy it."""
-    path = "/a/very/long/path" * 5
-    assert path in fold(f"It is kept in {path} now.", 40)
 
 
 def test_a_picture_asks_no_server_for_its_fonts() -> None:

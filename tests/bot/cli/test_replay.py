@@ -72,9 +72,3 @@ def test_a_model_is_needed_for_its_summaries(transcript: Path, capsys: pytest.Ca
     """If a model is to summarise but none is configured, the error names the setting."""
     assert run_command_line(["replay", str(transcript), "--summariser", "llm"]) == 1
     assert "llm.base_url" in capsys.readouterr().err
-
-
-def test_a_report_that_cannot_be_written_is_told(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If the report's folder does not exist, a plain sentence says so."""
-    assert run_command_line(["replay", str(transcript), "--report", "/nowhere/at/all.json"]) == 2
-    assert "there is no folder /nowhere/at" in capsys.readouterr().err

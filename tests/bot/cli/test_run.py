@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.app import run_command_line
-from bot.cli.run import WITHOUT_DISCORD, _shards, kept_settings, named_servers
+from bot.cli.run import WITHOUT_DISCORD, _shards, kept_settings
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.shards import ONLY_SHARD, Shards
@@ -56,17 +56,6 @@ def test_without_a_token_it_plays_and_keeps_the_rehearsal(
     assert [str(each.keep) for each in played] == ["data/trial"]
     assert run_command_line(["memory", "list"]) == 1
     assert "The trial in data/trial has one: `roomtone --config data/trial`" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("count", "named"),
-    [(0, "no server yet"), (1, "S0"), (10, "S0, S1, S2, S3, S4, S5, S6, S7, S8, S9"), (1_210, "S9, 1,200 more")],
-)
-def test_a_bot_in_many_servers_names_some(count: int, named: str) -> None:
-    """The line that says where the log is stays short enough to be read."""
-    told = named_servers([f"S{number}" for number in range(count)])
-    assert told.endswith(named)
-    assert len(told) < 80
 
 
 @pytest.mark.slow

@@ -13,8 +13,6 @@ import pytest
 import pytest_asyncio
 
 from bot.settings import WebSettings
-from bot.shards import Shards
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from bot.web.login_routes import LOGIN
 from bot.web.viewer import Viewer
@@ -164,15 +162,6 @@ async def test_a_page_at_another_address_is_told_which_one_works(browser: Browse
 
 
 @pytest.mark.asyncio
-async def test_the_operator_sees_which_shards_the_process_serves(browser: Browser) -> None:
-    """A process that serves every server says nothing of shards."""
-    await browser.log_in()
-    assert (await browser.get("me"))[1]["shards"] == ""
-    browser.house.service._shards = Shards((4, 5, 6, 7), 16)
-    assert (await browser.get("me"))[1]["shards"] == "4-7/16"
-
-
-@pytest.mark.asyncio
 async def test_sessions_of_other_processes_are_in_the_history(browser: Browser) -> None:
     """With their names. Live rooms are this process's alone."""
     house = browser.house
@@ -256,24 +245,6 @@ async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
     await browser.log_in()
     assert (await browser.everything()).count("tangerine") > 8
     await house.opt_out(ADA)
-    shown = await browser.everything()
-    assert "tangerine" not in shown
-    assert "The weather is fine." in shown
-
-
-@pytest.mark.asyncio
-async def test_forgotten_words_are_shown_nowhere(browser: Browser) -> None:
-    """After somebody was forgotten no address has their words."""
-    house = browser.house
-    await house.say("The weather is fine.", BEN)
-    asked = await house.say(f"{SECRET} Roomtone, repeat it.", ADA)
-    await house.answer(asked, "Ada's code is tangerine.")
-    await browser.log_in()
-    assert "tangerine" in await browser.everything()
-    forgetter = SpeechForgetter(house.evening.database, house.clock)
-    (person,) = await forgetter.find("Ada")
-    await forgetter.forget(person)
-    await house.memory.refresh()
     shown = await browser.everything()
     assert "tangerine" not in shown
     assert "The weather is fine." in shown

@@ -41,10 +41,9 @@ from rehearsal.servers.chat import (
 from rehearsal.servers.loopback import error_response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from bot.llm.port import StreamItem
-    from rehearsal.servers.chat import ChatCall
 
 WORDS = "Bo brings the lantern. Cy is afraid of spiders."
 QUESTION = (ChatMessage(ChatRole.SYSTEM, "You are in a room."), ChatMessage(ChatRole.USER, "Who brings the lantern?"))
@@ -170,18 +169,6 @@ async def test_a_model_that_thinks_is_told_to_think_little() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_model_that_thinks_whatever_it_is_told_is_told_about() -> None:
-    """Its efforts are all refused, once. The sentence about its silence names the remedy."""
-    async with endpoint() as (chat, server):
-        server.behaviour.efforts = ("high",)
-        for _ in range(2):
-            with pytest.raises(ChatModelError, match="no words"):
-                await heard(chat)
-        efforts = [call.body.get("reasoning_effort") for call in server.calls]
-        assert efforts == [None, "none", "minimal", "low", None, None]
-
-
-@pytest.mark.asyncio
 async def test_of_the_first_calls_at_once_none_fails() -> None:
     """What the refusal of one teaches repeats the others too, which were sent before."""
     async with endpoint() as (chat, server):
@@ -277,10 +264,6 @@ async def test_calls_of_tools_come_whole(style: ToolCallFormat) -> None:
         assert server.calls[1].body["tool_choice"] == "none"
 
 
-def _asking(wanted: tuple[ScriptedToolCall, ...]) -> Callable[[ChatCall], ToolCallAnswer]:
-    return lambda call: ToolCallAnswer(wanted)
-
-
 @pytest.mark.asyncio
 async def test_half_a_character_of_an_answer_can_be_sent_back() -> None:
     """Some servers cut an emoji in two. No request can have half of one, so all would fail with it in the prompt."""
@@ -297,20 +280,6 @@ async def test_half_a_character_of_an_answer_can_be_sent_back() -> None:
         assert "".join([piece async for piece in stream if isinstance(piece, str)]) == WORDS
         server.behaviour.answer = lambda _: half
         assert (await chat.complete(REQUEST)).text == "\N{REPLACEMENT CHARACTER}"
-
-
-@pytest.mark.asyncio
-async def test_calls_that_are_none_are_garbage() -> None:
-    """Tool calls without a name, too many calls or overlong arguments raise an error."""
-    for wanted, style in (
-        ((ScriptedToolCall("x"),), ToolCallFormat.NAMELESS),
-        ((ScriptedToolCall("look"),) * 9, ToolCallFormat.OPENAI),
-        ((ScriptedToolCall("look", "x" * 20_001),), ToolCallFormat.OPENAI),
-    ):
-        async with endpoint() as (chat, server):
-            server.behaviour.answer, server.behaviour.call_style = _asking(wanted), style
-            with pytest.raises(ChatModelError, match="not a chat answer"):
-                await streamed(chat, LOOK)
 
 
 @pytest.mark.asyncio
@@ -352,16 +321,6 @@ async def test_thoughts_are_no_words() -> None:
         server.behaviour.answer = lambda call: WORDS
         assert await heard(chat) == [WORDS]
         assert len(await heard(chat)) > 2
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_takes_no_tools_answers_without() -> None:
-    """If the endpoint does not support tools, the call is repeated without them, and later calls contain none."""
-    async with endpoint() as (chat, server):
-        server.behaviour.takes_tools = False
-        for _ in range(2):
-            assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
-        assert ["tools" in call.body for call in server.calls] == [True, False, False]
 
 
 @pytest.mark.asyncio

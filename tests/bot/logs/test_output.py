@@ -111,15 +111,6 @@ def test_without_a_log_only_warnings_are_told_and_not_on_stdout(capsys: pytest.C
     assert structlog.get_config() == before
 
 
-def test_what_was_before_is_restored(tmp_path: Path) -> None:
-    """Leaving the context restores the logging configuration that was there before."""
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level, structlog.get_config())
-    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
-        assert root.handlers != before[0]
-    assert (root.handlers[:], root.level, structlog.get_config()) == before
-
-
 class Terminal(io.StringIO):
     """A stream that somebody looks at."""
 

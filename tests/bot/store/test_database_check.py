@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.backup import BackupError, examine_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import verify_database_file
 from bot.store.turns import SqlTurnStore
@@ -48,22 +46,6 @@ async def test_damage_inside_is_found(tmp_path: Path) -> None:
         file.write(b"\xff" * page_bytes)
     with pytest.raises(StoreError, match="is damaged"):
         verify_database_file(path)
-
-
-@pytest.mark.asyncio
-async def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
-    path = tmp_path / "roomtone.db"
-    async with open_database(path):
-        pass
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute(
-            "UPDATE sqlite_schema SET sql = CAST(x'435245ff41' AS TEXT) WHERE type = 'index' AND sql <> ''"
-        )
-    with pytest.raises(StoreError, match="is damaged"):
-        verify_database_file(path)
-    with pytest.raises(BackupError, match="is damaged"):
-        examine_backup(path)
 
 
 def test_an_absent_database_cannot_be_opened(tmp_path: Path) -> None:

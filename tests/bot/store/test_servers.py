@@ -18,9 +18,6 @@ from structlog.testing import capture_logs
 from bot.guild import Silence, VoiceMode
 from bot.server_settings import (
     DEFAULTS,
-    MOST_CHANNELS,
-    MOST_PEOPLE,
-    MOST_ROLES,
     ListenOnly,
     MemoryServerSettings,
     ServerSettings,
@@ -121,30 +118,6 @@ async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path) -> N
         assert [(line["event"], line["guild_id"]) for line in logs] == [
             ("server_settings_damaged", guild_id) for guild_id in DAMAGED
         ]
-
-
-def test_only_what_was_chosen_is_written() -> None:
-    """Defaults are not stored, so that a later version's apply; what only a later version knows is ignored."""
-    assert to_json(DEFAULTS) == "{}"
-    assert to_json(ServerSettings(asks=True)) == '{"asks":true}'
-    assert from_json('{"asks": true, "from_the_future": 1}') == ServerSettings(asks=True)
-    assert from_json(to_json(CHOSEN)) == CHOSEN
-
-
-@pytest.mark.parametrize(
-    ("name", "most"),
-    [
-        ("channels", MOST_CHANNELS),
-        ("auto_join_channels", MOST_CHANNELS),
-        ("roles", MOST_ROLES),
-        ("auto_join_with", MOST_PEOPLE),
-    ],
-)
-def test_as_many_can_be_stored_as_can_be_chosen(name: str, most: int) -> None:
-    ids = list(range(1, most + 1))
-    assert getattr(from_json(json.dumps({name: ids})), name) == tuple(ids)
-    with pytest.raises(ValueError, match="1 of its values"):
-        from_json(json.dumps({name: [*ids, most + 1]}))
 
 
 JSON = st.recursive(

@@ -10,11 +10,10 @@ import pytest_asyncio
 
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
-from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import CompactionState, NoteId, SessionId
-from tests.compaction.turn_store_contract import T0, fill, landing, note, turn
+from tests.compaction.turn_store_contract import T0, fill, landing, note
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -33,13 +32,6 @@ async def database(place: Place) -> AsyncIterator[Database]:
     """An empty database."""
     async with open_database(place, synchronous="normal") as opened:
         yield opened
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("typed", ["", "evening", "20251009-085320-%", "evening\0", "\0", "\ud800", "x" * 4_000])
-async def test_an_id_that_nobody_has_is_no_session(database: Database, typed: str) -> None:
-    """Whatever is typed into an address, it is no failure of the database."""
-    assert await Sessions(database, FakeClock(T0)).find(SessionId(typed)) is None
 
 
 @pytest.mark.asyncio
@@ -185,19 +177,6 @@ async def test_only_an_empty_session_of_our_own_is_discarded(database: Database)
     empty = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
     await sessions.discard(empty)
     assert await sessions.find(empty.session.id) is None
-
-
-@pytest.mark.asyncio
-async def test_a_deleted_session_is_frozen_no_more(place: Place) -> None:
-    """Its id goes with it from the list of those whose tiers stay as they are. Other entries stay."""
-    async with open_database(place) as database:
-        clock = FakeClock()
-        for name in ("one", "two"):
-            await SqlTurnStore(database, clock).append_turn(SessionId(name), turn(0))
-            await TierStore(database).set_frozen("session", name, frozen=True)
-        await TierStore(database).set_frozen("guild", "one", frozen=True)
-        await Sessions(database, clock).delete(SessionId("one"))
-        assert await TierStore(database).frozen() == (("guild", "one"), ("session", "two"))
 
 
 @pytest.mark.asyncio

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket as socket_library
-import struct
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -275,20 +273,6 @@ async def test_what_is_no_hello_is_hung_up_on(page: Page, hello: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_picture_instead_of_a_hello_is_hung_up_on(page: Page) -> None:
-    """A socket is closed if its first message is a picture, or if a picture is too large."""
-    socket = await page.socket()
-    await socket.send_bytes(b"x")
-    assert await closed(socket) == 4400
-    socket = await page.admitted()
-    await socket.send_bytes(b"x" * (MAX_FRAME_BYTES + 2))
-    assert await closed(socket) == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-    async with asyncio.timeout(PATIENCE_S):
-        await page.host.line.gone.wait()
-    assert page.host.line.heard == []
-
-
-@pytest.mark.asyncio
 async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
     """When a share ends, the page gets the reason and the socket is closed, even if the page goes on sending."""
     socket = await page.admitted()
@@ -421,54 +405,6 @@ async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCap
         ]
     assert told == [{"malformed_count": 1}, {"foreign_page_count": 3, "malformed_count": 200}, {"malformed_count": 199}]
     assert caplog.text == ""
-
-
-@pytest.mark.asyncio
-async def test_pages_that_hang_up_at_once_are_not_logged(page: Page, caplog: pytest.LogCaptureFixture) -> None:
-    """Somebody who resets the connection while they are answered makes no line, and no traceback, in the log."""
-    head = (
-        f"GET /share/socket HTTP/1.1\r\nHost: localhost\r\nOrigin: {page.server.site.origin}\r\nUpgrade: websocket\r\n"
-        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
-    with capture_logs() as logs:
-        for _ in range(20):
-            with socket_library.create_connection(("127.0.0.1", page.server.port)) as peer:
-                # Closing it resets the connection.
-                peer.setsockopt(socket_library.SOL_SOCKET, socket_library.SO_LINGER, struct.pack("ii", 1, 0))
-                peer.sendall(head.encode())
-        await (await page.admitted()).close()
-    assert (logs, caplog.text) == ([], "")
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_a_body_that_is_not_what_it_says_is_not_logged(
-    page: Page, coding: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nobody unpacks what strangers send, so a body in a broken coding makes no line, and no traceback, in the log."""
-    with capture_logs() as logs:
-        for body in (b"not compressed", bytes(20)):
-            for method, path, status in (("GET", "/share", 200), ("POST", "/share", 405)):
-                async with page.http.request(
-                    method, page.base + path, data=body, headers={"Content-Encoding": coding}
-                ) as answer:
-                    assert answer.status == status
-    assert (logs, caplog.text) == ([], "")
-
-
-@pytest.mark.asyncio
-async def test_a_socket_of_another_protocol_is_refused_and_not_logged(
-    page: Page, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Our page names no subprotocol. A request that does, with a forged origin as often as it likes, makes no line."""
-    with capture_logs() as logs:
-        for _ in range(3):
-            with pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
-                await page.http.ws_connect(
-                    f"{page.base}/share/socket", origin=page.server.site.origin, protocols=["chat"]
-                )
-        await (await page.admitted()).close()
-    assert (logs, caplog.text) == ([], "")
 
 
 @pytest.mark.asyncio

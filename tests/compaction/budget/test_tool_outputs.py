@@ -61,12 +61,6 @@ def test_an_old_one_becomes_a_placeholder() -> None:
     assert truncate_old_tool_outputs(aged, 50) == aged
 
 
-def test_a_short_one_is_not_made_longer() -> None:
-    """A short output stays, because a placeholder would cost more tokens than the output."""
-    messages = search("Nothing.")
-    assert truncate_old_tool_outputs(messages, 40) == messages
-
-
 def test_a_large_one_keeps_head_and_tail() -> None:
     """A large output keeps its beginning and its end, which show what it is and how it went."""
     text = "HEAD " + LISTING * 20 + " TAIL"

@@ -79,22 +79,6 @@ def test_the_order_of_worth(left: int) -> None:
     assert kept[-1] is question
 
 
-def test_work_on_the_current_turn_outlives_the_talk_before_it() -> None:
-    """Tool results for the current turn stay longer than earlier turns, because the model has just asked for them."""
-    messages = [SYSTEM, *(ask(number) for number in range(6)), *tool(1), *tool(2)]
-    assert names(trim_conversation(messages, 340)) == [
-        *("system", "eviction_note", "ask 5", "", "output 1", "", "output 2")
-    ]
-    assert names(trim_conversation(messages, 250)) == ["system", "eviction_note", "ask 5", "", "output 2"]
-
-
-def test_a_fresh_result_leaves_before_the_newest_turns() -> None:
-    """A result that is neither stale nor of an active file counts as much as an older turn."""
-    messages = [SYSTEM, ask(0), ask(1), *tool(0), ask(2), said("Well?", kind=PartKind.CURRENT)]
-    kept = trim_conversation(messages, estimate_tokens(messages) - 60, TrimOptions(preserve_recent_turns=2))
-    assert names(kept) == ["system", "eviction_note", "ask 1", "ask 2", "current"]
-
-
 def test_the_summary_comes_back_beside_the_cut_window() -> None:
     """What left before the window was cut comes back where there is room then."""
     messages = [SYSTEM, KINDS[PartKind.SUMMARY], *TALK[1:]]

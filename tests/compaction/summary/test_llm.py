@@ -12,7 +12,7 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
-from compaction.summary.folded import ANEW_EVERY, fold_request, make_segment, standing_facts, summary_of
+from compaction.summary.folded import ANEW_EVERY, fold_request, make_segment, summary_of
 from compaction.summary.llm import LlmSummariser, count_unsourced
 from compaction.summary.port import MAX_FACTS, MAX_SUMMARY_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.prompt import PROMPT_VERSION, write_prompt
@@ -235,14 +235,3 @@ def test_summary_is_the_newest_paragraph() -> None:
     told = summary_of(left, newest=segments[-1])
     assert told == "Fact 0. Fact 1."
     assert fold_request(Seq(30), (), (), (), left, newest=segments[-1]).previous is None
-
-
-def test_closed_facts_do_not_stand() -> None:
-    """A fact that a later one closed is neither shown nor told."""
-    first, second = segments_of(2)
-    closing = Fact((Seq(10),), "It is Sunday now.", closes=(f"{first.id}#0",))
-    changed = make_segment(
-        FoldRequest(Seq(10), (turn(10),)), Fold("G.", (closing,), "P.", "v"), session_id=SESSION, revision=1, at=9.0
-    )
-    assert [each.fact.text for each in standing_facts([first, changed])] == ["It is Sunday now."]
-    assert second.id == changed.id

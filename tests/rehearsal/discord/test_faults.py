@@ -10,7 +10,6 @@ import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.faults import FAULTS
-from rehearsal.errors import LocalDiscordError
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
 
@@ -49,27 +48,6 @@ async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
         assert voice._connection.ssrc != old_ssrc
         await ada.meet(BOT)
         await _hears(ada, voice)
-
-
-@pytest.mark.asyncio
-async def test_faults_that_cannot_be_are_plain_sentences() -> None:
-    """Unknown faults and options, and faults without an affected user, raise a clear error."""
-    async with LocalDiscord() as local:
-        with pytest.raises(LocalDiscordError, match=r"There is no fault 'earthquake'\. The faults are downgrade, "):
-            await local.fault("earthquake")
-        with pytest.raises(LocalDiscordError, match="Nobody is connected to voice"):
-            await local.fault("rtcp")
-        with pytest.raises(LocalDiscordError, match="Ada is not connected to voice"):
-            await local.fault("rtcp", user_id=ADA)
-        with pytest.raises(LocalDiscordError, match="User 9 is not a member"):
-            await local.fault("rtcp", user_id=9)
-        with pytest.raises(LocalDiscordError, match=r"rtcp has no option 'speed'\. Its options: count"):
-            await local.fault("rtcp", speed=1)
-        with pytest.raises(LocalDiscordError, match="count of the fault rtcp is a number from 0 to 4999; -1 is not"):
-            await local.fault("rtcp", count=-1)
-        async with scripted_member(local, ADA):
-            with pytest.raises(LocalDiscordError, match="close_code is 0"):
-                await local.fault("kill_voice_websocket", close_code=7)
 
 
 def test_every_fault_is_documented() -> None:

@@ -16,28 +16,11 @@ def span(who: int, text: str, start: float, end: float) -> SpeechSpan:
     return SpeechSpan(who, text, start, end)
 
 
-def test_one_utterance_for_one_speech() -> None:
-    """An utterance matches the line at the same time, although their bounds differ a little."""
-    found = match_utterances([span(ANNA, "hello there", 1.0, 2.0)], [span(ANNA, "Hello there.", 1.1, 1.9)])
-    assert found.matches[0].pieces == (0,)
-    assert found.matches[0].transcript == "Hello there."
-    assert not found.matches[0].twice
-    assert found.strays == ()
-
-
 def test_the_same_stretch_heard_twice_is_told() -> None:
     """Two utterances over the same stretch of sound are marked as heard twice, even if their words differ."""
     said = [span(ANNA, "hello there", 1.0, 3.0)]
     heard = [span(ANNA, "hello there", 1.0, 3.0), span(ANNA, "yellow bear", 1.1, 2.9)]
     assert match_utterances(said, heard).matches[0].twice
-
-
-def test_an_utterance_over_two_speeches_is_divided_between_them() -> None:
-    """An utterance that covers two lines counts for both, and each line gets its own words."""
-    said = [span(ANNA, "I saw a bird", 0.0, 1.5), span(ANNA, "It was blue", 1.8, 3.0)]
-    found = match_utterances(said, [span(ANNA, "I saw a bird it was blue", 0.0, 3.0)])
-    assert [one.transcript for one in found.matches] == ["I saw a bird", "it was blue"]
-    assert [one.pieces for one in found.matches] == [(0,), (0,)]
 
 
 def test_speakers_are_never_mixed() -> None:

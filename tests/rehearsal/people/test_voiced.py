@@ -19,12 +19,6 @@ def test_bounds_are_the_frames_of_the_tone(lead: int, voice: int, tail: int) -> 
     assert voiced_bounds(pcm, FRAME) == VoicedBounds(lead, lead + voice - 1)
 
 
-def test_a_pause_inside_does_not_end_the_voice() -> None:
-    """The bounds include the pauses inside a sentence."""
-    pcm = np.concatenate([tone(0.2), silence(0.5), tone(0.2), silence(0.1)])
-    assert voiced_bounds(pcm, FRAME) == VoicedBounds(0, 44)
-
-
 def test_room_noise_after_the_voice_is_not_voice() -> None:
     """Sound that is 40 dB softer than the speech does not count as voice."""
     noise = np.random.default_rng(1).normal(0, 50, 48_000).astype(np.int16)

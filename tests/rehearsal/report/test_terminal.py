@@ -41,39 +41,6 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
     return raw.getvalue().decode(encoding)
 
 
-def test_an_evening_in_writing_has_no_tables_of_sound() -> None:
-    """A written scenario has no tables about sound. Expectations are shown as usual."""
-    out = io.StringIO()
-    program = TerminalReport(Console(file=out, width=80))
-    program.opened(scenario(written=True))
-    program.say("Something is being prepared.")
-    program.show(replace(example(), clock_s=10_800.0))
-    text = out.getvalue()
-    assert "0 things to say; in writing, on a virtual clock" in " ".join(text.split())
-    assert "Something is being prepared." in text
-    assert "Expectations" in text
-    assert not any(table in text for table in ("What was said", "answered", "Latency", "Packets"))
-
-
-def test_the_conversation_stands_in_columns() -> None:
-    """Each line shows who spoke, what was heard and how late. Square brackets in speech are printed as they are."""
-    text = shown()
-    assert "1:05 Roomtone It was Ithaca. (interrupted)" in text
-    assert "[bold]boat[/]" in text
-    assert "512 ms" in text
-    assert "(dropped: silence)" in text
-    assert "cursor 0 -> 10, summary of 640 characters" in text
-    assert "compaction failed: the model did not answer" in text
-
-
-def test_nothing_is_wider_than_the_terminal_and_a_pipe_has_no_codes() -> None:
-    """No line is wider than 80 columns, and output to a pipe has no control codes."""
-    text = shown()
-    assert max(len(line) for line in text.splitlines()) <= 80
-    assert "\x1b" not in text
-    assert "\x1b" in shown(terminal=True)
-
-
 def test_the_report_has_every_part_and_the_verdict_last() -> None:
     """The report has a section for lines, answers, latency, packets, compactions, summary and expectations."""
     text = shown()
@@ -86,7 +53,6 @@ def test_the_report_has_every_part_and_the_verdict_last() -> None:
 
 def test_what_went_wrong_is_visible() -> None:
     """The report shows lines that were not heard, answers that were not heard, and text that nobody said."""
-    from dataclasses import replace
 
     report = example()
     missed = replace(report.utterances[0], transcript="", heard_as=())

@@ -90,21 +90,6 @@ def test_a_conversation_passes_from_join_to_the_heard_answer() -> None:
     assert turn.end_to_first_audio_ms == pytest.approx(1400, abs=1)
 
 
-def test_a_step_follows_the_one_before_it() -> None:
-    """A step starts `gap_s` after the end of the step before it, or 0.6 s after if no gap is given."""
-    made = scenario(say("mira", "one", seconds=2.0), say("jonas", "two"), say("mira", "three", seconds=1.0, gap_s=1.5))
-    _, environment = played(made)
-    assert moments(environment, "11 speaks") == [0.6, 0.6 + 2.0 + 0.6 + 2.0 + 1.5]
-    assert moments(environment, "12 speaks") == [0.6 + 2.0 + 0.6]
-
-
-def test_overlap_counts_back_from_the_promised_end() -> None:
-    """`overlap_s` counts back from the expected end of the step before, so Jonas starts while Mira still speaks."""
-    made = scenario(say("mira", "a long story", seconds=4.0), say("jonas", "wait", overlap_s=1.0))
-    _, environment = played(made)
-    assert moments(environment, "12 speaks") == [pytest.approx(0.6 + 4.0 - 1.0)]
-
-
 def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
     """A wait for a reply that never comes fails after its timeout, and the run continues."""
     made = scenario(say("mira", "hello"), {"wait_for": "reply", "timeout_s": 4.0}, say("jonas", "nobody home"))

@@ -50,10 +50,3 @@ def test_only_the_parts_that_were_named_are_measured(
     assert "not measured" in capsys.readouterr().out
     assert run_command_line(["bench", "listen", "--only", "everything"]) == 2
     assert "everything is none of deciding" in " ".join(capsys.readouterr().err.split())
-
-
-def test_unreadable_conversations_are_a_plain_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unreadable transcript is reported with its file name before anything is measured."""
-    (tmp_path / "bad.json").write_text("{}", "utf-8")
-    assert run_command_line(["bench", "memory", "--no-embeddings", "--transcripts", str(tmp_path)]) == 1
-    assert "bad.json is JSON of a form that is not known here" in capsys.readouterr().err

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from bot.cli.doctor.command import command
 from bot.cli.doctor.finding import Finding, Status
-from bot.errors import SetupError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -108,16 +107,6 @@ def test_a_file_that_may_not_be_read_is_a_finding(monkeypatch: pytest.MonkeyPatc
     assert found["database"]["status"] == "ok"
 
 
-def test_an_unreachable_language_model_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A language model that does not answer is reported as missing, with its address and a remedy."""
-    monkeypatch.setenv("ROOMTONE_LLM__BASE_URL", "http://127.0.0.1:9/v1")
-    result = CliRunner().invoke(app, ["--json"])
-    (finding,) = [each for each in json.loads(result.stdout)["findings"] if each["name"] == "language model"]
-    assert finding["status"] == "missing"
-    assert "http://127.0.0.1:9/v1" in finding["detail"]
-    assert finding["remedy"]
-
-
 def test_all_services_are_asked_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Services that hang keep nobody waiting one after the other. The findings stay in the order of the checks."""
     fallbacks = "".join(f"[[llm.fallback_models]]\nmodel = '{name}'\n" for name in "ab")
@@ -147,28 +136,6 @@ def test_all_services_are_asked_at_the_same_time(tmp_path: Path, monkeypatch: py
         "mcp_server two",
     ]
     assert set(findings.values()) == {"6 asked"}
-
-
-def test_a_near_miss_is_a_finding(tmp_path: Path) -> None:
-    """A misspelt name in `.env` is what keeps the bot from running, with the name that was meant."""
-    (tmp_path / ".env").write_text("DISCORD_TOCKEN=x\n")
-    told = " ".join(CliRunner().invoke(app, []).stdout.split())
-    assert "missing settings DISCORD_TOCKEN in .env is not read -> Did you mean DISCORD_TOKEN?" in told
-
-
-def test_a_record_that_nobody_could_write_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file in a folder that does not exist is refused before the bot joins the channel."""
-    joined: list[int] = []
-
-    async def probe(_: object, channel_id: int, **__: object) -> None:
-        joined.append(channel_id)
-        raise SetupError("This test joins no channel.")
-
-    monkeypatch.setattr("bot.discord.live_probe.probe_channel", probe)
-    result = CliRunner().invoke(app, ["--live", "600", "--file", "nowhere/record.json"])
-    assert result.exit_code == 2
-    assert "there is no folder nowhere" in " ".join(result.output.replace("│", " ").split())
-    assert joined == []
 
 
 def test_what_differs_from_the_defaults_is_shown_without_secrets(tmp_path: Path) -> None:

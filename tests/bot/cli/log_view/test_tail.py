@@ -6,8 +6,6 @@ import asyncio
 import io
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +24,6 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,19 +98,6 @@ def test_sessions_and_events_are_chosen(path: Path) -> None:
     assert names(tail(path, last=2, events=["turn_recorded"])[0]) == ["turn_recorded"] * 2
 
 
-def test_rubbish_is_skipped_and_counted(path: Path) -> None:
-    """Incomplete and binary lines are skipped and counted, and every complete event is shown."""
-    write(path, {"event": "one"})
-    with path.open("ab") as file:
-        file.write(b'{"timestamp": "x", "event": "cu\n\xff\xfe\x00\n{"timest')
-    write(path, {"event": "two"})
-    with path.open("a") as file:
-        file.write('{"timestamp": "x", "event": "three"}')
-    shown, said = tail(path)
-    assert re.findall(r"\b(one|two|three)\b", shown) == ["one", "two", "three"]
-    assert said == "Skipped 2 incomplete or unreadable lines.\n"
-
-
 def test_another_file_is_no_log(tmp_path: Path) -> None:
     """A text without a single event is refused, and an empty log is not: a full disk leaves one."""
     other = tmp_path / "notes.txt"
@@ -122,34 +106,6 @@ def test_another_file_is_no_log(tmp_path: Path) -> None:
         tail(other)
     other.write_text("")
     assert tail(other) == ("", f"{other} has no event yet.\n")
-
-
-def test_nothing_to_show_is_told(path: Path) -> None:
-    """A missing log and a log without matching events give different notices."""
-    shown, said = tail(path)
-    assert shown == ""
-    assert said == f"There is no log yet at {path}. `roomtone run` and `roomtone rehearse` write it.\n"
-    write(path, {"event": "turn_recorded"}, {"event": "turn_recorded"}, {"event": "process_started"})
-    shown, said = tail(path, events=["absent"])
-    assert shown == ""
-    assert said == f"Nothing in {path} matches. The log has 3 events, such as turn_recorded, process_started.\n"
-
-
-def test_a_session_that_does_not_exist_is_told_with_those_that_do(path: Path) -> None:
-    """The newest ones, by their last event. A session that exists and has no such event is another thing."""
-    write(path, {"event": "process_started"})
-    with pytest.raises(SetupError, match=rf"^There is no session XYZ in {re.escape(str(path))}, or any other\.$"):
-        tail(path, session="XYZ")
-    write(path, *({"event": "turn_recorded", "session_id": f"202611{day}-1"} for day in (11, 12, 13, 14, 11)))
-    with pytest.raises(
-        SetupError, match=r"^There is no session XYZ in .*\. The last ones are 20261111-1, 20261114-1, 20261113-1\.$"
-    ):
-        tail(path, session="XYZ", events=["compaction"])
-    nothing = tail(path, session="20261112", events=["process_started"])
-    assert nothing == (
-        "",
-        f"Nothing in {path} matches. The log has 6 events, such as turn_recorded, process_started.\n",
-    )
 
 
 def test_json_is_the_log_as_it_is(path: Path) -> None:
@@ -191,36 +147,6 @@ def follow(path: Path, *steps: Callable[[], None]) -> tuple[str, str]:
     return out.getvalue(), notices.getvalue()
 
 
-def test_following_survives_all_that_happens_to_a_log(path: Path) -> None:
-    """A followed log shows each event once, also after rotation, deletion and half-written lines. A missing log is
-    waited for.
-    """
-    half = json.dumps({"timestamp": "2026-11-20T04:11:05Z", "event": "five"})
-
-    def append(text: str) -> None:
-        with path.open("a") as file:
-            file.write(text)
-
-    def rotate() -> None:
-        write(path, {"event": "three"})
-        path.rename(f"{path}.1")
-        write(path, {"event": "four"})
-
-    shown, said = follow(
-        path,
-        lambda: None,
-        lambda: write(path, {"event": "one"}),
-        lambda: write(path, {"event": "two"}),
-        rotate,
-        lambda: append(half[:20]),
-        lambda: append(half[20:] + "\n"),
-        path.unlink,
-        lambda: write(path, {"event": "six"}),
-    )
-    assert re.findall(r"\b(one|two|three|four|five|six)\b", shown) == ["one", "two", "three", "four", "five", "six"]
-    assert said.endswith("Waiting for it.\n")
-
-
 def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log is found through the settings, several names may follow one --event, and a pipe gets no colours."""
     monkeypatch.chdir(tmp_path)
@@ -248,27 +174,6 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
     result = CliRunner().invoke(app, ["--file", str(tmp_path)])
     assert isinstance(result.exception, SetupError)
     assert str(result.exception).startswith(f"{tmp_path} is a folder.")
-
-
-def test_a_closed_pipe_is_no_error(path: Path) -> None:
-    """`roomtone tail | head -1` ends without an error."""
-    write(path, *({"event": "fact_told", "number": number} for number in range(5000)))
-    code = (
-        "import sys, typer; from bot.cli.log_view.tail import command; app = typer.Typer(); app.command()(command); "
-        f"app(['--file', {str(path)!r}])"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=Path(__file__).parents[4],
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert b"fact told" in process.stdout.readline()
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(timeout=PATIENCE_S) == 0
 
 
 @pytest.mark.asyncio

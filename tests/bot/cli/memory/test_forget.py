@@ -58,15 +58,6 @@ def test_one_turn_is_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("data_dir")
-def test_a_number_beyond_what_the_database_holds_is_nobody_and_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
-    """An id of 19 digits may need more than 63 bits."""
-    person = "9" * 19
-    assert f"no id {person}" in told(capsys, "memory", "forget", "--person", person, "--yes", status=1)
-    words = ("memory", "forget", "--person", "Bob", "--session", "even", "--turn", str(2**63), "--yes")
-    assert "--turn" in told(capsys, *words, status=2)
-
-
-@pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize(
     ("words", "option"),
     [(("--person", ""), "--person"), (("--person", "Bob", "--session", " "), "--session")],

@@ -53,16 +53,6 @@ def test_what_was_said_is_printed_with_who_and_when(data_dir: Path, capsys: pyte
     assert "Nothing" in searched(capsys, "zeppelin")
 
 
-def test_json_has_every_field(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The JSON output has every field, including the turns that a turn corrects."""
-    del data_dir
-    found = json.loads(searched(capsys, "booked rooms Lisbon", "--session", "evening", "--json"))
-    assert found[0]["seq"] == 6
-    assert found[0]["text"] == "Actually we booked three rooms in Lisbon."
-    assert found[0]["supersedes"] == [{"session": "evening", "seq": 3}]
-    assert {"kind", "speaker", "at", "turns", "superseded_by", "likeness"} <= set(found[0])
-
-
 def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Results can be limited by speaker and time, and an empty query lists the newest turns."""
     del data_dir

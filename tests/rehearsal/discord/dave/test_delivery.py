@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.discord.dave.delivery import DeliveryService
 from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson, StartTransitionTimer
-from rehearsal.errors import MlsError
 from tests.rehearsal.discord.dave_simulation import Channel
 
 _USERS = st.integers(1, 5)
@@ -118,28 +116,6 @@ def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
     assert channel.service.transition_timed_out(transition) == []
 
 
-def test_removals_and_additions_share_a_batch() -> None:
-    """An addition and a removal that are pending together are sent in one batch.
-
-    If an Add is in one batch and a Remove in the next, davey 0.1.7 answers with a commit that lacks its Welcome.
-    """
-    channel = Channel()
-    for user_id in (1, 2, 3):
-        channel.join(user_id)
-    channel.settle()
-    # While the removal of 3 is pending, 4 and 5 join and 4 leaves again.
-    channel.leave(3)
-    channel.join(4)
-    channel.join(5)
-    for client in list(channel.clients.values()):
-        while client.outbox:
-            channel._serve(client)
-    channel.leave(4)
-    channel.settle()
-    assert channel.agreed()
-    assert set(channel.service.leaves) == {1, 2, 5}
-
-
 def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew() -> None:
     """Members whose client has stopped working on a live connection do not keep new members out."""
     channel = Channel()
@@ -178,34 +154,3 @@ def test_a_downgrade_is_announced_executed_and_undone() -> None:
     welcomes = [each for each in channel.sent if each.opcode == DaveOpcode.WELCOME]
     assert isinstance(welcomes[-1], SendBinary)
     assert welcomes[-1].body[:2] != b"\0\0"
-
-
-def test_strangers_and_forgers_change_nothing() -> None:
-    """Key packages of another user, messages of unknown users and replayed timers are refused."""
-    channel = Channel()
-    first = channel.join(1)
-    (_, package) = first.outbox[0]
-    service = channel.service
-    assert service.key_package(7, package) == []
-    service.connect(2)
-    with pytest.raises(MlsError, match="names another user"):
-        service.key_package(2, package)
-    channel.leave(1)
-    channel.join(3)
-    channel.join(4)
-    channel.settle(timers=False)
-    assert service.transition_ready(3, 999) == []
-    assert service.invalid_commit(99) == []
-    assert service.transition_timed_out(5) == []
-    assert service.commit_timed_out(0) == []
-
-
-@given(st.binary(max_size=600))
-def test_hostile_bytes_are_refused_and_change_nothing(body: bytes) -> None:
-    """Random bytes as a key package or a commit raise `MlsError` and do not change the group."""
-    service = DeliveryService(1)
-    service.connect(5)
-    for handle in (service.key_package, service.commit):
-        with pytest.raises(MlsError):
-            handle(5, body)
-    assert (service.epoch, service.leaves) == (0, {})

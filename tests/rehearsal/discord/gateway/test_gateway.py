@@ -182,15 +182,6 @@ async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("shard", [[2, 2], [0], ["a", 2], [-1, 2], 3])
-async def test_a_shard_that_cannot_be_is_refused(shard: object) -> None:
-    """Discord closes the connection with code 4010."""
-    async with LocalDiscord() as local, bare_gateway(local) as gateway:
-        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": 0, "shard": shard})
-        assert await gateway.close_code() == 4010
-
-
-@pytest.mark.asyncio
 async def test_op_4_joins_moves_mutes_and_leaves() -> None:
     """A change of flags is announced, joining the same channel brings new credentials, and bad input is ignored."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:

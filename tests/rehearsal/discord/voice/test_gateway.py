@@ -94,60 +94,6 @@ async def test_every_wrong_identity_has_its_close_code() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_comes_out_of_order_closes_the_connection() -> None:
-    """Each message that is not allowed at its time has its close code.
-
-    The gateway closes with 4003 before identifying, 4005 when identifying twice, 4016 for an unknown mode, 4012 for an
-    unknown protocol, and 4002 for no JSON.
-    """
-    async with LocalDiscord() as local:
-        joined = await local.join(ADA)
-        for opcode, data, code in ((5, {"speaking": 1}, 4003), (1, _choice(), 4003), (7, {"session_id": "x"}, 4006)):
-            async with bare_voice(local) as voice:
-                await voice.send(opcode, data)
-                assert await voice.close_code() == code
-        mistakes: tuple[tuple[int, object, int], ...] = (
-            (0, _identity(joined), 4005),
-            (1, _choice(mode="plain"), 4016),
-            (1, _choice(protocol="webrtc"), 4012),
-            (1, {"protocol": "udp", "data": 5}, 4016),
-            (99, None, 4001),
-        )
-        for opcode, wrong, code in mistakes:
-            async with bare_voice(local) as voice:
-                await voice.send(0, _identity(joined))
-                await voice.receive(2)
-                await voice.send(opcode, wrong)
-                assert await voice.close_code() == code
-        for frame in ("no json", "[]", '{"op": "0"}', "{}"):
-            async with bare_voice(local) as voice:
-                await voice.websocket.send_str(frame)
-                assert await voice.close_code() == 4002
-        async with bare_voice(local) as voice:
-            await voice.websocket.send_bytes(b"\x1ahello")
-            assert await voice.close_code() == 4003
-
-
-@pytest.mark.asyncio
-async def test_hostile_messages_inside_a_session_change_nothing() -> None:
-    """Garbage key packages, commits and transition ids are refused, and the session continues."""
-    async with LocalDiscord() as local:
-        joined = await local.join(ADA)
-        async with bare_voice(local) as voice:
-            await _enter(voice, joined)
-            for body in (b"", b"\x1a", b"\x1agarbage", b"\x1cgarbage", b"\x63?"):
-                await voice.websocket.send_bytes(body)
-            for data in (None, 5, {"transition_id": "x"}):
-                await voice.send(23, data)
-                await voice.send(31, data)
-            await voice.send(5, {"speaking": "loud"})
-            await voice.send(1, _choice())
-            await voice.send(3, 12)
-            assert (await voice.receive(6))["d"] == {"t": 12}
-            assert local.status()["epoch"] == 0
-
-
-@pytest.mark.asyncio
 async def test_a_session_resumes_with_what_was_missed() -> None:
     """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused. Who watches
     sees the session resumed: another process may have taken it.
@@ -192,18 +138,3 @@ async def test_a_client_that_dies_can_resume_and_one_that_says_goodbye_cannot() 
             await _enter(voice, joined)
             await voice.websocket.close(code=1000)
             await until(lambda: connected()["ssrc"] is None, "the session's end")
-
-
-@pytest.mark.asyncio
-async def test_a_client_without_heartbeats_is_cut_off() -> None:
-    """It is closed with 4009, and its session cannot be resumed."""
-    async with LocalDiscord(voice_heartbeat_s=0.1) as local:
-        joined = await local.join(ADA)
-        async with bare_voice(local) as voice:
-            # It waits for no answer: on a busy machine the gateway closes before that comes.
-            await voice.send(0, _identity(joined))
-            assert await voice.close_code() == 4009
-        async with bare_voice(local) as voice:
-            data = {"server_id": "500", "session_id": joined.state["session_id"], "token": joined.server["token"]}
-            await voice.send(7, {**data, "seq_ack": 0})
-            assert await voice.close_code() == 4006

@@ -93,19 +93,3 @@ async def test_messages_and_the_close_keep_their_order() -> None:
         assert websocket.close_code == 4014
         async with asyncio.timeout(PATIENCE_S):
             await echo.ended.wait()
-
-
-@pytest.mark.asyncio
-async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
-    """A client with a thousand unread messages is disconnected."""
-
-    def answer(connection: GatewayConnection, message: dict[str, Any]) -> None:
-        for _ in range(1100):
-            connection.send("x" * 100)
-
-    echo = _Echo(answer)
-    async with _Server(echo) as server, aiohttp.ClientSession() as http, http.ws_connect(server.url) as websocket:
-        await websocket.send_str('{"op": 1}')
-        async with asyncio.timeout(PATIENCE_S):
-            await echo.ended.wait()
-        assert echo.close_code is None
