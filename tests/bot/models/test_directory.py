@@ -6,7 +6,6 @@ import hashlib
 import os
 import zipfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +17,7 @@ from bot.models.sources import BundleSource, DirectorySource, NpmSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 WEIGHTS = b"first half, second half"
 

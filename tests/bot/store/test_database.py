@@ -8,7 +8,6 @@ import asyncio
 import re
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +22,8 @@ from tests.compaction.turn_store_contract import fill, turn
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.bot.conftest import Place
 
 

@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +26,7 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 app = typer.Typer()
 app.command()(command)
