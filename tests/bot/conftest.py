@@ -1,8 +1,8 @@
 """Provides databases for tests: `place` is a file and a database of a PostgreSQL server, so a test that takes it runs
 twice.
 
-What opens a database is imported when it is needed: tests/conftest.py marks every test whose fixtures come from a module
-that imports it, and two of these are every test's.
+What opens a database is imported when it is needed: tests/conftest.py marks every test of which a fixture's module
+imports it, and two fixtures of this one are every test's.
 """
 
 from __future__ import annotations

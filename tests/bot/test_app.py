@@ -64,7 +64,6 @@ def session_count(path: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp_path: Path) -> None:
     """An older data folder loses the rights of others, and what is older than 30 days is deleted, without settings
     for either. /privacy names the services that get a part of the conversation.
@@ -92,7 +91,6 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_a_stop_while_it_goes_back_to_its_rooms_ends_it_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

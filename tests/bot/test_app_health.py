@@ -82,7 +82,6 @@ async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
     """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
     her packets arrive. All the while the process is alive. A database that another process holds, Discord's gateway

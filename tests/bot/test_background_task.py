@@ -12,7 +12,6 @@ from structlog.testing import capture_logs
 from bot.background_task import background_task, owned_task
 
 
-@pytest.mark.asyncio
 async def test_a_task_that_fails_is_logged_at_once_by_its_name() -> None:
     """`/healthz` refers to the log. Asyncio itself reports it only once nobody keeps the task: at the process's end."""
 
@@ -29,7 +28,6 @@ async def test_a_task_that_fails_is_logged_at_once_by_its_name() -> None:
             assert isinstance(logs[0]["exc_info"], ValueError)
 
 
-@pytest.mark.asyncio
 async def test_a_task_that_ends_with_its_block_is_not_logged() -> None:
     """Cancelled or done."""
 
@@ -42,7 +40,6 @@ async def test_a_task_that_ends_with_its_block_is_not_logged() -> None:
     assert logs == []
 
 
-@pytest.mark.asyncio
 async def test_a_block_gets_what_its_task_returns_or_raises() -> None:
     """The task has a name, for whoever looks at a process that hangs."""
 
@@ -60,7 +57,6 @@ async def test_a_block_gets_what_its_task_returns_or_raises() -> None:
             await task
 
 
-@pytest.mark.asyncio
 async def test_a_block_that_fails_leaves_no_task_behind() -> None:
     """Its own error is raised, and asyncio has nothing to report of the task's."""
     reported: list[dict[str, Any]] = []
@@ -86,7 +82,6 @@ async def test_a_block_that_fails_leaves_no_task_behind() -> None:
     assert reported == []
 
 
-@pytest.mark.asyncio
 async def test_a_task_that_ends_cancelled_by_mistake_is_logged() -> None:
     """It awaited something that was cancelled elsewhere. Nobody asked for its end, and nobody else would notice it."""
     connection: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -99,7 +99,6 @@ async def a_day(place: Place, folder: Path) -> AsyncIterator[tuple[Day, Database
             assert await ended(house, task) == "left"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
@@ -142,7 +141,6 @@ async def assert_stored(place: Place, count: int) -> None:
     assert [turn.parts[0].text for turn in stored] == [words(number) for number in range(count)]
 
 
-@pytest.mark.asyncio
 async def test_a_database_that_is_away_for_an_hour(place: Place, tmp_path: Path) -> None:
     """Another program holds the database for an hour in which people speak."""
     async with a_day(place, tmp_path) as (day, database):
@@ -167,7 +165,6 @@ class JumpingClock(FakeClock):
         return super().now() + self.jump_s
 
 
-@pytest.mark.asyncio
 async def test_a_clock_that_jumps_an_hour_and_back(place: Place) -> None:
     """Turns keep their numbers and their order, folds go on, and a restart finds all of them."""
     clock = JumpingClock()

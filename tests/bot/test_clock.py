@@ -6,13 +6,13 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.clock import Clock, SystemClock
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
 
 
 def test_the_machines_clocks() -> None:
@@ -45,7 +45,6 @@ class _Times:
         return self._wall
 
 
-@pytest.mark.asyncio
 async def test_the_fake_wakes_sleepers_when_it_is_moved() -> None:
     """A sleep on the fake clock ends when the test has advanced the clock far enough, and not before."""
     clock = FakeClock(100.0)

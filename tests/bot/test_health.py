@@ -82,7 +82,6 @@ def test_degraded_parts_are_no_faults() -> None:
     assert (health.degraded_count(), health.faults()) == (1, [])
 
 
-@pytest.mark.asyncio
 async def test_a_task_that_ended_is_named() -> None:
     """A task that should run until the process ends, and has ended, is dead."""
     health, end = Health(FakeClock()), asyncio.Event()

@@ -57,7 +57,6 @@ async def make_run(local: LocalDiscord, checkout: Path) -> AsyncIterator[Process
 
 
 @pytest.mark.rehearsal
-@pytest.mark.asyncio
 async def test_the_steps_of_the_readme_end_in_a_spoken_answer(tmp_path: Path) -> None:
     """Clone, copy `.env.example`, put the token into it, `make run`, type /join: the bot comes, says in the channel's
     chat that it listens, and answers aloud.
@@ -100,7 +99,6 @@ def test_a_bot_in_no_server_prints_its_link() -> None:
     assert next_step(1234, is_in_a_server=True) == "Go into a voice channel and type /join."
 
 
-@pytest.mark.asyncio
 async def test_a_wrong_token_ends_with_a_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
     """With a wrong token the process ends with status 1 and one plain sentence, without the token and without a
     traceback.
@@ -117,7 +115,6 @@ async def test_a_wrong_token_ends_with_a_sentence(tmp_path: Path, whisper_model_
 
 
 @pytest.mark.rehearsal
-@pytest.mark.asyncio
 async def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path, whisper_model_dir: Path) -> None:
     """After SIGKILL and a restart, the bot rejoins the channel and continues the session; no turn is lost or stored
     twice.
@@ -160,7 +157,6 @@ def spoken(turns: list[tuple[str, int, str, str]], kind: str) -> list[str]:
 
 
 @pytest.mark.rehearsal
-@pytest.mark.asyncio
 async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
     """SIGTERM while Ada speaks: what she has said so far is stored, once, and not answered. /readyz is red until the
     process is gone, with status 0.
@@ -208,7 +204,6 @@ async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whis
 
 
 @pytest.mark.rehearsal
-@pytest.mark.asyncio
 async def test_ended_while_it_speaks_it_ends_its_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
     """SIGTERM while the bot speaks: Ada hears the sentence to its end, and no other. It is stored once, as it was
     heard, and the bot leaves with status 0 without a message about it. Where traces are wanted, the turn's span is sent

@@ -47,7 +47,6 @@ def modes(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in sorted(folder.rglob("*"))}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
 async def test_all_that_is_written_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> None:
     """Database, journals, logs and exports have 0600 and their folders 0700 with every umask."""
@@ -64,7 +63,6 @@ async def test_all_that_is_written_is_private_whatever_the_umask(tmp_path: Path,
         assert mode == (0o700 if (tmp_path / name).is_dir() else 0o600), name
 
 
-@pytest.mark.asyncio
 async def test_an_existing_database_is_mended_when_it_is_opened(tmp_path: Path) -> None:
     """A database and its journals that others could read become private when any command opens them."""
     path = tmp_path / "roomtone.db"

@@ -74,7 +74,6 @@ def test_memory_between_what_is_in_use_is_given_back() -> None:
     assert (float(held_mb) > 30, int(kept)) == (True, 200)
 
 
-@pytest.mark.asyncio
 async def test_free_memory_is_given_back_every_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """At once, because the models were just loaded, and from then on."""
     released: list[float] = []

@@ -83,7 +83,6 @@ async def refused(north: LocalDiscord, folder: Path, whisper: Path, place: Secre
 
 @pytest.mark.rehearsal
 @pytest.mark.postgres
-@pytest.mark.asyncio
 async def test_two_processes_share_a_bot_by_shards(
     tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
 ) -> None:

@@ -54,7 +54,6 @@ async def until(holds: Callable[[], bool], what: str) -> None:
 
 @pytest.mark.rehearsal
 @pytest.mark.postgres
-@pytest.mark.asyncio
 async def test_a_frozen_bot_that_comes_back_leaves_the_room_to_the_next(
     tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
 ) -> None:

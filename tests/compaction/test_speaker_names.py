@@ -85,7 +85,6 @@ def test_a_name_is_never_two_peoples(shown: list[tuple[str, str]]) -> None:
         assert names.name_of(speaker_id, given_name) == given_name
 
 
-@pytest.mark.asyncio
 async def test_names_stay_after_a_restart() -> None:
     """A session that is opened again knows who is who, also when the first Sam's turns are folded."""
     room = Room()

@@ -6,8 +6,6 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
-import pytest
-
 from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, Trigger
@@ -177,7 +175,6 @@ def test_notes_are_of_the_time_of_their_fold() -> None:
     assert [each.id for each in clean] == ["s0", "s1", "s2", "s3", "later"]
 
 
-@pytest.mark.asyncio
 async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> None:
     """If somebody opts out before their question is answered, the context has neither it nor their name at the note of
     their screen.
@@ -203,7 +200,6 @@ async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> No
             out.add(ADA)
 
 
-@pytest.mark.asyncio
 async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
     """Who shares a screen may have no turn. Their notes lose name and content all the same, and segments that were made
     of them are left out.
@@ -246,7 +242,6 @@ async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
         assert SECRET not in repr(memory.summary)
 
 
-@pytest.mark.asyncio
 async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
     """Nothing of Ada is in a context or in a fold's request after she
     opted out; what is folded later has a summary again.
@@ -294,7 +289,6 @@ async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
         assert SECRET not in repr(memory.segments[-1]).casefold()
 
 
-@pytest.mark.asyncio
 async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
     """Their segments are empty. What the summary told before stays."""
     model, out, clock, store = MoodyModel(), set[str](), FakeClock(), InMemoryTurnStore()
@@ -335,7 +329,6 @@ def test_a_note_is_known_by_its_id_and_an_old_one_by_its_name() -> None:
     assert shown == {ADA: SOME_SCREEN, BO: SECRET, None: SOME_SCREEN}
 
 
-@pytest.mark.asyncio
 async def test_who_shared_a_screen_and_said_nothing_is_withheld_after_a_restart() -> None:
     """No turn names them; the note does."""
     store, clock, model = InMemoryTurnStore(), FakeClock(), WatchedSummariser()

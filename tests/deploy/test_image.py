@@ -179,7 +179,6 @@ def test_the_size_is_what_the_page_says(image: Image) -> None:
     assert int(measured.stdout.split()[0]) == pytest.approx(int(told.replace(",", "")), rel=0.1)
 
 
-@pytest.mark.asyncio
 async def test_the_bot_runs_is_healthy_and_ends_in_good_order(image: Image, volume: Path) -> None:
     """The entrypoint starts the bot, which connects; the image's health check is green, and SIGTERM ends it with 0."""
     port = str(free_port())

@@ -280,7 +280,6 @@ def test_a_control_request_uses_a_command_that_the_bot_has(command: str) -> None
     assert used.application_id == ROOMTONE_BOT_ID
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("command", CURLS)
 async def test_a_control_request_is_understood(command: str) -> None:
     """The local Discord accepts the example as it is written, or answers that the person or bot in it is not there."""

@@ -78,7 +78,6 @@ def test_killed_processes_lose_nothing(
         assert told["killed_while"][activity.value] > 0, f"no kill came while {activity.value}"
 
 
-@pytest.mark.asyncio
 async def test_the_check_finds_what_is_lost(databases: Databases) -> None:
     """A missing turn, a turn with other words, a missing note and a fold that is gone are each found."""
     place = databases.create()
@@ -145,7 +144,6 @@ def _promised(*lines: str) -> Promises:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("databases", "outage"),
     [

@@ -86,7 +86,6 @@ def test_new_lengths_of_speech_take_no_memory(whisper_model_dir: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 @needs_glibc
 async def test_a_long_sentence_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a sentence of 40 words the voice holds 60 MB more at most, and not 190."""
@@ -115,7 +114,6 @@ def test_a_thousand_sentences_set_the_voice_once() -> None:
     assert after - before < 0.5
 
 
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("traced")
 async def test_pieces_that_were_played_keep_no_sound() -> None:
     """Of remembered pieces of two seconds, which do not end with a whole frame, no sound is kept."""
@@ -130,7 +128,6 @@ async def test_pieces_that_were_played_keep_no_sound() -> None:
     assert _traced_kb() - before < 0.1 * REMEMBERED_PIECES * sound.nbytes / 1024
 
 
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("traced")
 async def test_pieces_that_were_stopped_keep_no_sound() -> None:
     """Of remembered pieces of two seconds, each of which somebody interrupted at once, no sound is kept. What was heard
@@ -155,7 +152,6 @@ async def test_pieces_that_were_stopped_keep_no_sound() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("traced")
 async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
     """Of a turn that is one fact, a session keeps the fact and which facts are about what, half a kilobyte, and

@@ -43,7 +43,6 @@ def _recorded(path: Path) -> NDArray[np.int16]:
     return np.fromfile(path, dtype="<i2")[::2]
 
 
-@pytest.mark.asyncio
 async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Path, tmp_path: Path) -> None:
     """A person and the client hear each other with padding, at the right pitch, and every frame is decrypted."""
     record = tmp_path / "heard.pcm"
@@ -68,7 +67,6 @@ async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Pat
         assert local.status()["packets"]["bad"] == 0
 
 
-@pytest.mark.asyncio
 async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path, tmp_path: Path) -> None:
     """After an invalid commit, a broken websocket and a new group, the client still hears the bot and is heard."""
     record = tmp_path / "heard.pcm"

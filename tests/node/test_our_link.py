@@ -19,7 +19,6 @@ pytestmark = pytest.mark.node
 BOT, CHLOE = 1001, 2003
 
 
-@pytest.mark.asyncio
 async def test_it_is_heard_after_each_of_three_drops(independent_client: Path, tmp_path: Path) -> None:
     """After each 4006 a new connection is made, and the whole tone of a second is heard over it."""
     record = tmp_path / "heard.pcm"

@@ -40,7 +40,6 @@ def test_the_example_of_the_page_passes(tmp_path: Path) -> None:
     assert "1 passed" in ended.stdout
 
 
-@pytest.mark.asyncio
 async def test_people_hear_each_other(local_discord: DiscordForTests, tmp_path: Path) -> None:
     """`hear` returns what was said since the last call, and nothing that is said later."""
     async with local_discord.person("Ada") as ada, local_discord.person("Ben") as ben:
@@ -53,7 +52,6 @@ async def test_people_hear_each_other(local_discord: DiscordForTests, tmp_path: 
             await ben.hear(ada.id, timeout_s=0.1)
 
 
-@pytest.mark.asyncio
 async def test_a_stranger_cannot_come(local_discord: DiscordForTests) -> None:
     """The error names the people of the guild."""
     with pytest.raises(PersonError, match=r"no Zoe.*Ada"):

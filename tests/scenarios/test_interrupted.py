@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.rehearsal, pytest.mark.timed]
 
 
-@pytest.mark.asyncio
 async def test_the_bot_gives_way_to_words_and_not_to_a_backchannel(tmp_path: Path) -> None:
     """Another participant hears the bot stop for words and continue through a backchannel.
 

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.rehearsal
 ANSWER = "You bought a green one. I would ride it every day."
 
 
-@pytest.mark.asyncio
 async def test_the_models_words_are_spoken_and_heard(tmp_path: Path) -> None:
     """Another participant hears the text that the model streams, and the model was sent what people had said."""
     async with LocalChatServer(ChatBehaviour(answer=lambda call: ANSWER)) as server:

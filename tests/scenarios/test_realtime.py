@@ -50,19 +50,16 @@ async def passes(folder: Path, name: str, *options: str) -> Outcome:
     return played
 
 
-@pytest.mark.asyncio
 async def test_a_session_may_end_in_mid_sentence(tmp_path: Path) -> None:
     """If the session ends in the middle of an answer, a new session continues the answer."""
     await passes(tmp_path, "realtime-expiry")
 
 
-@pytest.mark.asyncio
 async def test_several_voices_may_be_one_sound(tmp_path: Path) -> None:
     """With the mode `mixed`, the scenario `hello` passes."""
     await passes(tmp_path, "hello", "--realtime", "--set", "realtime.mode=mixed")
 
 
-@pytest.mark.asyncio
 async def test_people_may_speak_over_the_model(tmp_path: Path) -> None:
     """When people speak over the model, it falls silent, and the server is told how much of its answer was heard."""
     over = await passes(tmp_path, "realtime-interrupted")
@@ -71,20 +68,17 @@ async def test_people_may_speak_over_the_model(tmp_path: Path) -> None:
     assert len(over.report["servers"]["heard_ms"]) == 1
 
 
-@pytest.mark.asyncio
 async def test_the_model_may_use_a_tool(tmp_path: Path) -> None:
     """The model calls a tool once and answers from the result."""
     looked_up = await passes(tmp_path, "realtime-look-it-up")
     assert [use["name"] for use in looked_up.report["servers"]["tools"]] == ["memory_search"]
 
 
-@pytest.mark.asyncio
 async def test_a_screen_is_watched_until_the_model_is_told_to_be_quiet(tmp_path: Path) -> None:
     """The model comments on a shared screen until it is told to be quiet."""
     await passes(tmp_path, "realtime-watched")
 
 
-@pytest.mark.asyncio
 async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path: Path) -> None:
     """If the service breaks off during an answer and stays away, only the end of that answer is lost, which the
     embedded voice says.
@@ -104,7 +98,6 @@ async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp
     assert sum("Speech-to-speech is back" in text for text in written) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> None:
     """After a session expires in the middle of an answer, the new session is sent what was said before."""
     played, server = await hello_by_speech(tmp_path, RealtimeBehaviour(expires_in_response=2))
@@ -122,7 +115,6 @@ async def test_a_new_session_knows_what_was_said_in_the_old(tmp_path: Path) -> N
     assert answers[1].endswith("if you ask me.")
 
 
-@pytest.mark.asyncio
 async def test_without_the_service_the_room_answers_otherwise(tmp_path: Path) -> None:
     """If the service refuses the key, this is reported in the channel and the chat model answers."""
     without, away = await hello_by_speech(tmp_path, RealtimeBehaviour(mode=RealtimeMode.WRONG_KEY))

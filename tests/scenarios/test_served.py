@@ -44,7 +44,6 @@ def addresses(program: Program) -> dict[str, str] | None:
     return dict(re.findall(r"^  (\S[\w ]*?)  +(\S+)", printed, re.MULTILINE))
 
 
-@pytest.mark.asyncio
 async def test_a_guest_joins_through_the_control_api_and_is_answered_aloud(tmp_path: Path) -> None:
     """With the printed addresses and certificate, a client can join, speak, hear the bot, and appear in the status."""
     served = Program(tmp_path, "rehearse", "--serve")

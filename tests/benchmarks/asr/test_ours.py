@@ -35,7 +35,6 @@ class Script:
         return recognition(text, mean_logprob=-1.1 if text == UNSURE else -0.2)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("texts", "kept", "again", "dropped"),
     [

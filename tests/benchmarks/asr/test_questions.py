@@ -36,7 +36,6 @@ def test_a_text_is_broken_that_nobody_could_answer(heard: str, *, broken: bool) 
     assert is_broken(word_errors(ASKED, heard)) is broken
 
 
-@pytest.mark.asyncio
 async def test_every_question_is_asked_in_twelve_sounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question comes after four silences in three noises, a third of them through Opus, the same in every run. It is
     in the figures of its half.

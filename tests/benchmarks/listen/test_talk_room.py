@@ -26,7 +26,6 @@ def talk(*lines: tuple[str, str], apart_s: float = 0.5, people: tuple[str, ...] 
     )
 
 
-@pytest.mark.asyncio
 async def test_talk_among_people_is_left_alone() -> None:
     """Every utterance is decided on, and the reasons of silence are counted."""
     found = await play_talk(
@@ -41,7 +40,6 @@ async def test_talk_among_people_is_left_alone() -> None:
     assert (found.talks, found.utterances, found.duration_s) == (1, 3, 7.0)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("apart_s", "kinds"), [(5.0, ["wake_name", "engaged"]), (60.0, ["wake_name"])])
 async def test_one_unasked_reply_may_bring_another(apart_s: float, kinds: list[str]) -> None:
     """Whom the bot has answered is in a conversation with it for a while, as in a room; later they are not."""
@@ -49,7 +47,6 @@ async def test_one_unasked_reply_may_bring_another(apart_s: float, kinds: list[s
     assert [each.kind for each in found.replies] == kinds
 
 
-@pytest.mark.asyncio
 async def test_people_who_speak_together_get_one_decision() -> None:
     """Their utterances are one group; the same person's repetition is dropped, as a room does."""
     found = await play_talk(talk(("Ada+Bo", "We leave at nine."), ("Ada", "No."), ("Ada", "No.")), NAMES)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from benchmarks.listen.unasked import measure_unasked
 from benchmarks.progress import NoProgress
 
@@ -14,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 async def test_only_talk_among_people_is_played_and_never_quoted(tmp_path: Path) -> None:
     """A monologue and a talk with an assistant are left out with a remark. The conversations may be private."""
     for name, lines in {

@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-import pytest
-
 from benchmarks.load.bench import Scene, perform, summary
 from benchmarks.load.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
 from benchmarks.load.growth import growth
@@ -15,6 +13,8 @@ from bot.events import QueuesMeasured, RoomOpened, UtteranceTranscribed
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
+    import pytest
+
     from benchmarks.report import Json
 
 
@@ -44,7 +44,6 @@ class _Child:
         return {}
 
 
-@pytest.mark.asyncio
 async def test_the_cost_is_that_of_the_time_in_which_people_speak(monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins after the warm-up and ends with their last packet. The packets count from the first one."""
     asked: list[str] = []
@@ -57,7 +56,6 @@ async def test_the_cost_is_that_of_the_time_in_which_people_speak(monkeypatch: p
     assert asked == ["prepare", "announce", "wait", "begin", "perform", "wait", "warmed_up", "end", "wait"]
 
 
-@pytest.mark.asyncio
 async def test_only_what_came_since_the_beginning_is_counted() -> None:
     """Drops count from `begin`, texts from `warmed_up`; a room that began anew is told."""
     async with AsyncExitStack() as stack:

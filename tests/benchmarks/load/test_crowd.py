@@ -22,7 +22,6 @@ PEOPLE = (3001, 3002, 3003, 3004)
 
 
 @pytest.mark.parametrize("in_step", [False, True])
-@pytest.mark.asyncio
 async def test_everybody_in_the_crowd_is_heard_whole(in_step: bool) -> None:
     """Nothing is lost, whether their packets come at the same moments or not, of those who pause neither."""
     guild = GuildSpec(people=tuple(Member(user_id, f"Person {user_id}") for user_id in PEOPLE))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +52,6 @@ def test_every_statement_is_where_it_says(seed: int, templates: TemplateSet) -> 
             assert number > 0 or fact.key.casefold() in line.text.casefold()
 
 
-@pytest.mark.asyncio
 async def test_a_quoted_answer_counts() -> None:
     """The answer counts if its line is quoted, and a question whose answer is in the window is not asked."""
     said = {3: "My locker code is 4411.", 9: "Correction: my locker code is 7702 now.", 75: "I brought soup."}
@@ -79,7 +77,6 @@ async def test_a_quoted_answer_counts() -> None:
     assert (figures["corrected"], figures["stale_first"]) == (1, 1.0)
 
 
-@pytest.mark.asyncio
 async def test_rows_are_those_of_the_store_itself(tmp_path: Path) -> None:
     """Turns that are added in pieces give the same passages as storing them one by one."""
     lines = generate_evening(4, TemplateSet.TUNING, lines=20).lines

@@ -27,7 +27,6 @@ class Writer:
         return CompletionAnswer(json.dumps({"gist": "G.", "paragraph": f"Fold {self.asked}."}), "stop", None, None)
 
 
-@pytest.mark.asyncio
 async def test_a_conversation_is_folded_again_from_its_kept_answers(tmp_path: Path) -> None:
     """Nobody is asked twice, and a request that nobody has answered is none of the kept ones."""
     kept, writer = tmp_path / "answers" / "cabin.json", Writer()

@@ -177,7 +177,6 @@ def test_the_shards_are_an_option_or_a_variable(tmp_path: Path, monkeypatch: pyt
         _shards("many")
 
 
-@pytest.mark.asyncio
 async def test_the_embedded_database_serves_all_shards_or_none(tmp_path: Path) -> None:
     """A file cannot be shared with another machine; all shards in one process are fine."""
     async with open_database(tmp_path / "roomtone.db") as database:
@@ -189,7 +188,6 @@ async def test_the_embedded_database_serves_all_shards_or_none(tmp_path: Path) -
 
 
 @pytest.mark.postgres
-@pytest.mark.asyncio
 async def test_bots_that_ray_keeps_on_one_machine_have_one_key(tmp_path: Path, postgres_place: SecretStr) -> None:
     """Each has a data folder of its own, but who was forgotten is named by the key of the machine."""
     settings = load(directory=tmp_path, environ={"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()})

@@ -36,7 +36,6 @@ async def turn() -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_the_first_signal_asks_for_an_orderly_end(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch
@@ -53,7 +52,6 @@ async def test_the_first_signal_asks_for_an_orderly_end(
     assert ended == []
 
 
-@pytest.mark.asyncio
 async def test_nohup_lets_it_go_on_without_its_terminal() -> None:
     """Who starts it so wants it to outlive the terminal."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -65,7 +63,6 @@ async def test_nohup_lets_it_go_on_without_its_terminal() -> None:
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
-@pytest.mark.asyncio
 async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second, later Ctrl-C does not wait for the shutdown."""
     monkeypatch.setattr(signals, "SAME_SIGNAL_S", 0.0)
@@ -79,7 +76,6 @@ async def test_a_later_signal_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert ended == [INTERRUPTED]
 
 
-@pytest.mark.asyncio
 async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
     """The log says so before the process ends. A shutdown that ends in time is left alone."""
     stop, ended = asyncio.Event(), list[int]()
@@ -95,7 +91,6 @@ async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
     assert ended == [TIMED_OUT]
 
 
-@pytest.mark.asyncio
 async def test_work_is_ended_in_order_at_a_signal() -> None:
     """After a signal, the work is cancelled and cleans up before the command ends."""
     closed = asyncio.Event()
@@ -132,7 +127,6 @@ class Start:
             self.closed.set()
 
 
-@pytest.mark.asyncio
 async def test_a_stop_does_not_wait_for_the_start() -> None:
     """What was opened until then is closed in order, and the task goes on: it is not cancelled."""
     stop, start = asyncio.Event(), Start()
@@ -151,7 +145,6 @@ async def test_a_stop_does_not_wait_for_the_start() -> None:
     assert running.cancelling() == 0
 
 
-@pytest.mark.asyncio
 async def test_a_stop_after_the_start_is_the_blocks_own() -> None:
     """The block gets what was entered, and decides itself what a stop means; the context is closed after it."""
     stop, start = asyncio.Event(), Start()

@@ -55,7 +55,6 @@ async def endpoint(key: str) -> AsyncIterator[str]:
             await serving
 
 
-@pytest.mark.asyncio
 async def test_a_bot_with_the_key_is_heard_and_no_other() -> None:
     """The bot's client reads the answer as it reads any endpoint's."""
     async with (
@@ -70,7 +69,6 @@ async def test_a_bot_with_the_key_is_heard_and_no_other() -> None:
             await stranger.recognise(voiced(1), language="en")
 
 
-@pytest.mark.asyncio
 async def test_a_service_that_asks_for_a_key_does_not_start_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose environment lacks it would hear everybody."""
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
@@ -79,7 +77,6 @@ async def test_a_service_that_asks_for_a_key_does_not_start_without_one(monkeypa
         await starting(SimpleNamespace(), ServiceSettings(model_dir="/models", asks_for_key=True).model_dump())
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("recogniser", "why"),
     [

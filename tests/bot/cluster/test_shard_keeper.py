@@ -52,7 +52,6 @@ def numbers_in(file: Path) -> list[int]:
     return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_is_killed_is_started_again_and_one_that_is_handed_over_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

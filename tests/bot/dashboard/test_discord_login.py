@@ -58,7 +58,6 @@ async def logging_in() -> AsyncIterator[Logging]:
         yield Logging(discord)
 
 
-@pytest.mark.asyncio
 async def test_discord_says_who_somebody_is_and_nothing_else_is_kept(logging_in: Logging) -> None:
     """The code is exchanged with the verifier of its challenge, the name is read, and the token is given back."""
     proof, sent = logging_in.visit()
@@ -79,7 +78,6 @@ def test_the_link_asks_for_the_name_only() -> None:
     assert begun.proof not in begun.url
 
 
-@pytest.mark.asyncio
 async def test_another_browser_or_state_or_a_second_time_is_refused(logging_in: Logging) -> None:
     """Whoever has only the code, as from an address that somebody else was lured to, does not get in."""
     proof, sent = logging_in.visit()
@@ -97,7 +95,6 @@ async def test_another_browser_or_state_or_a_second_time_is_refused(logging_in: 
     assert len(logging_in.discord.tokens) == 1
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("trouble", ["down", "busy", "failing", "garbage", "huge", "slow", "redirect"])
 async def test_whatever_discord_answers_ends_in_a_sentence(
     logging_in: Logging, trouble: str, monkeypatch: pytest.MonkeyPatch
@@ -113,7 +110,6 @@ async def test_whatever_discord_answers_ends_in_a_sentence(
     assert sent["code"] not in str(logs)
 
 
-@pytest.mark.asyncio
 async def test_a_wrong_secret_tells_the_operator_what_to_do() -> None:
     """The sentence names the page of the developer portal."""
     async with discord_oauth() as discord:
@@ -122,7 +118,6 @@ async def test_a_wrong_secret_tells_the_operator_what_to_do() -> None:
             await logging_in.finish(*logging_in.visit())
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("user", [{}, {"id": "x"}, {"id": "²"}, {"id": "9" * 30}, {"id": None}])
 async def test_a_user_without_a_proper_id_is_nobody(logging_in: Logging, user: dict[str, object]) -> None:
     """The id decides what somebody sees, so only a number of Discord's form is taken."""
@@ -186,7 +181,6 @@ async def shown(public: Public, path: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-@pytest.mark.asyncio
 async def test_members_see_the_rooms_that_their_roles_allow(public: Public) -> None:
     """Who may enter the channel sees its room, its sessions and its search results, but no prompts."""
     assert await public.get("me") == (200, {"discord": True})
@@ -202,7 +196,6 @@ async def test_members_see_the_rooms_that_their_roles_allow(public: Public) -> N
     assert (await public.get("sessions/evening/replies/5"))[0] == 404
 
 
-@pytest.mark.asyncio
 async def test_managers_also_see_what_the_model_saw(public: Public) -> None:
     """To whom the history of all channels is open sees all of it."""
     public.house.directory.access[2001] = replace(LOUNGE, prompts=frozenset({GUILD}))
@@ -212,7 +205,6 @@ async def test_managers_also_see_what_the_model_saw(public: Public) -> None:
     assert not any(part["withheld"] for part in seen["calls"][-1]["parts"])
 
 
-@pytest.mark.asyncio
 async def test_a_manager_who_was_not_there_reads_no_words(public: Public) -> None:
     """Of what the model saw they see the instructions and sizes: the other parts may quote what they have not heard."""
     public.house.directory.access[2001] = replace(OUTSIDER, prompts=frozenset({GUILD}))
@@ -224,7 +216,6 @@ async def test_a_manager_who_was_not_there_reads_no_words(public: Public) -> Non
     assert seen["sources"] == []
 
 
-@pytest.mark.asyncio
 async def test_what_the_model_saw_of_other_channels_is_left_out_for_who_may_not_read_them(public: Public) -> None:
     """Who was here all the time reads the turns of here; a quote may be from a channel where they were not."""
     await public.house.attend("2001")
@@ -238,7 +229,6 @@ async def test_what_the_model_saw_of_other_channels_is_left_out_for_who_may_not_
     assert not any(is_shown for kind, is_shown in told.items() if kind in {"recall", "participants", "continuity"})
 
 
-@pytest.mark.asyncio
 async def test_who_sees_a_room_but_was_not_there_reads_none_of_its_words(public: Public) -> None:
     """They see that there is a room, and its figures."""
     public.house.directory.access[2001] = OUTSIDER
@@ -254,7 +244,6 @@ async def test_who_sees_a_room_but_was_not_there_reads_none_of_its_words(public:
     assert await public.get("search?q=Leica") == (200, {"hits": []})
 
 
-@pytest.mark.asyncio
 async def test_who_loses_their_role_sees_nothing_soon_after(public: Public) -> None:
     """What somebody may see is asked again after half a minute, also for sessions and searches."""
     directory = public.house.directory
@@ -274,7 +263,6 @@ async def test_who_loses_their_role_sees_nothing_soon_after(public: Public) -> N
         assert (await public.get(path))[0] == 404, path
 
 
-@pytest.mark.asyncio
 async def test_a_stranger_is_not_logged_in(public: Public) -> None:
     """Who may see nothing gets a sentence and no cookie."""
     status, refused = await public.log_in()
@@ -283,7 +271,6 @@ async def test_a_stranger_is_not_logged_in(public: Public) -> None:
     assert (await public.get("rooms"))[0] == 401
 
 
-@pytest.mark.asyncio
 async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(public: Public) -> None:
     """Nobody is told that there is no room for them, or no room at all, because Discord has not answered."""
     directory = public.house.directory
@@ -302,7 +289,6 @@ async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(pub
         assert (status, "Discord has not said where" in str(told["error"])) == (503, True), path
 
 
-@pytest.mark.asyncio
 async def test_a_room_of_a_server_about_which_discord_does_not_answer_is_not_told_as_over(public: Public) -> None:
     """Also to members of other servers, about which it has answered: an open page of theirs tries again."""
     elsewhere = {GUILD + 1: frozenset({CHANNEL + 1})}
@@ -317,7 +303,6 @@ async def test_a_room_of_a_server_about_which_discord_does_not_answer_is_not_tol
         assert (await public.get(path))[0] == 404
 
 
-@pytest.mark.asyncio
 async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> None:
     """The page is told that there is no login with Discord, and beginning one is refused with a sentence."""
     async with open_house(tmp_path) as house, aiohttp.ClientSession() as http:
@@ -327,7 +312,6 @@ async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> No
             assert "is not set up here" in (await answer.json())["error"]
 
 
-@pytest.mark.asyncio
 async def test_the_cookie_of_a_login_under_way_is_strict_and_goes_when_it_is_over(public: Public) -> None:
     """No script and no other site uses it, it ends by itself, and a browser that came back has it no more."""
     headers = {"Origin": public.house.base}
@@ -341,7 +325,6 @@ async def test_the_cookie_of_a_login_under_way_is_strict_and_goes_when_it_is_ove
         assert not any("roomtone-login" in each.key for each in public.http.cookie_jar)
 
 
-@pytest.mark.asyncio
 async def test_strangers_do_not_use_up_discords_patience(public: Public, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit a login is refused before Discord is asked; a minute later it works again."""
     monkeypatch.setattr("bot.web.login_routes.MAX_TRIES", 3)
@@ -356,7 +339,6 @@ async def test_strangers_do_not_use_up_discords_patience(public: Public, monkeyp
     assert (await public.log_in())[0] == 200
 
 
-@pytest.mark.asyncio
 async def test_all_pages_of_one_person_ask_discord_once(tmp_path: Path) -> None:
     """What somebody may see is asked of every server, so many open pages would keep the bot from everything else."""
     async with open_house(tmp_path) as house:

@@ -54,7 +54,6 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         yield opened
 
 
-@pytest.mark.asyncio
 async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
     """Words come when they are heard and again as a turn; then the prompt, the reply and its latency, and the fold."""
     with house.live.follow(everything, "") as feed:
@@ -76,7 +75,6 @@ async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
         assert fold["summary"]
 
 
-@pytest.mark.asyncio
 async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: House) -> None:
     """If it has missed nothing it goes on. An unknown id means that something was missed."""
     with house.live.follow(everything, "") as feed:
@@ -90,7 +88,6 @@ async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: House) ->
             assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
 
 
-@pytest.mark.asyncio
 async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a page is bounded. Beyond it, the feed ends."""
     monkeypatch.setattr("bot.dashboard.follower.WAITING_EVENTS", 20)
@@ -107,7 +104,6 @@ async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House, monkeyp
 MEMBER = Access({GUILD: frozenset({CHANNEL})}, readers={GUILD: Reader(str(BEN.id), GUILD, frozenset({CHANNEL}))})
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("lost", [NOTHING, Access(is_whole=False), Access({GUILD: frozenset({CHANNEL + 1})})])
 async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: House, lost: Access) -> None:
     """Also while the room is quiet, and also because Discord does not answer: the page never goes on showing what has
@@ -137,7 +133,6 @@ async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: H
     assert len(house.live.rooms(MEMBER)) == 1
 
 
-@pytest.mark.asyncio
 async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
     """Kept and waiting events of the room are dropped, and its pages read anew. Their later words do not come."""
     with house.live.follow(everything, "") as feed:
@@ -156,7 +151,6 @@ async def test_words_of_who_opts_out_leave_every_feed(house: House) -> None:
         assert [kind for _, kind, _ in events][:1] in (["reset"], ["again"])
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("comes_back", [True, False])
 async def test_an_opt_out_does_not_wait_for_the_next_look(house: House, comes_back: bool) -> None:
     """Words that wait for a slow page, or are kept for one that comes back, go before they are sent."""
@@ -175,7 +169,6 @@ async def test_an_opt_out_does_not_wait_for_the_next_look(house: House, comes_ba
         assert [kind for _, kind, _ in events] in (["reset"], ["again"])
 
 
-@pytest.mark.asyncio
 async def test_the_latest_unfinished_words_replace_those_that_wait(house: House) -> None:
     """A page gets the latest of each person only, and is told when they are over: transcribed or dropped."""
     with house.live.follow(everything, "") as feed:
@@ -197,7 +190,6 @@ async def test_the_latest_unfinished_words_replace_those_that_wait(house: House)
         assert [kind for _, kind, _ in await waiting(feed)] == ["dropped"]
 
 
-@pytest.mark.asyncio
 async def test_unfinished_words_are_kept_nowhere(house: House) -> None:
     """A page that comes back does not get them, and they take no place of what must not be missed."""
     await house.say("One.")
@@ -213,7 +205,6 @@ async def test_unfinished_words_are_kept_nowhere(house: House) -> None:
     assert "tangerine" not in json.dumps(room.figures())
 
 
-@pytest.mark.asyncio
 async def test_unfinished_words_are_the_first_to_go(house: House) -> None:
     """A page for which too much waits loses unfinished words before it loses its connection."""
     with house.live.follow(everything, "") as feed:
@@ -226,7 +217,6 @@ async def test_unfinished_words_are_the_first_to_go(house: House) -> None:
         assert [kind for _, kind, _ in await waiting(feed)] == ["interim"]
 
 
-@pytest.mark.asyncio
 async def test_forgotten_words_leave_every_feed(house: House) -> None:
     """As soon as the memory has taken over what somebody forgot elsewhere, pages read anew."""
     with house.live.follow(everything, "") as feed:
@@ -241,7 +231,6 @@ async def test_forgotten_words_leave_every_feed(house: House) -> None:
         assert "reset" in [kind for _, kind, _ in events]
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> None:
     """After the end only the end is told, and nobody is kept waiting."""
     async with open_house(tmp_path, shown=False) as house:
@@ -253,7 +242,6 @@ async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> No
     assert await feed.next() is None
 
 
-@pytest.mark.asyncio
 async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) -> None:
     """Who is in the channel gets what is said from then on; another viewer gets the number of each turn."""
     here = frozenset({CHANNEL})
@@ -274,7 +262,6 @@ async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) ->
         ]
 
 
-@pytest.mark.asyncio
 async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
     """Every few seconds the dashboard looks who is there; what did not change is not told again."""
     with house.live.follow(everything, "") as feed:
@@ -302,7 +289,6 @@ async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
         assert (kind, data["cost"]["tokens"], data["kept"]) == ("cost", 650, True)
 
 
-@pytest.mark.asyncio
 async def test_a_fault_of_the_dashboard_does_not_reach_the_room(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """If an event or a look fails, it is logged, and the next ones are told again."""
 

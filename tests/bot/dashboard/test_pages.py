@@ -83,7 +83,6 @@ async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
         yield opened
 
 
-@pytest.mark.asyncio
 async def test_the_login_link_lets_one_browser_in(browser: Browser) -> None:
     """The link is on this machine, works once, and sets a cookie that no script and no other site can use."""
     house = browser.house
@@ -107,7 +106,6 @@ async def test_the_login_link_lets_one_browser_in(browser: Browser) -> None:
     assert house.links[1] != link
 
 
-@pytest.mark.asyncio
 async def test_nobody_reads_anything_without_a_login(browser: Browser) -> None:
     """Every address with something in it answers 401; the page itself has nothing in it."""
     await browser.house.say(SECRET)
@@ -124,7 +122,6 @@ async def test_nobody_reads_anything_without_a_login(browser: Browser) -> None:
     assert (await browser.get("rooms"))[0] == 401
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/api/login", "/api/login/discord", "/api/login/discord/back", "/api/logout"])
 async def test_requests_of_other_pages_change_nothing(browser: Browser, path: str) -> None:
     """A page of another origin can neither log a browser in nor out, and a broken request is only refused."""
@@ -148,7 +145,6 @@ async def test_requests_of_other_pages_change_nothing(browser: Browser, path: st
     assert (await browser.get("rooms"))[0] == 200
 
 
-@pytest.mark.asyncio
 async def test_a_page_at_another_address_is_told_which_one_works(browser: Browser) -> None:
     """Who forwards another port, or calls the machine by another name, reads what to do. The login link still works."""
     token = browser.house.links[-1].partition("#")[2]
@@ -161,7 +157,6 @@ async def test_a_page_at_another_address_is_told_which_one_works(browser: Browse
     await browser.log_in()
 
 
-@pytest.mark.asyncio
 async def test_sessions_of_other_processes_are_in_the_history(browser: Browser) -> None:
     """With their names. Live rooms are this process's alone."""
     house = browser.house
@@ -173,7 +168,6 @@ async def test_sessions_of_other_processes_are_in_the_history(browser: Browser) 
     assert {each["session"]: each["room"] for each in stored} == {"evening": "Lounge", "elsewhere": "Deck"}
 
 
-@pytest.mark.asyncio
 async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
     """One answer has the conversation, the people, the memory, the notes and the charts of a room."""
     house = browser.house
@@ -194,7 +188,6 @@ async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
     assert (await browser.get("rooms/another"))[0] == 404
 
 
-@pytest.mark.asyncio
 async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     """Sessions have their names and turns; a search finds the words with where they were said."""
     await browser.house.play(80)
@@ -215,7 +208,6 @@ async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     assert (await browser.get("search?q="))[1]["hits"] == []
 
 
-@pytest.mark.asyncio
 async def test_what_the_model_saw_is_shown_for_each_reply(browser: Browser) -> None:
     """Every reply of the session has its prompt, part by part."""
     await browser.house.play()
@@ -231,7 +223,6 @@ async def test_what_the_model_saw_is_shown_for_each_reply(browser: Browser) -> N
         assert (await browser.get(f"sessions/evening/replies/{unknown}"))[0] == 404
 
 
-@pytest.mark.asyncio
 async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
     """After an opt-out no address has the person's words, nor what the bot said with them; others' words stay."""
     house = browser.house
@@ -262,7 +253,6 @@ async def _events(answer: aiohttp.ClientResponse, most: int) -> list[str]:
     return kinds
 
 
-@pytest.mark.asyncio
 async def test_events_are_sent_as_they_happen(browser: Browser) -> None:
     """The stream is made of server-sent events; a browser that comes back with Last-Event-ID, or a page, is told to
     read anew what happened since.
@@ -282,7 +272,6 @@ async def test_events_are_sent_as_they_happen(browser: Browser) -> None:
             assert await _events(answer, 1) == ["again"]
 
 
-@pytest.mark.asyncio
 async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> None:
     """What happens after the login ends the stream, and is not sent."""
     await browser.log_in()
@@ -295,7 +284,6 @@ async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> 
     assert "tangerine" not in rest
 
 
-@pytest.mark.asyncio
 async def test_streams_of_one_person_are_bounded(browser: Browser) -> None:
     """Too many open pages of one person are refused with a sentence, however many browsers they use, and others have
     their own. A closed one makes room.
@@ -325,7 +313,6 @@ async def test_streams_of_one_person_are_bounded(browser: Browser) -> None:
         each.close()
 
 
-@pytest.mark.asyncio
 async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many reads at once are refused with a sentence."""
     house, asked, answer = browser.house, 0, asyncio.Event()
@@ -350,7 +337,6 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
     assert {status for status, _ in await asyncio.gather(*waiting)} == {200}
 
 
-@pytest.mark.asyncio
 async def test_a_browser_is_logged_in_to_several_bots_of_one_machine(browser: Browser, tmp_path: Path) -> None:
     """Browsers share cookies among the ports of a host: a rehearsal's dashboard beside the bot's own, for example."""
     (tmp_path / "second").mkdir()
@@ -363,7 +349,6 @@ async def test_a_browser_is_logged_in_to_several_bots_of_one_machine(browser: Br
         assert [(await each.get("rooms"))[0] for each in (browser, second)] == [200, 401]
 
 
-@pytest.mark.asyncio
 async def test_a_public_address_has_secure_cookies_and_its_own_link(tmp_path: Path) -> None:
     """Behind a proxy the link has the public address, and the cookie is sent over https only."""
     settings = WebSettings(port=0, public_url="https://watch.example.org")

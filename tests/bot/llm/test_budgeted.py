@@ -96,7 +96,6 @@ async def heard(model: ChatModel, messages: list[ChatMessage], *, enforce: bool 
     return "".join([piece async for piece in stream if isinstance(piece, str)])
 
 
-@pytest.mark.asyncio
 async def test_what_fits_is_sent_as_it_is() -> None:
     """A prompt that fits is sent unchanged, except for the fields that only the budget uses."""
     endpoint = Recorder()
@@ -116,7 +115,6 @@ async def test_what_fits_is_sent_as_it_is() -> None:
     ]
 
 
-@pytest.mark.asyncio
 async def test_what_does_not_fit_is_trimmed_and_told() -> None:
     """A prompt that does not fit is trimmed to the budget; it gets one note about that, and the log a warning."""
     endpoint = Recorder()
@@ -129,7 +127,6 @@ async def test_what_does_not_fit_is_trimmed_and_told() -> None:
     assert logs[0]["dropped_count"] + len(sent) - 1 == 61
 
 
-@pytest.mark.asyncio
 async def test_what_cannot_fit_never_leaves() -> None:
     """A prompt that cannot be trimmed enough is not sent: a reply tells the person what to do, a summary fails for
     good.
@@ -144,7 +141,6 @@ async def test_what_cannot_fit_never_leaves() -> None:
     assert (endpoint.sent, endpoint.requests) == ([], [])
 
 
-@pytest.mark.asyncio
 async def test_a_longer_answer_leaves_less_room() -> None:
     """An answer limit above the reserved tokens reduces the room for the prompt."""
     endpoint = Recorder()
@@ -154,7 +150,6 @@ async def test_a_longer_answer_leaves_less_room() -> None:
     assert estimate_tokens(endpoint.sent[0]) <= ROOM - 300
 
 
-@pytest.mark.asyncio
 async def test_disabled_everything_is_sent() -> None:
     """If the settings or the call disable the budget, the whole prompt is sent, and the log says that it
     was too long.
@@ -168,7 +163,6 @@ async def test_disabled_everything_is_sent() -> None:
         assert logs[-1]["within_budget"] is False
 
 
-@pytest.mark.asyncio
 async def test_every_call_logs_what_it_cost() -> None:
     """Replies and summaries log their estimated and billed tokens, but no words."""
     model = BudgetedModel(Recorder(), Budget(SMALL))
@@ -184,7 +178,6 @@ async def test_every_call_logs_what_it_cost() -> None:
     assert "Ada" not in str(logs)
 
 
-@pytest.mark.asyncio
 async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
     """A failed or cancelled call is logged with its outcome."""
     model = BudgetedModel(Recorder(error=ChatModelError("It broke.", retryable=True)), Budget(SMALL))
@@ -200,7 +193,6 @@ async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
     assert [line["outcome"] for line in logs] == ["failed", "cancelled", "failed"]
 
 
-@pytest.mark.asyncio
 async def test_a_dearer_bill_tightens_the_next_call() -> None:
     """If the provider twice bills more tokens than estimated, later estimates are raised."""
     endpoint = Recorder(bill=lambda cost: cost * 3 // 2)
@@ -216,7 +208,6 @@ async def test_a_dearer_bill_tightens_the_next_call() -> None:
     assert logs[-1]["estimated_prompt_tokens"] >= 1.5 * estimate_tokens(said(1)) - 1
 
 
-@pytest.mark.asyncio
 async def test_the_form_of_an_answer_is_no_dearer_bill() -> None:
     """Some providers bill the schema of an answer with the prompt. That makes no later prompt smaller."""
     schema: dict[str, object] = {"type": "string", "enum": [f"turn {number}" for number in range(100)]}
@@ -238,7 +229,6 @@ async def test_the_form_of_an_answer_is_no_dearer_bill() -> None:
     assert one["prompt_tokens"] == one["estimated_prompt_tokens"] == other["estimated_prompt_tokens"]
 
 
-@pytest.mark.asyncio
 async def test_the_configured_model_is_opened_behind_its_budget() -> None:
     """The configured model counts exactly if the tokenizer for its name is installed and the settings allow it."""
     async with LocalChatServer(ChatBehaviour(answer=lambda call: "Two words.")) as server:
@@ -266,7 +256,6 @@ def test_nobody_goes_around_it() -> None:
     assert around == []
 
 
-@pytest.mark.asyncio
 async def test_tools_take_of_the_prompts_room() -> None:
     """Tool descriptions reduce the room for the prompt. If memory can be searched, the note about evicted messages says
     so.
@@ -297,7 +286,6 @@ def test_the_offered_tools_fit_together(sizes: list[int], room: int) -> None:
         assert (each in kept) is (offers_tokens([*before, each], len) <= room)
 
 
-@pytest.mark.asyncio
 async def test_a_small_model_is_offered_what_it_can_take() -> None:
     """Tools are chosen for the first model's prompt. A model that stands in for it, and takes less, gets those that
     need a quarter of its room at most; beside all of them no prompt might fit.

@@ -34,7 +34,6 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     await writer.wait_closed()
 
 
-@pytest.mark.asyncio
 async def test_models_are_listed_and_a_wrong_key_is_told() -> None:
     """The right key gives the names of the models; a wrong key gives an error without the key in it."""
     server = await asyncio.start_server(answer, "127.0.0.1", 0)

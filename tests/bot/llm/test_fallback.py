@@ -71,7 +71,6 @@ async def pair(mode: ChatMode = ChatMode.ANSWER, *, within_s: float = PATIENCE_S
         yield Pair(first, second, model, clock)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "mode",
     [
@@ -107,7 +106,6 @@ async def test_whatever_the_first_does_the_second_answers(mode: ChatMode, monkey
     assert told["problem"]
 
 
-@pytest.mark.asyncio
 async def test_one_that_is_well_is_asked_alone() -> None:
     """While the first model works, only that model is called; its text and tool calls are passed on."""
     async with pair(within_s=PATIENCE_S) as models:
@@ -122,7 +120,6 @@ async def test_one_that_is_well_is_asked_alone() -> None:
         assert models.model.model == "first"
 
 
-@pytest.mark.asyncio
 async def test_one_that_fails_rests_and_comes_back() -> None:
     """After two failures a model is skipped; after a pause the next question tries that model again."""
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
@@ -140,7 +137,6 @@ async def test_one_that_fails_rests_and_comes_back() -> None:
         assert events.count("model_recovered") == 1
 
 
-@pytest.mark.asyncio
 async def test_when_all_fail_it_is_told() -> None:
     """If all models fail, the last one's error is raised. If all are skipped, the first is tried anyway."""
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
@@ -153,7 +149,6 @@ async def test_when_all_fail_it_is_told() -> None:
         assert models.asked == (3, 1)
 
 
-@pytest.mark.asyncio
 async def test_what_was_heard_is_not_said_again() -> None:
     """If a model fails after its first sentence was passed on, no other model is asked."""
     async with pair(ChatMode.ERROR_IN_STREAM, within_s=PATIENCE_S) as models:
@@ -165,7 +160,6 @@ async def test_what_was_heard_is_not_said_again() -> None:
         assert models.asked == (1, 0)
 
 
-@pytest.mark.asyncio
 async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
     """A prompt that is too long is sent to no model and does not count as a model's failure."""
     async with pair(within_s=PATIENCE_S) as models:
@@ -180,7 +174,6 @@ async def test_a_question_that_is_too_much_is_nobodys_failure() -> None:
 SUMMARY = CompletionRequest("s", "p", 20)
 
 
-@pytest.mark.asyncio
 async def test_summaries_are_asked_of_the_next_too() -> None:
     """Summaries fall back to the second model in the same way. If all models fail, the first one's error is raised."""
     async with pair(within_s=PATIENCE_S) as models:
@@ -202,7 +195,6 @@ async def test_summaries_are_asked_of_the_next_too() -> None:
         assert (await models.model.complete(SUMMARY)).text == FIRST
 
 
-@pytest.mark.asyncio
 async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_time() -> None:
     """A summary that its caller cancelled after a long wait counts as a failure, so the second model gets
     the next one.
@@ -219,7 +211,6 @@ async def test_a_summary_that_was_waited_for_in_vain_goes_to_the_next_the_next_t
         assert models.asked == (2, 1)
 
 
-@pytest.mark.asyncio
 async def test_what_rests_is_told() -> None:
     """Health reports since when a model fails, which one answers instead, when it is tried again and what to do."""
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:

@@ -78,7 +78,6 @@ async def streamed(chat: OpenAIChat, tools: OfferedTools = NO_TOOLS) -> list[Str
     return [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, tools=tools)]
 
 
-@pytest.mark.asyncio
 async def test_streams_the_answer_in_pieces() -> None:
     """The answer comes in several non-empty pieces, and the request contains the messages, the model and the output
     limit.
@@ -93,7 +92,6 @@ async def test_streams_the_answer_in_pieces() -> None:
         assert (body["model"], body["max_tokens"], body["stream"]) == ("local-chat", 50, True)
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_does_not_end_is_cut_off() -> None:
     """A server that minds no output limit does not have the bot speak for ever."""
     async with endpoint() as (chat, server):
@@ -115,7 +113,6 @@ FAILURES = [
 ]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("mode", "retryable", "too_slow", "remedy"),
     [
@@ -141,7 +138,6 @@ async def test_stream_failures_are_plain_sentences(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.asyncio
 async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time that the voice needs for each piece does not count towards the time limit of the answer."""
     loop = asyncio.get_running_loop()
@@ -156,7 +152,6 @@ async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: 
     assert said == WORDS
 
 
-@pytest.mark.asyncio
 async def test_a_model_that_thinks_is_told_to_think_little() -> None:
     """A model that thinks for as long as it may has no words left for the room. Its least effort is learnt in the same
     answer, and used for summaries too.
@@ -168,7 +163,6 @@ async def test_a_model_that_thinks_is_told_to_think_little() -> None:
         assert [call.body.get("reasoning_effort") for call in server.calls] == [None, "none", "minimal", "low", "low"]
 
 
-@pytest.mark.asyncio
 async def test_of_the_first_calls_at_once_none_fails() -> None:
     """What the refusal of one teaches repeats the others too, which were sent before."""
     async with endpoint() as (chat, server):
@@ -177,7 +171,6 @@ async def test_of_the_first_calls_at_once_none_fails() -> None:
             assert "".join(words) == WORDS
 
 
-@pytest.mark.asyncio
 async def test_a_stream_tells_its_cost_at_its_end() -> None:
     """A stream reports its token usage. An endpoint that refuses `stream_options` does not get that option again."""
     told: list[Usage] = []
@@ -192,7 +185,6 @@ async def test_a_stream_tells_its_cost_at_its_end() -> None:
         assert ["stream_options" in call.body for call in server.calls] == [True, True, False, False]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("count", ["many", [7], -1, 10**400, True, 1.5], ids=lambda count: str(count)[:8])
 async def test_a_cost_that_is_no_number_of_tokens_is_not_told(count: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer counts all the same; the budget and the metrics take whole numbers only."""
@@ -206,7 +198,6 @@ async def test_a_cost_that_is_no_number_of_tokens_is_not_told(count: object, mon
     assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == (WORDS, None, None)
 
 
-@pytest.mark.asyncio
 async def test_others_have_their_turn_while_a_server_sends_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three thousand events take a fifth of a second to read, in which no sound would be received or sent."""
     turns = 0
@@ -230,7 +221,6 @@ async def test_others_have_their_turn_while_a_server_sends_much_at_once(monkeypa
     assert max(read_in.values()) <= EVENTS_AT_ONCE
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "style", [ToolCallFormat.OPENAI, ToolCallFormat.REPEATING, ToolCallFormat.WHOLE, ToolCallFormat.BARE]
 )
@@ -264,7 +254,6 @@ async def test_calls_of_tools_come_whole(style: ToolCallFormat) -> None:
         assert server.calls[1].body["tool_choice"] == "none"
 
 
-@pytest.mark.asyncio
 async def test_half_a_character_of_an_answer_can_be_sent_back() -> None:
     """Some servers cut an emoji in two. No request can have half of one, so all would fail with it in the prompt."""
     half = "\ud83d"
@@ -282,7 +271,6 @@ async def test_half_a_character_of_an_answer_can_be_sent_back() -> None:
         assert (await chat.complete(REQUEST)).text == "\N{REPLACEMENT CHARACTER}"
 
 
-@pytest.mark.asyncio
 async def test_a_call_that_was_cut_off_is_none() -> None:
     """A tool call that was cut off is dropped, and the stream's finish reason is LENGTH."""
     async with endpoint(ChatMode.LENGTH) as (chat, server):
@@ -294,7 +282,6 @@ async def test_a_call_that_was_cut_off_is_none() -> None:
         assert (await streamed(chat, LOOK))[-1] == StreamEnd(FinishReason.STOP)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("text", ["<think>Who brings the lantern? Perhaps", ""])
 async def test_an_answer_of_thoughts_alone_is_a_failure(text: str) -> None:
     """A model that has thought until its limit has no words. It is asked again once, to think less, and keeps its
@@ -308,7 +295,6 @@ async def test_an_answer_of_thoughts_alone_is_a_failure(text: str) -> None:
         assert [call.offered for call in server.calls] == [("memory_search",)] * 3
 
 
-@pytest.mark.asyncio
 async def test_thoughts_are_no_words() -> None:
     """Thoughts in tags are left out. Some models are known by their names to begin with them without a tag; one whose
     server takes them out is not waited for any more.
@@ -323,7 +309,6 @@ async def test_thoughts_are_no_words() -> None:
         assert len(await heard(chat)) > 2
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_cannot_read_a_call_is_asked_without_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ollama fails so. It is an accident, and the next question has its tools."""
     monkeypatch.setattr(
@@ -337,7 +322,6 @@ async def test_a_server_that_cannot_read_a_call_is_asked_without_tools(monkeypat
         assert [bool(call.offered) for call in server.calls] == [True, False] * 2
 
 
-@pytest.mark.asyncio
 async def test_a_call_written_as_text_is_a_call() -> None:
     """If tools are offered, a tool call in the answer's text becomes a call. Without tools, the text is an answer."""
     async with endpoint() as (chat, server):
@@ -348,7 +332,6 @@ async def test_a_call_written_as_text_is_a_call() -> None:
         assert (await streamed(chat))[-1] == StreamEnd(FinishReason.STOP)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("nothing", ["", "<tools></tools>"])
 async def test_tools_never_cost_the_answer(nothing: str) -> None:
     """A model that answers nothing with tools is asked again without them. Small Qwen models write the tags of a tool

@@ -17,7 +17,6 @@ from tests.patience import PATIENCE_S
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("mode", "retryable", "too_slow", "remedy"), FAILURES)
 async def test_completion_failures_are_told_to_the_compactor(
     mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
@@ -29,7 +28,6 @@ async def test_completion_failures_are_told_to_the_compactor(
     assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
 
 
-@pytest.mark.asyncio
 async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
     """A completion returns text, finish reason and token counts; the finish reason of a cut-off answer is `length`."""
     async with endpoint() as (chat, server):
@@ -39,7 +37,6 @@ async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
         assert (await chat.complete(REQUEST)).finish_reason == "length"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("taken", "tries"), [({"json_schema"}, 1), ({"json_object_schema"}, 2), (set[str](), 3)])
 async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: set[str], tries: int) -> None:
     """If the endpoint refuses one form of structured output, the next is tried. What works is used from then on."""
@@ -53,7 +50,6 @@ async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: se
         assert len(server.calls) == tries + 1
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("written", ["<think>Who? Bo.</think>" + WORDS, "Who? Bo.</think>" + WORDS])
 async def test_thoughts_are_no_part_of_a_summary(written: str) -> None:
     """Servers without a parser for them send them as part of the answer."""
@@ -62,7 +58,6 @@ async def test_thoughts_are_no_part_of_a_summary(written: str) -> None:
         assert (await chat.complete(REQUEST)).text == WORDS
 
 
-@pytest.mark.asyncio
 async def test_a_summary_that_ends_within_the_thoughts_is_asked_for_again() -> None:
     """The model is told to think less, as one whose thoughts the server leaves out."""
     async with endpoint(ChatMode.LENGTH) as (chat, server):
@@ -70,7 +65,6 @@ async def test_a_summary_that_ends_within_the_thoughts_is_asked_for_again() -> N
         assert (await chat.complete(REQUEST)).text == WORDS
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
 async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     complete = chat_wire.complete

@@ -88,7 +88,6 @@ async def endpoint(*, timeout_s: float = PATIENCE_S) -> AsyncIterator[tuple[Open
         await runner.cleanup()
 
 
-@pytest.mark.asyncio
 async def test_texts_become_unit_vectors_in_order() -> None:
     """The vectors have length one and the order of the texts. The request contains the model and the key."""
     async with endpoint() as (embedder, server):
@@ -101,7 +100,6 @@ async def test_texts_become_unit_vectors_in_order() -> None:
         assert await embedder.embed([]) == []
 
 
-@pytest.mark.asyncio
 async def test_long_and_odd_texts_are_sent_as_servers_take_them() -> None:
     """Long texts are cut, empty texts and lone surrogates replaced, and a request has at most `MAX_TEXTS` texts."""
     async with endpoint() as (embedder, server):
@@ -126,7 +124,6 @@ def takes(chars: int, code: int, refusal: str) -> Callable[[Server], Handler]:
     return of
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("code", "refusal"),
     [
@@ -167,7 +164,6 @@ FAILURES = [
 ]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("answer", "retryable", "remedy"), FAILURES)
 async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, remedy: str) -> None:
     """Each failure becomes a sentence with a remedy but without the key and the text, and says whether
@@ -183,7 +179,6 @@ async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, rem
     assert "some words" not in str(failed.value)
 
 
-@pytest.mark.asyncio
 async def test_a_silent_server_is_given_up() -> None:
     """A server that does not answer within the timeout gives a retryable error."""
 

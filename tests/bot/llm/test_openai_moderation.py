@@ -52,7 +52,6 @@ async def endpoint() -> AsyncIterator[OpenAIModerator]:
         await runner.cleanup()
 
 
-@pytest.mark.asyncio
 async def test_what_is_flagged_is_named_and_failure_is_no_consent() -> None:
     """A flagged text gives the category and an unflagged one None. A failed check raises an error without the text."""
     async with endpoint() as moderator:
@@ -64,7 +63,6 @@ async def test_what_is_flagged_is_named_and_failure_is_no_consent() -> None:
         assert "secret" not in str(caught.value)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("text", ["empty", "unsure"])
 async def test_an_answer_without_a_judgement_is_no_consent(text: str) -> None:
     async with endpoint() as moderator:

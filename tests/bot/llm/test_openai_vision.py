@@ -81,7 +81,6 @@ class Eyes:
             await runner.cleanup()
 
 
-@pytest.mark.asyncio
 async def test_a_picture_is_described() -> None:
     """The request contains the unchanged picture and the last description of the screen."""
     eyes = Eyes()
@@ -109,7 +108,6 @@ def test_the_system_message_has_nothing_that_came_from_outside() -> None:
         assert str(user).count("</last>") + str(user).count("</question>") == 1
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "look", [VisionRequest(b"\xff\xd8", question="Any mail?", before="Mail."), VisionRequest(b"\xff\xd8")]
 )
@@ -121,7 +119,6 @@ async def test_nothing_new_on_a_screen_is_an_answer(look: VisionRequest) -> None
         assert (await vision.read(lambda: look)).description == eyes.says
 
 
-@pytest.mark.asyncio
 async def test_an_answer_is_one_bounded_line() -> None:
     """A description is one line of at most `MAX_ANSWER_CHARS` characters, whatever the model writes."""
     eyes = Eyes()
@@ -132,7 +129,6 @@ async def test_an_answer_is_one_bounded_line() -> None:
     assert "\n" not in told
 
 
-@pytest.mark.asyncio
 async def test_one_call_at_a_time_with_the_latest_picture() -> None:
     """Only one request runs at a time, and each takes its picture only when it begins."""
     eyes = Eyes()
@@ -141,7 +137,6 @@ async def test_one_call_at_a_time_with_the_latest_picture() -> None:
     assert eyes.most_at_once == 1
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("status", "sentence"),
     [
@@ -160,7 +155,6 @@ async def test_trouble_is_a_sentence(status: int, sentence: str) -> None:
     assert "sesame" not in str(caught.value)
 
 
-@pytest.mark.asyncio
 async def test_silence_and_absence_are_trouble_too() -> None:
     """A slow endpoint, an empty answer and a refused connection each raise a VisionError."""
     eyes = Eyes()
@@ -178,7 +172,6 @@ async def test_silence_and_absence_are_trouble_too() -> None:
             await vision.read(lambda: LOOK)
 
 
-@pytest.mark.asyncio
 async def test_a_look_is_counted_and_logged() -> None:
     """A look logs its tokens as the provider bills them, as every model call does, and the metrics count it."""
     eyes = Eyes()
@@ -195,7 +188,6 @@ async def test_a_look_is_counted_and_logged() -> None:
     assert (call.prompt_tokens, call.completion_tokens) == (900, 12)
 
 
-@pytest.mark.asyncio
 async def test_a_look_that_fails_or_is_broken_off_is_counted_too() -> None:
     """An answer without words has its bill, the others an estimate."""
     eyes = Eyes()
@@ -222,7 +214,6 @@ async def test_a_look_that_fails_or_is_broken_off_is_counted_too() -> None:
     assert min(call.prompt_tokens for call in eyes.calls[1:]) > 2_805
 
 
-@pytest.mark.asyncio
 async def test_a_look_that_does_not_fit_is_not_sent() -> None:
     """A model that takes fewer tokens than a picture costs is not asked; the error says which setting to raise."""
     eyes = Eyes()

@@ -86,7 +86,6 @@ def with_results(end: StreamEnd) -> tuple[ChatMessage, ...]:
     return (*QUESTION, ChatMessage(ChatRole.ASSISTANT, "", tool_calls=end.calls), *results)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("server", "names"),
     [(AnthropicServer(), ["memory_search"]), (GeminiServer(), ["memory_search", "recall_turns"])],
@@ -108,7 +107,6 @@ async def test_tools_are_called_and_their_results_taken(server: ProviderServer, 
     assert set(offered["function"]["parameters"]["properties"]) == {"query", "const"}, "a property may have that name"
 
 
-@pytest.mark.asyncio
 async def test_what_another_model_has_found_is_answered_from() -> None:
     """A model that stands in gets the results of the calls that the one before it made, which Gemini has not signed."""
     call = MessageToolCall("call_zU3kq", "memory_search", '{"query": "lantern"}')
@@ -127,7 +125,6 @@ async def test_what_another_model_has_found_is_answered_from() -> None:
     ]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("kept", "role"), [(0, "tool"), (1, "user")])
 async def test_one_of_several_calls_is_answered_from(kept: int, role: str) -> None:
     """A call that needs a yes is left out of its step, and sent alone once it is done. Gemini signs only the first of
@@ -141,7 +138,6 @@ async def test_one_of_several_calls_is_answered_from(kept: int, role: str) -> No
     assert server.bodies[-1]["messages"][-1]["role"] == role
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("server", [AnthropicServer(), GeminiServer()], ids=["anthropic", "gemini"])
 async def test_a_summary_is_written(server: ProviderServer) -> None:
     """Anthropic's models get no temperature. An answer may lack its usage."""
@@ -153,7 +149,6 @@ async def test_a_summary_is_written(server: ProviderServer) -> None:
     assert len(server.bodies) == 2
 
 
-@pytest.mark.asyncio
 async def test_a_strict_template_gets_the_order_that_it_takes() -> None:
     """The order is learnt from the first refusal."""
     server = TemplateServer("Jinja Exception: System message must be at the beginning.")
@@ -175,7 +170,6 @@ async def test_a_strict_template_gets_the_order_that_it_takes() -> None:
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
 
 
-@pytest.mark.asyncio
 async def test_an_error_in_a_list_is_read() -> None:
     """Gemini's reason is in the sentence."""
     async with adapter(GeminiServer()) as chat:
@@ -184,7 +178,6 @@ async def test_an_error_in_a_list_is_read() -> None:
             await answered(chat, with_results(end)[:-1])
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("server", "name"), [(AnthropicServer(), "claude-haiku-4-5"), (GeminiServer(), "gemini-2.5-flash")]
 )
@@ -201,7 +194,6 @@ class OllamaServer(ProviderServer):
         return None
 
 
-@pytest.mark.asyncio
 async def test_a_server_without_models_lists_none() -> None:
     """It is no server of something else."""
     async with OllamaServer() as server:

@@ -70,7 +70,6 @@ def test_the_process_inherits_no_secret() -> None:
     assert set(inherited_environment(given)) == {"PATH", "https_proxy", "PIP_INDEX_URL", "npm_config_registry"}
 
 
-@pytest.mark.asyncio
 async def test_a_failure_is_the_sentence_that_the_process_printed(workshop: Path) -> None:
     """What the process says about its failure is what people read, and what the log has."""
     stand_in(workshop, "print('The moon is down.'); sys.exit(1)")
@@ -79,7 +78,6 @@ async def test_a_failure_is_the_sentence_that_the_process_printed(workshop: Path
     assert [describe_error(line["problem"]) for line in logs if "problem" in line] == ["The moon is down."]
 
 
-@pytest.mark.asyncio
 async def test_a_download_that_breaks_off_or_takes_too_long_says_what_to_do(
     workshop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +93,6 @@ async def test_a_download_that_breaks_off_or_takes_too_long_says_what_to_do(
         await install(VOICE_JOE, models, ignore)
 
 
-@pytest.mark.asyncio
 async def test_progress_is_told_and_a_cancelled_download_is_ended(workshop: Path) -> None:
     """The megabytes that have arrived are told; when nobody waits any more, the process is ended and tidies up."""
     stand_in(
@@ -114,7 +111,6 @@ async def test_progress_is_told_and_a_cancelled_download_is_ended(workshop: Path
     assert not (workshop / "models" / ".voice-joe-x" / "part").exists()
 
 
-@pytest.mark.asyncio
 async def test_a_download_that_is_far_too_large_is_ended(workshop: Path) -> None:
     """A registry sends no model but something without an end. What another download has left does not count."""
     stand_in(

@@ -75,7 +75,6 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     return made
 
 
-@pytest.mark.asyncio
 async def test_a_voice_is_loaded_once_for_all(tmp_path: Path, engines: Engines) -> None:
     """Callers at the same time share one model, which is closed at the end."""
     async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
@@ -90,7 +89,6 @@ async def test_a_voice_is_loaded_once_for_all(tmp_path: Path, engines: Engines) 
     assert engines.open == []
 
 
-@pytest.mark.asyncio
 async def test_what_nobody_uses_or_has_chosen_is_closed(tmp_path: Path, engines: Engines) -> None:
     """When another voice is loaded, models that no server has chosen and nobody uses are closed."""
     chosen = {"kristin"}
@@ -117,7 +115,6 @@ async def settled(voices: LoadedVoices) -> None:
     await asyncio.gather(*voices._loading.values(), return_exceptions=True)
 
 
-@pytest.mark.asyncio
 async def test_a_voice_that_fails_is_tried_again_after_growing_pauses(tmp_path: Path, engines: Engines) -> None:
     """Who wants it asks often; it is loaded seldom. What it was lasts until it is loaded, and then nothing is known."""
     clock, joe = FakeClock(), voice("joe")
@@ -146,7 +143,6 @@ async def test_a_voice_that_fails_is_tried_again_after_growing_pauses(tmp_path: 
         assert engines.open == ["voice-joe"]
 
 
-@pytest.mark.asyncio
 async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
     tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +163,6 @@ async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
         assert voices.problem(voice("kristin")) == f"There is no voice. {TRIED_AGAIN}"
 
 
-@pytest.mark.asyncio
 async def test_a_voice_that_another_process_has_downloaded_is_loaded_when_it_is_chosen(
     tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +177,6 @@ async def test_a_voice_that_another_process_has_downloaded_is_loaded_when_it_is_
             assert engines.open == ["voice-joe"]
 
 
-@pytest.mark.asyncio
 async def test_a_sentence_does_not_wait_long_for_its_voice(
     tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +190,6 @@ async def test_a_sentence_does_not_wait_long_for_its_voice(
         assert engines.loads == 1
 
 
-@pytest.mark.asyncio
 async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path) -> None:
     """While one comes, others are refused with a sentence; a failure is told, and then the next may be tried."""
     begun, go_on = asyncio.Event(), asyncio.Event()

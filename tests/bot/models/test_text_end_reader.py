@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 async def test_the_reader_is_optional(tmp_path: Path, tiny_reading_model: Path) -> None:
     """If it is switched off, missing or damaged, pauses are judged by the sound and the recogniser's marks."""
     damaged = tmp_path / "damaged" / "turn-text"

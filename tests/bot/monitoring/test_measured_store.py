@@ -28,7 +28,6 @@ class TestMeasuredTurnStore(TurnStoreContract):
         return MeasuredTurnStore(InMemoryTurnStore(), ignore)
 
 
-@pytest.mark.asyncio
 async def test_each_operation_is_told_with_its_time_and_its_failure() -> None:
     """A failure is passed on, and counted with its time."""
     told: list[tuple[str, float, bool]] = []

@@ -252,7 +252,6 @@ def test_a_label_is_one_word(reason: str) -> None:
     assert label == {"reason": reason if word else OTHER}
 
 
-@pytest.mark.asyncio
 async def test_how_late_the_loop_was_is_measured_every_few_seconds() -> None:
     """Also that it was not; until its block is left."""
     clock, lags, late = FakeClock(), list[float](), list[float]()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from bot.health import FaultKind, Health, HealthFault
 from bot.monitoring.probes import HealthProbes
 from bot.texts.text import verbatim
@@ -43,7 +41,6 @@ def test_readiness_gives_each_cause_once_with_its_number() -> None:
     assert (ready, body["status"], body["causes"]) == (True, "ready", [])
 
 
-@pytest.mark.asyncio
 async def test_liveness_is_about_what_only_a_restart_mends() -> None:
     """A bot that cannot do its work is alive. One of whose tasks has ended is not, unless it is ending anyway, and
     neither is one with a fault that never passes.

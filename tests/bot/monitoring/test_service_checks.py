@@ -8,8 +8,6 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.health import FaultKind
 from bot.monitoring import service_checks
 from bot.monitoring.service_checks import CHECK_EVERY_S, DISCORD_AWAY_S, LEAST_FREE_BYTES, ServiceChecks
@@ -22,6 +20,8 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 class FakeStore:
@@ -50,7 +50,6 @@ def kinds(checks: ServiceChecks) -> list[FaultKind]:
     return [fault.kind for fault in checks.faults()]
 
 
-@pytest.mark.asyncio
 async def test_a_database_that_refuses_writes_is_a_fault_until_it_takes_them(tmp_path: Path) -> None:
     """The fault's sentence has no path."""
     store = FakeStore()
@@ -68,7 +67,6 @@ async def test_a_database_that_refuses_writes_is_a_fault_until_it_takes_them(tmp
     assert checks.faults() == []
 
 
-@pytest.mark.asyncio
 async def test_a_disk_with_little_room_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault says how much is left. A disk that does not tell is none."""
     free = LEAST_FREE_BYTES
@@ -89,7 +87,6 @@ async def test_a_disk_with_little_room_is_a_fault(tmp_path: Path, monkeypatch: p
     assert checks.faults() == []
 
 
-@pytest.mark.asyncio
 async def test_a_data_folder_that_is_gone_is_a_fault(tmp_path: Path) -> None:
     """The system lets a process write on into its open files where nobody finds them, so the database takes writes."""
     folder, moved = tmp_path / "data", tmp_path / "moved"
@@ -137,7 +134,6 @@ def test_shards_that_are_away_are_named(tmp_path: Path) -> None:
     assert "for shard 4-5 of 16" in fault.sentence
 
 
-@pytest.mark.asyncio
 async def test_it_checks_every_few_seconds(tmp_path: Path) -> None:
     """The task checks until its block is left."""
     clock, store = FakeClock(), FakeStore()
@@ -153,7 +149,6 @@ async def test_it_checks_every_few_seconds(tmp_path: Path) -> None:
     assert clock.sleeping == 0
 
 
-@pytest.mark.asyncio
 async def test_a_disk_that_does_not_answer_is_a_fault_until_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,6 @@ async def spans_of(happened: Sequence[events.Event]) -> Sequence[ReadableSpan]:
     return exporter.get_finished_spans()
 
 
-@pytest.mark.asyncio
 async def test_an_answered_turn_is_one_span_from_packet_to_last_sound() -> None:
     """The span begins with the speech and ends with the last sound. Its events are in order, and it has the figures.
 
@@ -83,7 +82,6 @@ async def test_an_answered_turn_is_one_span_from_packet_to_last_sound() -> None:
         assert secret not in span.to_json()
 
 
-@pytest.mark.asyncio
 async def test_turns_without_an_answer_are_spans_too() -> None:
     """A turn that is not answered ends with the decision. Of those whose answer never ended, the oldest ends when too
     many are open, and the others with the room. A remark that nobody asked for is no span.
@@ -112,7 +110,6 @@ def test_the_standard_variables_switch_traces_on(environment: dict[str, str], wa
     assert wants_traces(environment) is wanted
 
 
-@pytest.mark.asyncio
 async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """An address without the libraries is refused at the start, with the remedy."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
@@ -122,7 +119,6 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
             pass
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("variable", "value", "why"),
     [
@@ -153,7 +149,6 @@ class StalledExporter(SpanExporter):
         return SpanExportResult.FAILURE
 
 
-@pytest.mark.asyncio
 async def test_a_collector_that_does_not_answer_keeps_the_bot_from_ending_no_longer_than_it_may() -> None:
     """The library itself waits for as long as a request may take, once for every 512 spans."""
     exporter = StalledExporter()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from sqlalchemy import func, select
 
 from bot.readers import Reader, Stay
@@ -38,7 +37,6 @@ async def ada_and_bob(evening: Evening) -> AttendanceStore:
     return store
 
 
-@pytest.mark.asyncio
 async def test_stays_are_read_as_they_were_stored(place: Place) -> None:
     """Coming twice is coming once. After a crash, who is not there any more was there until then."""
     async with Evening(place) as evening:
@@ -54,7 +52,6 @@ async def test_stays_are_read_as_they_were_stored(place: Place) -> None:
         assert not found.goes_on
 
 
-@pytest.mark.asyncio
 async def test_only_sessions_that_all_attended_are_searched(place: Place) -> None:
     """One of them who was not there is enough to leave a session out."""
     async with Evening(place) as evening:
@@ -64,7 +61,6 @@ async def test_only_sessions_that_all_attended_are_searched(place: Place) -> Non
         assert await store.attended_by_all(GUILD + 1, [ADA]) == frozenset()
 
 
-@pytest.mark.asyncio
 async def test_it_goes_with_the_session(place: Place) -> None:
     """Retention deletes sessions so. What was posted of it on Discord is then due to be deleted."""
     async with Evening(place) as evening:
@@ -79,7 +75,6 @@ async def test_it_goes_with_the_session(place: Place) -> None:
         assert await posted.outdated() == ()
 
 
-@pytest.mark.asyncio
 async def test_it_goes_with_who_is_forgotten(place: Place) -> None:
     """Also of somebody who said nothing. Their data shows it before."""
     async with Evening(place) as evening:
@@ -90,7 +85,6 @@ async def test_it_goes_with_who_is_forgotten(place: Place) -> None:
         assert not (await PersonalDataStore(evening.database).of(ADA))["when_you_were_there"]
 
 
-@pytest.mark.asyncio
 async def test_it_goes_with_an_opt_out_on_that_server(place: Place) -> None:
     """On another server it stays."""
     async with Evening(place) as evening:
@@ -102,7 +96,6 @@ async def test_it_goes_with_an_opt_out_on_that_server(place: Place) -> None:
         assert await count(evening) == 1
 
 
-@pytest.mark.asyncio
 async def test_it_is_forgotten_in_one_session_alone(place: Place) -> None:
     """As an operator may do."""
     async with Evening(place) as evening:

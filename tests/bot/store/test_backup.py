@@ -70,7 +70,6 @@ def damage(path: Path) -> None:
         file.write(b"\xff" * page_bytes)
 
 
-@pytest.mark.asyncio
 async def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> None:
     """Turns that are stored while the backup is written are in it up to one of them, without a gap."""
     path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
@@ -86,7 +85,6 @@ async def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> No
         assert (await SqlTurnStore(copied, FakeClock()).load(EVENING)).total_turns == made.turns
 
 
-@pytest.mark.asyncio
 async def test_a_backup_overwrites_nothing_and_is_never_half(tmp_path: Path) -> None:
     """A file that exists stays as it is, and of a damaged database there is no backup."""
     path, file = tmp_path / "roomtone.db", tmp_path / "letters.txt"
@@ -105,7 +103,6 @@ async def test_a_backup_overwrites_nothing_and_is_never_half(tmp_path: Path) -> 
     assert names_in(tmp_path) == ["letters.txt", "roomtone.db"]
 
 
-@pytest.mark.asyncio
 async def test_the_restored_session_goes_on(tmp_path: Path) -> None:
     """The session is as it was when the backup was written. The earlier database is kept, and can be restored too."""
     path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
@@ -125,7 +122,6 @@ async def test_the_restored_session_goes_on(tmp_path: Path) -> None:
     assert (await restore_backup(report.aside, path, now=NOW + 60)).content.turns == 40
 
 
-@pytest.mark.asyncio
 async def test_the_forgotten_stay_forgotten(tmp_path: Path) -> None:
     """Who was forgotten after the backup is not in the restored database, not even in its bytes. Everything else is."""
     path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
@@ -154,7 +150,6 @@ async def test_the_forgotten_stay_forgotten(tmp_path: Path) -> None:
     assert SECRET.encode() not in path.read_bytes()
 
 
-@pytest.mark.asyncio
 async def test_a_backup_of_another_data_folder_takes_over_the_list_of_this_one(tmp_path: Path) -> None:
     """Its own list has another key. It is without the people on that list; those of this folder are forgotten in it."""
     file, path = tmp_path / "copy.db", tmp_path / "here" / "roomtone.db"
@@ -177,7 +172,6 @@ async def test_a_backup_of_another_data_folder_takes_over_the_list_of_this_one(t
         await forget(new, "Bob")
 
 
-@pytest.mark.asyncio
 async def test_deleted_facts_and_opt_outs_stay(tmp_path: Path) -> None:
     """Facts that people deleted do not come back, and who has opted out since stays out."""
     path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
@@ -196,7 +190,6 @@ async def test_deleted_facts_and_opt_outs_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["version", "damaged", "text", "itself", "open", "killed", "full"])
-@pytest.mark.asyncio
 async def test_a_restore_that_fails_changes_nothing(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,7 +235,6 @@ async def test_a_restore_that_fails_changes_nothing(
     assert contents(path.parent) == before
 
 
-@pytest.mark.asyncio
 async def test_an_unreadable_present_database_is_kept_aside_only_if_that_is_wanted(tmp_path: Path) -> None:
     """Nobody knows who was forgotten in it since."""
     path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
@@ -261,7 +253,6 @@ async def test_an_unreadable_present_database_is_kept_aside_only_if_that_is_want
     verify_database_file(path)
 
 
-@pytest.mark.asyncio
 async def test_what_a_killed_restore_left_is_removed(tmp_path: Path) -> None:
     """Killed before the swap, the old one is there, and what was copied so far is not."""
     path = tmp_path / "roomtone.db"

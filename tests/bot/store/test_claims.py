@@ -78,7 +78,6 @@ class TestFencedTurnStore(TurnStoreContract):
             yield SqlTurnStore(fenced(database, await claimed(database)), FakeClock())
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", WRITES)
 async def test_a_stale_owner_writes_nothing(processes: tuple[Database, Database], kind: str) -> None:
     """Each write of a room is refused after a newer claim, by whichever process, and leaves the session as it was."""
@@ -94,7 +93,6 @@ async def test_a_stale_owner_writes_nothing(processes: tuple[Database, Database]
     await WRITES[kind](theirs)
 
 
-@pytest.mark.asyncio
 async def test_opening_a_session_claims_the_servers_room(processes: tuple[Database, Database]) -> None:
     """Who opens a session last has the room, also for another channel of the server; other servers are not touched."""
     first, second = (Sessions(each, FakeClock()) for each in processes)
@@ -111,7 +109,6 @@ async def test_opening_a_session_claims_the_servers_room(processes: tuple[Databa
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=25))
-@pytest.mark.asyncio
 async def test_no_interleaving_lets_a_stale_owner_write(
     processes: tuple[Database, Database], steps: list[tuple[int, bool]]
 ) -> None:
@@ -137,7 +134,6 @@ async def test_no_interleaving_lets_a_stale_owner_write(
     assert list((await SqlTurnStore(processes[0], FakeClock()).load(session_id)).window) == stored
 
 
-@pytest.mark.asyncio
 async def test_owners_at_the_same_time_write_one_after_another(processes: tuple[Database, Database]) -> None:
     """Owners that claim, read and write at the same time: no turn is lost, doubled, or written under an older number
     than the turn before it.

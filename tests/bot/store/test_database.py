@@ -36,7 +36,6 @@ async def pragma(database: Database, name: str) -> object:
         return (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
 
 
-@pytest.mark.asyncio
 async def test_connections_are_durable_and_checked(tmp_path: Path) -> None:
     """Connections use WAL, foreign keys and a busy timeout, and flush at each commit unless the operator chose
     otherwise.
@@ -50,7 +49,6 @@ async def test_connections_are_durable_and_checked(tmp_path: Path) -> None:
         assert await pragma(database, "synchronous") == 1
 
 
-@pytest.mark.asyncio
 async def test_a_failed_write_leaves_nothing(place: Place) -> None:
     """If a transaction raises an error, nothing that it wrote is stored."""
     async with open_database(place) as database:
@@ -66,7 +64,6 @@ async def test_a_failed_write_leaves_nothing(place: Place) -> None:
             assert (await connection.execute(text("SELECT count(*) FROM sessions"))).scalar_one() == 0
 
 
-@pytest.mark.asyncio
 async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
     """A file that is not a database is refused and stays unchanged."""
     path = tmp_path / "a.db"
@@ -77,7 +74,6 @@ async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
     assert path.read_text().startswith("Dear diary")
 
 
-@pytest.mark.asyncio
 async def test_errors_never_hold_what_was_said(place: Place) -> None:
     """The error for a refused statement contains no parameters, neither in its sentence nor in its cause."""
     secret = "the words somebody said"
@@ -92,7 +88,6 @@ async def test_errors_never_hold_what_was_said(place: Place) -> None:
     assert re.search(r"no such table|relation \"turns\" does not exist", str(caught.value))
 
 
-@pytest.mark.asyncio
 async def test_a_cancelled_write_is_whole_or_absent(place: Place) -> None:
     """A write that is cancelled at any step leaves no lock and no partial turn, and can be repeated."""
     async with open_database(place, synchronous="normal") as database:
@@ -108,7 +103,6 @@ async def test_a_cancelled_write_is_whole_or_absent(place: Place) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_a_cancelled_reading_write_leaves_no_lock(place: Place) -> None:
     """After a task was cancelled in the middle of a SELECT, others can write, even while a reference to the task is
     kept.
@@ -135,7 +129,6 @@ async def test_a_cancelled_reading_write_leaves_no_lock(place: Place) -> None:
     assert len(kept) == 40
 
 
-@pytest.mark.asyncio
 async def test_readers_do_not_wait_for_a_writer(place: Place) -> None:
     """While a transaction writes, readers see the state before it without waiting."""
     async with open_database(place) as database:
@@ -147,7 +140,6 @@ async def test_readers_do_not_wait_for_a_writer(place: Place) -> None:
         assert (await store.load(EVENING)).total_turns == 0
 
 
-@pytest.mark.asyncio
 async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Path) -> None:
     """After VACUUM, here or by another program, the next transaction finds its tables, even for DELETE."""
     path = tmp_path / "a.db"
@@ -165,7 +157,6 @@ async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Pat
         await check_writable(database)
 
 
-@pytest.mark.asyncio
 async def test_a_database_that_takes_writes_is_left_as_it_is(tmp_path: Path) -> None:
     """The check finds nothing and changes nothing."""
     path = tmp_path / "roomtone.db"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
     """A valid database passes while a bot uses it, and the bot can go on writing."""
     path = tmp_path / "roomtone.db"
@@ -31,7 +30,6 @@ async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_damage_inside_is_found(tmp_path: Path) -> None:
     """A page overwritten with rubbish is reported as damage."""
     path = tmp_path / "roomtone.db"

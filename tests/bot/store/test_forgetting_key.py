@@ -44,7 +44,6 @@ def test_a_damaged_file_is_told(tmp_path: Path, damage: str) -> None:
         ForgettingKey(path).person("7")
 
 
-@pytest.mark.asyncio
 async def test_another_key_is_refused(place: Place, tmp_path: Path) -> None:
     """A process with another key would not know whom its rooms have to leave out."""
     async with open_database(place, data_dir=tmp_path / "one") as one:

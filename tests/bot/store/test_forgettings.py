@@ -70,7 +70,6 @@ async def say_unstored(evening: Evening, text: str, speaker: str, kind: TurnKind
         await evening.say(text, speaker, kind=kind)
 
 
-@pytest.mark.asyncio
 async def test_what_waits_in_an_open_room_does_not_come_back(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +101,6 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
         assert "Wickhamq" not in str(sent.parts)
 
 
-@pytest.mark.asyncio
 async def test_nothing_of_the_person_had_been_stored_yet(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +124,6 @@ async def test_nothing_of_the_person_had_been_stored_yet(
         assert "Wickhamq" not in f"{evening.memory.turns} {evening.memory.live_notes}"
 
 
-@pytest.mark.asyncio
 async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Path) -> None:
     """Speech that had no text yet, and a note of a picture of then, are left out. What the person says and shows once
     the room has learned of it is kept.
@@ -149,7 +146,6 @@ async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Pa
         assert "Wickhamq" not in str(evening.memory.turns)
 
 
-@pytest.mark.asyncio
 async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(
     place: Place, tmp_path: Path
 ) -> None:
@@ -163,7 +159,6 @@ async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_
             assert (await other.store.load(OTHER)).window[0].parts == ()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("ahead_s", [-HOUR_S, HOUR_S])
 async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
     place: Place, tmp_path: Path, ahead_s: float
@@ -199,7 +194,6 @@ async def note_of(database: Database, session_id: SessionId | None = None, seq: 
         await record_forgetting(connection, database.key, ADA, session_id=session_id, seq=seq)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("where", "seq", "gone"),
     [
@@ -235,7 +229,6 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
     assert found == gone
 
 
-@pytest.mark.asyncio
 async def test_the_list_is_kept_and_has_nothing_of_the_person(place: Place) -> None:
     """A backup may be restored that knows nothing of it. The rows have digests, and no number is given twice."""
     clock = FakeClock()
@@ -251,7 +244,6 @@ async def test_the_list_is_kept_and_has_nothing_of_the_person(place: Place) -> N
         assert "Ada" not in str(rows)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("ahead_s", [-1000 * HOUR_S, -2 * HOUR_S, 0.0, 2 * HOUR_S, 1000 * HOUR_S])
 async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_s: float
@@ -276,7 +268,6 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
     assert [[part.text for part in each.parts] for each in stored.window] == [[], []]
 
 
-@pytest.mark.asyncio
 async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place: Place) -> None:
     """In whatever order turns are forgotten, and whatever the clock shows."""
     calls = [(5, 100.7), (2, 300.0), (NOTHING_MADE, 50.0), (9, 300.5)]
@@ -294,7 +285,6 @@ async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place:
             assert all(time >= int(at) for time, (_, at) in zip(times, order, strict=True))
 
 
-@pytest.mark.asyncio
 async def test_the_times_are_those_of_sessions_that_lost_something(place: Place) -> None:
     """A session whose room only had to look again is not among them, nor is one that is not listed."""
     async with open_database(place) as database:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
 from sqlalchemy import func, select
 
 from bot.store.database import open_database
@@ -70,7 +69,6 @@ def told_of_bank(turns: Sequence[Turn]) -> list[int]:
     return [each.seq for each in turns for part in each.parts if "4,210" in part.text]
 
 
-@pytest.mark.asyncio
 async def test_forgetting_who_shared_forgets_what_the_screen_showed(place: Place) -> None:
     """A fact that was made of a note of the person's screen goes, and so does all that the bot said since then. What
     others said stays.
@@ -88,7 +86,6 @@ async def test_forgetting_who_shared_forgets_what_the_screen_showed(place: Place
     assert [each.seq for each in turns if each.tombstone] == [0, 2, 4]
 
 
-@pytest.mark.asyncio
 async def test_a_screen_counts_from_when_it_was_noted(place: Place) -> None:
     """Somebody who shares a screen and says nothing is forgotten from then on."""
     async with open_database(place) as database:
@@ -103,7 +100,6 @@ async def test_a_screen_counts_from_when_it_was_noted(place: Place) -> None:
     assert [each.seq for each in turns if each.tombstone] == [4]
 
 
-@pytest.mark.asyncio
 async def test_other_sessions_forget_what_the_screen_showed(place: Place) -> None:
     """The bot may have read it out again on another evening, from when on it was quoted there."""
     later = SessionId("later")
@@ -119,7 +115,6 @@ async def test_other_sessions_forget_what_the_screen_showed(place: Place) -> Non
     assert [each.seq for each in turns if each.tombstone] == [2]
 
 
-@pytest.mark.asyncio
 async def test_forgetting_one_turn_keeps_the_screen(place: Place) -> None:
     """The notes of a person's screen are no part of that turn."""
     async with open_database(place) as database:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.store.database import open_database
 from bot.store.opt_outs import OptOutStore
 from tests.fakes.clock import FakeClock
@@ -14,7 +12,6 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 
-@pytest.mark.asyncio
 async def test_an_opt_out_outlives_the_process(place: Place) -> None:
     """An opt-out is still stored after a restart until it is withdrawn, and opting out twice changes nothing."""
     async with open_database(place) as database:

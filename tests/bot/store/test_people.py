@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.personal_data import PersonalDataStore
@@ -51,7 +49,6 @@ async def store(database: Database, *sessions: tuple[str, int]) -> PeopleStore:
     return PeopleStore(database)
 
 
-@pytest.mark.asyncio
 async def test_the_store_keeps_what_the_rules_say(place: Place) -> None:
     """Superseding across sessions, retractions and history give the same facts as the rules in memory. Each has the
     channel in which it was said.
@@ -71,7 +68,6 @@ async def test_the_store_keeps_what_the_rules_say(place: Place) -> None:
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Berlin now.", "I'm not vegan any more."]
 
 
-@pytest.mark.asyncio
 async def test_a_batch_is_drawn_once(place: Place) -> None:
     """A batch is stored once, also if storing it is repeated, and the database knows how far facts were extracted."""
     async with open_database(place) as database:
@@ -89,7 +85,6 @@ async def test_a_batch_is_drawn_once(place: Place) -> None:
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
 
 
-@pytest.mark.asyncio
 async def test_what_is_said_on_one_server_is_told_on_no_other(place: Place) -> None:
     """Facts from one server are neither found, superseded nor deleted on another."""
     async with open_database(place) as database:
@@ -111,7 +106,6 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(place: Place) -> N
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
 
 
-@pytest.mark.asyncio
 async def test_a_deleted_session_takes_its_facts_along(place: Place) -> None:
     """Deleting a session deletes its facts."""
     async with open_database(place) as database:
@@ -123,7 +117,6 @@ async def test_a_deleted_session_takes_its_facts_along(place: Place) -> None:
         assert await people.facts_about(["id-Ada"], GUILD, history=True) == ()
 
 
-@pytest.mark.asyncio
 async def test_that_somebody_deleted_their_facts_is_theirs(place: Place) -> None:
     """They see it in their file."""
     clock = FakeClock()

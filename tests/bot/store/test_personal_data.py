@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
 from bot.store.opt_outs import OptOutStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.speech_forgetting import SpeechForgetter
@@ -39,7 +37,6 @@ async def replies(evening: Evening, person_id: str) -> list[tuple[list[str], int
     return [([each["text"] for each in one["my_replies_to_you"]], one["my_replies_left_out"]) for one in found]
 
 
-@pytest.mark.asyncio
 async def test_a_reply_that_may_repeat_who_opted_out_is_left_out(place: Place) -> None:
     """From their first turn on, until they opt in again. Their own file has all of it."""
     async with Evening(place) as evening:
@@ -55,7 +52,6 @@ async def test_a_reply_that_may_repeat_who_opted_out_is_left_out(place: Place) -
         assert await replies(evening, ADA) == [(["Hello, Ada.", "In Lisbon."], 0)]
 
 
-@pytest.mark.asyncio
 async def test_an_opt_out_on_another_server_leaves_nothing_out(place: Place) -> None:
     """It holds on one server."""
     async with Evening(place) as evening:
@@ -64,7 +60,6 @@ async def test_an_opt_out_on_another_server_leaves_nothing_out(place: Place) -> 
         assert await replies(evening, ADA) == [(["In Lisbon."], 0)]
 
 
-@pytest.mark.asyncio
 async def test_a_reply_may_repeat_somebody_of_an_earlier_session(place: Place) -> None:
     """The bot finds what was said in other sessions of the server."""
     async with Evening(place, name="before", channel=702) as before:
@@ -75,7 +70,6 @@ async def test_a_reply_may_repeat_somebody_of_an_earlier_session(place: Place) -
             assert await replies(evening, ADA) == [([], 1)]
 
 
-@pytest.mark.asyncio
 async def test_an_id_is_found_whatever_its_letters(place: Place) -> None:
     """An imported session may have any text for one. It is stored as JSON, where some letters are written otherwise.
     Nobody else's is taken for it.

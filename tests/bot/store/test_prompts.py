@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.store import prompts as prompts_module
 from bot.store.database import open_database
 from bot.store.prompts import PromptStore, SentPrompt, forget_prompts
@@ -18,6 +16,8 @@ from tests.compaction.turn_store_contract import EVENING, T0, fill
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.bot.conftest import Place
 
 
@@ -35,7 +35,6 @@ def a_prompt(session_id: SessionId = EVENING, *, answer_to: int = 3, text: str =
     return SentPrompt.of(parts, session_id, answer_to=answer_to, at=T0, mode=Mode.SUMMARY, cursor=2, summary_revision=1)
 
 
-@pytest.mark.asyncio
 async def test_a_prompt_is_read_as_it_was_sent_and_goes_with_its_session(place: Place) -> None:
     """Nothing is stored for a session that is not, or if the session has changed since."""
     async with open_database(place, synchronous="normal") as database:
@@ -53,7 +52,6 @@ async def test_a_prompt_is_read_as_it_was_sent_and_goes_with_its_session(place: 
         assert await prompts.figures(EVENING) == ()
 
 
-@pytest.mark.asyncio
 async def test_only_the_newest_prompts_of_a_session_are_kept(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session of weeks does not fill the disk."""
     monkeypatch.setattr(prompts_module, "MOST_KEPT", 3)
@@ -65,7 +63,6 @@ async def test_only_the_newest_prompts_of_a_session_are_kept(place: Place, monke
         assert [each.answer_to for each in await prompts.figures(EVENING)] == [2, 3, 4]
 
 
-@pytest.mark.asyncio
 async def test_all_prompts_of_a_server_go_when_anything_of_it_is_forgotten(place: Place) -> None:
     """It is unknown whose words they contain; those of other servers contain nothing of this one."""
     async with (

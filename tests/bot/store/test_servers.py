@@ -87,7 +87,6 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[ServerSettingsStore]:
         yield SqlServerSettings(database, FakeClock())
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", ["memory", "database"])
 async def test_each_server_keeps_its_own_choices(kind: str, tmp_path: Path) -> None:
     """Choices are stored for each server with all their values, and the last ones count."""
@@ -99,7 +98,6 @@ async def test_each_server_keeps_its_own_choices(kind: str, tmp_path: Path) -> N
         assert await store.all() == {1: CHOSEN, 2: DEFAULTS}
 
 
-@pytest.mark.asyncio
 async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path) -> None:
     """Of what is damaged the valid part applies, and only who agrees is heard there: it may have been chosen. So may a
     silence that cannot be read.
@@ -159,7 +157,6 @@ class Broken:
         raise StoreError("The disk is full.")
 
 
-@pytest.mark.asyncio
 async def test_a_person_leaves_all_choices(place: Place) -> None:
     """A forgotten person is in no server's choices, not even in those that cannot be read, and nobody else leaves."""
     clock = FakeClock()
@@ -185,7 +182,6 @@ async def test_a_person_leaves_all_choices(place: Place) -> None:
         assert await forgetter.find_by_id("9" * 400) is None
 
 
-@pytest.mark.asyncio
 async def test_who_was_forgotten_elsewhere_does_not_come_back() -> None:
     """`roomtone memory forget` changes the store beside the running bot: no later change writes the id again."""
     store = MemoryServerSettings()
@@ -204,7 +200,6 @@ async def test_who_was_forgotten_elsewhere_does_not_come_back() -> None:
     assert heard[-2:] == [(2001,), ()]
 
 
-@pytest.mark.asyncio
 async def test_two_changes_begun_together_both_hold() -> None:
     """Each is made of what the one before has left, also if writing that takes long. One that fails undoes nothing."""
     store = WaitingSettings()
@@ -229,7 +224,6 @@ async def test_two_changes_begun_together_both_hold() -> None:
     assert book.of(1) == (await store.all())[1] == chosen
 
 
-@pytest.mark.asyncio
 async def test_the_book_tells_of_changes_that_are_stored() -> None:
     """Watchers hear of each change; one that could not be stored does not apply."""
     store = MemoryServerSettings()

@@ -34,7 +34,6 @@ async def database(place: Place) -> AsyncIterator[Database]:
         yield opened
 
 
-@pytest.mark.asyncio
 async def test_a_killed_process_finds_its_session(database: Database) -> None:
     """An unfinished session of the channel is resumed, and another channel gets its own."""
     clock = FakeClock(T0)
@@ -53,7 +52,6 @@ async def test_a_killed_process_finds_its_session(database: Database) -> None:
     assert other.session.id != first.session.id
 
 
-@pytest.mark.asyncio
 async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> None:
     """A session that is too old to resume is ended at its last turn, and a new one begins."""
     clock = FakeClock(T0)
@@ -68,7 +66,6 @@ async def test_a_stale_session_ends_where_it_fell_silent(database: Database) -> 
     assert ended.ended_at == T0 + 11.25
 
 
-@pytest.mark.asyncio
 async def test_a_session_that_was_running_until_now_goes_on_however_long_nobody_spoke(database: Database) -> None:
     """People may be silent together for an evening. Another session was not the one that ran."""
     clock = FakeClock(T0)
@@ -83,7 +80,6 @@ async def test_a_session_that_was_running_until_now_goes_on_however_long_nobody_
     assert not other.resumed
 
 
-@pytest.mark.asyncio
 async def test_an_ended_session_is_not_resumed(database: Database) -> None:
     """An ended session is not resumed, whether the memory closed it or only its row was ended."""
     clock = FakeClock(T0)
@@ -103,7 +99,6 @@ async def test_an_ended_session_is_not_resumed(database: Database) -> None:
     assert await sessions.find(first.id) == closed
 
 
-@pytest.mark.asyncio
 async def test_what_earlier_rooms_have_left_open_is_ended(database: Database) -> None:
     """What earlier rooms have left open in other channels ends with its last turn. Other servers, and sessions without
     a channel, are left alone.
@@ -125,7 +120,6 @@ async def test_what_earlier_rooms_have_left_open_is_ended(database: Database) ->
     assert {each.id for each in await sessions.recent() if each.ended_at is None} == {elsewhere.id, EVENING}
 
 
-@pytest.mark.asyncio
 async def test_two_openings_at_once_get_one_session(database: Database) -> None:
     """Several joins of one channel at the same time get the same session."""
     sessions = Sessions(database, FakeClock(T0))
@@ -136,7 +130,6 @@ async def test_two_openings_at_once_get_one_session(database: Database) -> None:
     assert sorted(each.resumed for each in opened) == [False, True, True, True, True]
 
 
-@pytest.mark.asyncio
 async def test_a_restored_session_is_adopted_by_its_channel(database: Database) -> None:
     """A session whose turns were stored without a channel can be opened by its id and then belongs to the channel."""
     clock = FakeClock(T0)
@@ -149,7 +142,6 @@ async def test_a_restored_session_is_adopted_by_its_channel(database: Database) 
     assert (opened.session.channel_id, opened.session.turn_count) == (CHANNEL, 58)
 
 
-@pytest.mark.asyncio
 async def test_a_session_of_another_channel_is_not_taken(database: Database) -> None:
     """The id of an ended session, or of one in another channel, is refused."""
     sessions = Sessions(database, FakeClock(T0))
@@ -161,7 +153,6 @@ async def test_a_session_of_another_channel_is_not_taken(database: Database) -> 
         await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
 
 
-@pytest.mark.asyncio
 async def test_only_an_empty_session_of_our_own_is_discarded(database: Database) -> None:
     """A session with turns stays, and so does one that another process may be going on with."""
     clock = FakeClock(T0)
@@ -179,7 +170,6 @@ async def test_only_an_empty_session_of_our_own_is_discarded(database: Database)
     assert await sessions.find(empty.session.id) is None
 
 
-@pytest.mark.asyncio
 async def test_deleting_leaves_nothing(database: Database) -> None:
     """Deleting a session deletes its turns, notes and segments, and other sessions stay."""
     clock = FakeClock(T0)

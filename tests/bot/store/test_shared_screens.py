@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.memory.session_reader import SessionReader
 from bot.store.history import SessionHistory
 from bot.store.opt_outs import OptOutStore
@@ -26,7 +24,6 @@ async def show(evening: Evening, name: str = "n", *, who: str = "Cy", person_id:
     await evening.memory.add_note(Note(NoteId(name), evening.clock.now(), who, SCREEN, person_id=person_id))
 
 
-@pytest.mark.asyncio
 async def test_who_opts_out_is_known_wherever_words_are_shown(place: Place) -> None:
     """In the session of their screen, and in a later one of the same server, in which the bot may tell of it: what the
     bot said there since is not read to anybody, and a note that has no embedding yet gets none.

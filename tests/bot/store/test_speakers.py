@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
@@ -56,7 +55,6 @@ async def server(place: Place) -> AsyncIterator[_Server]:
         yield _Server(database)
 
 
-@pytest.mark.asyncio
 async def test_who_spoke_before_on_the_server_may_be_quoted(server: _Server) -> None:
     """Neither those of another server, nor those who spoke only later, nor those who never spoke."""
     await server.session("elsewhere", CY, guild=GUILD + 1)
@@ -71,7 +69,6 @@ async def test_who_spoke_before_on_the_server_may_be_quoted(server: _Server) -> 
     assert (await server.store.load(second)).quotable == {ADA, DI}
 
 
-@pytest.mark.asyncio
 async def test_who_had_opted_out_before_a_session_is_not_quoted_in_it(server: _Server) -> None:
     """Nothing of theirs was found by then. What the bot said until they opted out may have their words."""
     await server.session("first", ADA, BO)

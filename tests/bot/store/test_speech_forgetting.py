@@ -57,7 +57,6 @@ def bytes_on_disk(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
-@pytest.mark.asyncio
 async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
     """A person's words are gone from the turns up to the bytes of the file. The words of others and all turn numbers
     stay.
@@ -110,7 +109,6 @@ async def tombstones(evening: Evening) -> list[int]:
     return [turn.seq for turn in stored if turn.tombstone]
 
 
-@pytest.mark.asyncio
 async def test_what_the_bot_says_from_their_first_turn_on_goes(place: Place) -> None:
     """Whatever it says: nobody compares words. What it said before, and what others say, stays. Facts, gists and
     paragraphs of these turns go with them, and the next fold writes the summary anew.
@@ -137,7 +135,6 @@ async def test_what_the_bot_says_from_their_first_turn_on_goes(place: Place) -> 
         assert (await evening.store.load(evening.session_id)).segments[-1].paragraph
 
 
-@pytest.mark.asyncio
 async def test_quotes_lead_to_other_sessions(place: Place) -> None:
     """What the bot says after it was shown a forgotten turn of another session goes, and so on from session to session.
     A session that quotes others only stays, and so does another server.
@@ -173,7 +170,6 @@ async def test_quotes_lead_to_other_sessions(place: Place) -> None:
         assert found == [[0], [3], [3], []]
 
 
-@pytest.mark.asyncio
 async def test_facts_about_people_go_by_their_turns(place: Place) -> None:
     """Those about the person, and those about others that were made of the person's turn. The others stay."""
     async with Evening(place) as evening:
@@ -192,7 +188,6 @@ async def test_facts_about_people_go_by_their_turns(place: Place) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_one_turn_is_forgotten_alone(place: Place) -> None:
     """A single turn is forgotten with the facts taken from it, however they are worded, and the person's other turns
     stay.
@@ -214,7 +209,6 @@ async def test_one_turn_is_forgotten_alone(place: Place) -> None:
         assert again == ForgetReport()
 
 
-@pytest.mark.asyncio
 async def test_people_are_found_by_name_and_id(place: Place) -> None:
     """A name finds every person who used it, the last speaker first, and an id finds one person."""
     async with Evening(place, name="one") as one:
@@ -228,7 +222,6 @@ async def test_people_are_found_by_name_and_id(place: Place) -> None:
         assert await forgetting.find("Eve") == ()
 
 
-@pytest.mark.asyncio
 async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
     """A pruned segment has no facts, so its gist goes whole."""
     async with Evening(place) as evening:
@@ -243,7 +236,6 @@ async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
         assert cleaned == replace(remade, note_ids=(NoteId("cat"),))
 
 
-@pytest.mark.asyncio
 async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
     """A reply to a question from before the forgetting is stored without its text, in each open session of the server,
     because its prompt may have had the forgotten words. Later questions and other servers are not affected.
@@ -286,7 +278,6 @@ async def answer(evening: Evening, text: str) -> None:
     await evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=Seq(last))
 
 
-@pytest.mark.asyncio
 async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path) -> None:
     """Prompts sent to a model, and facts, that a room made before the forgetting are not stored after it, also in rooms
     of other sessions, which may have quoted the person.
@@ -315,7 +306,6 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
 
 
-@pytest.mark.asyncio
 async def test_who_was_never_heard_holds_up_no_summary(tmp_path: Path) -> None:
     """Forgetting somebody of whom something is stored refuses the folds under way, because they may tell of it.
     Whoever has said nothing cannot keep a room from its summary by being forgotten again and again.
@@ -336,7 +326,6 @@ async def test_who_was_never_heard_holds_up_no_summary(tmp_path: Path) -> None:
         assert await revision() > before
 
 
-@pytest.mark.asyncio
 async def test_no_copy_of_a_deleted_row_stays_in_the_file(tmp_path: Path) -> None:
     """SQLite copies rows when it balances pages, and overwrites the last copy alone. The database is written anew, so
     that it has no unused pages either.

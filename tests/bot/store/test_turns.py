@@ -36,7 +36,6 @@ class TestSqlTurnStore(TurnStoreContract):
             yield SqlTurnStore(database, FakeClock())
 
 
-@pytest.mark.asyncio
 async def test_everything_is_there_after_reopening(place: Place) -> None:
     """After reopening, the cursor, summary, window, segments and notes are the same."""
     path = place
@@ -54,7 +53,6 @@ async def test_everything_is_there_after_reopening(place: Place) -> None:
     assert [each.id for each in before.state.pending_notes] == ["b"]
 
 
-@pytest.mark.asyncio
 async def test_two_processes_share_one_database(place: Place) -> None:
     """Two processes share the turns of a session, and a landing by one makes the other's landing stale."""
     path = place
@@ -66,7 +64,6 @@ async def test_two_processes_share_one_database(place: Place) -> None:
         assert (await mine.load(EVENING)).state.cursor == 10
 
 
-@pytest.mark.asyncio
 async def test_words_no_encoding_can_hold_are_stored(place: Place) -> None:
     """Lone surrogates and NUL are kept in turns; in notes and the summary a lone surrogate is replaced, on PostgreSQL
     NUL too.
@@ -87,7 +84,6 @@ async def test_words_no_encoding_can_hold_are_stored(place: Place) -> None:
     assert memory.state.summary == kept
 
 
-@pytest.mark.asyncio
 async def test_a_number_skipped_leaves_the_total_right(place: Place) -> None:
     """The number of turns is one more than the highest stored number, so the number of a lost turn is not
     used again.
@@ -101,7 +97,6 @@ async def test_a_number_skipped_leaves_the_total_right(place: Place) -> None:
     assert [each.seq for each in memory.window] == [0, 2]
 
 
-@pytest.mark.asyncio
 async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(place: Place) -> None:
     """If storing a turn is repeated after it was forgotten, the call succeeds and the forgotten words are not stored
     again.

@@ -90,7 +90,6 @@ def as_lines(what: str, keys: set[str]) -> str:
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.asyncio
 async def test_every_text_has_its_line(language: str) -> None:
     """No sentence, description or name is missing, and none is left over."""
     known = catalogue(language)
@@ -115,7 +114,6 @@ def test_every_line_has_the_same_placeholders(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.asyncio
 async def test_the_names_of_commands_are_those_that_discord_shows(language: str) -> None:
     """Names are such as Discord accepts, and the sentences call the commands by them."""
     known = catalogue(language)
@@ -130,7 +128,6 @@ async def test_the_names_of_commands_are_those_that_discord_shows(language: str)
     assert wrong == []
 
 
-@pytest.mark.asyncio
 async def test_discord_takes_the_descriptions() -> None:
     """A description has at most 100 characters in every language."""
     for language in OTHERS:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 import bot.web.connection as limits
 from bot.web.connection import MAX_CONNECTIONS, MAX_SOCKETS_PER_CLIENT, MAX_SOCKETS_PER_LINK, OpenPages, WebConnection
 from bot.web.security import ClientAddress
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class UnreadTransport(asyncio.Transport):
@@ -35,7 +38,6 @@ class UnreadTransport(asyncio.Transport):
         self.aborted = True
 
 
-@pytest.mark.asyncio
 async def test_who_reads_nothing_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that are closing and whose last bytes nobody reads hold a socket each. They count, and the oldest is
     cut off; otherwise somebody could open any number of them.

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import pytest
 
 from bot.screen.sharer import RECONNECT_WITHIN_S
 from bot.settings import WebSettings
@@ -75,7 +74,6 @@ async def beside() -> AsyncIterator[Beside]:
                 yield here
 
 
-@pytest.mark.asyncio
 async def test_what_is_no_picture_is_refused_with_its_reason() -> None:
     """A decompression bomb, half a picture, another file type and an empty message are each refused with the reason."""
     async with beside() as here:
@@ -94,7 +92,6 @@ async def test_what_is_no_picture_is_refused_with_its_reason() -> None:
         await here.undisturbed()
 
 
-@pytest.mark.asyncio
 async def test_one_that_is_too_large_ends_the_connection() -> None:
     """A message that is far too large closes the connection before it is read; the share waits for its page."""
     async with beside() as here:
@@ -108,7 +105,6 @@ async def test_one_that_is_too_large_ends_the_connection() -> None:
         assert sorted(here.room.sharing()) == ["Ada", "Bo"]
 
 
-@pytest.mark.asyncio
 async def test_a_flood_is_thrown_out() -> None:
     """A flood of messages ends the share, whether they are pictures or not."""
     for data in (b"no picture", PICTURES["grey"]):

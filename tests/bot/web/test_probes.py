@@ -46,7 +46,6 @@ async def served(probes: FakeProbes | None) -> AsyncIterator[aiohttp.ClientSessi
             yield http
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 async def test_red_is_503_and_green_is_200_for_everybody(path: str) -> None:
     """Both answer in JSON without a login, also through a proxy, and no copy of the answer is kept."""
@@ -61,7 +60,6 @@ async def test_red_is_503_and_green_is_200_for_everybody(path: str) -> None:
                 assert "Server" not in answer.headers
 
 
-@pytest.mark.asyncio
 async def test_metrics_are_for_who_asks_directly() -> None:
     """Prometheus gets its text. Whoever comes through a reverse proxy gets none."""
     async with served(FakeProbes()) as http:
@@ -74,7 +72,6 @@ async def test_metrics_are_for_who_asks_directly() -> None:
                 assert "roomtone_ready" not in await answer.text()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("host", "status"),
     [
@@ -103,7 +100,6 @@ async def test_metrics_are_not_for_a_page_that_points_its_name_here(host: str, s
         assert ("roomtone_ready" in await answer.text()) is (status == 200)
 
 
-@pytest.mark.asyncio
 async def test_without_probes_there_are_no_such_pages() -> None:
     """A server that nobody monitors has none of the addresses, and they take no other method."""
     async with served(None) as http:

@@ -160,7 +160,6 @@ async def page() -> AsyncIterator[Page]:
         await page.close()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
@@ -187,7 +186,6 @@ async def test_the_page_is_given_out(page: Page, path: str, kind: str) -> None:
     assert " onclick" not in text
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
@@ -205,7 +203,6 @@ async def test_nothing_else_is(page: Page, method: str, path: str, status: int) 
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-@pytest.mark.asyncio
 async def test_a_foreign_page_is_refused(page: Page) -> None:
     """A web socket with a foreign origin is refused, whatever its Host header. A plain HTTP request is refused too."""
     for origin in ("https://evil.example", "null", f"http://127.0.0.1:{page.server.port % 65_535 + 1}"):
@@ -219,7 +216,6 @@ async def test_a_foreign_page_is_refused(page: Page) -> None:
     assert page.host.asked == []
 
 
-@pytest.mark.asyncio
 async def test_a_page_shares(page: Page) -> None:
     """A page says hello, is welcomed, sends pictures, gets notes, and stops."""
     socket = await page.socket()
@@ -241,7 +237,6 @@ async def test_a_page_shares(page: Page) -> None:
     assert page.host.line.gone.is_set()
 
 
-@pytest.mark.asyncio
 async def test_a_page_comes_back(page: Page) -> None:
     """A page can reconnect with its resume secret instead of the link."""
     socket = await page.socket()
@@ -250,7 +245,6 @@ async def test_a_page_comes_back(page: Page) -> None:
     assert page.host.asked == [("resume", "good")]
 
 
-@pytest.mark.asyncio
 async def test_who_is_not_let_in_is_told_why(page: Page) -> None:
     """A page that is not admitted gets the reason in a plain sentence, and its socket is closed."""
     socket = await page.socket()
@@ -259,7 +253,6 @@ async def test_who_is_not_let_in_is_told_why(page: Page) -> None:
     assert await closed(socket) == 4403
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "hello",
     ["", "[]", "null", "{", '{"t": "start"}', '{"t": "hello"}', '{"t": "hello", "token": 7}', "[" * 1999, "x" * 5000],
@@ -272,7 +265,6 @@ async def test_what_is_no_hello_is_hung_up_on(page: Page, hello: str) -> None:
     assert page.host.asked == []
 
 
-@pytest.mark.asyncio
 async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
     """When a share ends, the page gets the reason and the socket is closed, even if the page goes on sending."""
     socket = await page.admitted()
@@ -287,7 +279,6 @@ async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
     await closed(socket)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("host", "origin"),
     [
@@ -307,7 +298,6 @@ async def test_login_link_leads_to_the_address_that_is_listened_on(host: str, or
         assert server.login_link.startswith(origin)
 
 
-@pytest.mark.asyncio
 async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection is closed if its request head or its hello takes too long."""
     monkeypatch.setattr(server_module, "HEAD_TIMEOUT_S", 0.2)
@@ -328,7 +318,6 @@ async def test_who_dawdles_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> Non
         await socket.close()
 
 
-@pytest.mark.asyncio
 async def test_who_only_pings_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pings, which the library answers by itself, are no hello and give no more time for one."""
     monkeypatch.setattr(socket_module, "HELLO_TIMEOUT_S", 0.2)
@@ -345,7 +334,6 @@ async def test_who_only_pings_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> 
         await socket.close()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "request_bytes",
     [
@@ -372,7 +360,6 @@ async def test_an_invalid_request_is_answered_plainly(page: Page, request_bytes:
     assert body == b"This is not a valid request.\n"
 
 
-@pytest.mark.asyncio
 async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     """400 invalid requests and some foreign pages are counted in one line a minute, which quotes nothing. The rest is
     told when the server closes.
@@ -407,7 +394,6 @@ async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCap
     assert caplog.text == ""
 
 
-@pytest.mark.asyncio
 async def test_a_forged_origin_is_refused_before_it_counts() -> None:
     """Refused origins take nothing from the limit of their address."""
     headers = {"X-Forwarded-For": "198.51.100.1"}
@@ -425,7 +411,6 @@ async def test_a_forged_origin_is_refused_before_it_counts() -> None:
         await socket.close()
 
 
-@pytest.mark.asyncio
 async def test_an_address_behind_a_trusted_proxy_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a trusted proxy each address may open so many sockets; another address is not affected."""
     monkeypatch.setattr(limits, "MAX_SOCKETS_PER_CLIENT", 2)
@@ -450,7 +435,6 @@ async def test_an_address_behind_a_trusted_proxy_has_a_limit(monkeypatch: pytest
             await socket.close()
 
 
-@pytest.mark.asyncio
 async def test_closing_hangs_up_on_everybody() -> None:
     """When the server closes, open pages get the close code 1001 (going away)."""
     host = FakeHost()
@@ -464,7 +448,6 @@ async def test_closing_hangs_up_on_everybody() -> None:
         await page.close()
 
 
-@pytest.mark.asyncio
 async def test_closing_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that does not take the goodbye, as one that reads nothing, delays the end of the server for a moment."""
 
@@ -485,7 +468,6 @@ async def test_closing_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None
         await page.close()
 
 
-@pytest.mark.asyncio
 async def test_what_keeps_it_from_listening_is_a_sentence(page: Page) -> None:
     """A port in use, an invalid public address and an invalid proxy each raise a SetupError that names the setting."""
     async with WebServer(WebSettings(port=page.server.port), page.host) as second:

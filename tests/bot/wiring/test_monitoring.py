@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot.mcp.connection import McpConnection
@@ -15,6 +15,9 @@ from bot.mcp.settings import McpServerSettings, McpSettings
 from bot.wiring.pages import PROCESS_TASKS
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    import pytest
 
 README = Path(__file__).parents[3] / "bot" / "README.md"
 
@@ -28,7 +31,6 @@ def test_a_task_that_ends_with_the_bot_is_watched() -> None:
     assert [name for name in names if not name.startswith(PROCESS_TASKS)] == []
 
 
-@pytest.mark.asyncio
 async def test_what_a_watched_task_failed_of_is_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """`/healthz` says that it ended, and refers to the log. Whoever owns it sees the failure only when the bot ends."""
 

@@ -44,7 +44,6 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
     return Transcription("from afar")
 
 
-@pytest.mark.asyncio
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """The local model is the default; a `base_url` without `engine` does not send speech to an endpoint."""
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
@@ -59,7 +58,6 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
         assert str(opened.gpu_failure()) == "CUDA failed (no memory)."
 
 
-@pytest.mark.asyncio
 async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_model_dir: Path) -> None:
     """If the endpoint fails, the local model recognises the speech, and health reports the failure.
 
@@ -84,7 +82,6 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
     assert server.calls[0].key == "sk-chat"
 
 
-@pytest.mark.asyncio
 async def test_what_the_local_model_heard_is_read(
     whisper_model_dir: Path, tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +109,6 @@ def _broken(_: SentenceReader, __: str) -> NoReturn:
     raise TurnModelError("It broke.")
 
 
-@pytest.mark.asyncio
 async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> None:
     """Without a local model, a failure of the endpoint is an error. The chat model's key is not sent to another
     address.
@@ -159,7 +155,6 @@ async def dies_on(recogniser: Recogniser) -> None:
             await recogniser.recognise(np.full(1_600, -1, np.int16), language="en")
 
 
-@pytest.mark.asyncio
 async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(model: FakeModel) -> None:
     """A model that is lost is a fault. While it cannot be loaded again, /status says that nobody is understood, and
     when it is tried next, without the folder of the model.

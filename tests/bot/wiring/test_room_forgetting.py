@@ -51,7 +51,6 @@ class Participations:
         self.told += sessions
 
 
-@pytest.mark.asyncio
 async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> None:
     """Replies that may hold the words end, although nothing can be read again; the failure is raised."""
     participations, woken = Participations(), list[str]()
@@ -67,7 +66,6 @@ async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> Non
     assert woken == ["recaps"]
 
 
-@pytest.mark.asyncio
 async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted() -> None:
     """And what was made of it afterwards."""
     participation = GuildParticipations(
@@ -112,7 +110,6 @@ def records_of(evening: Evening, folder: Path) -> PersonalData:
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 
 
-@pytest.mark.asyncio
 async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Turns and notes that the store has refused are stored before a person's words are deleted, so that they are
     deleted too. While it still refuses them, nobody is told that it is done.
@@ -139,7 +136,6 @@ async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, mo
         assert [turn.parts for turn in (*stored.window, *evening.memory.window)] == [()] * 4
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_was_taken_over_keeps_nobody_from_being_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

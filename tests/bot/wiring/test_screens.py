@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import aiohttp
-import pytest
 from structlog.testing import capture_logs
 
 from bot.llm.model_calls import ignore_call
@@ -40,7 +39,6 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
         yield screens, watching
 
 
-@pytest.mark.asyncio
 async def test_the_pages_are_served_at_once() -> None:
     """The web server starts with the bot: the dashboard, a proxy and already open pages can reach it."""
     with capture_logs() as logs:
@@ -52,7 +50,6 @@ async def test_the_pages_are_served_at_once() -> None:
                 assert answer.status == 200
 
 
-@pytest.mark.asyncio
 async def test_a_bot_without_pages_still_starts() -> None:
     """If the web server cannot listen, the bot starts without it, and the log says what to change."""
     with capture_logs() as logs:

@@ -128,7 +128,6 @@ async def equipped(
         yield house
 
 
-@pytest.mark.asyncio
 async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: Path) -> None:
     """A guild's voice mode, wake names, persona and memory mode take effect."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house:
@@ -153,7 +152,6 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
         assert house.equipment.realtime is None, "speech-to-speech is off unless somebody wants it"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("llm", "realtime", "key"),
     [
@@ -176,7 +174,6 @@ async def test_speech_to_speech_gets_the_key_of_its_own_endpoint(
         assert keys == [key]
 
 
-@pytest.mark.asyncio
 async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> None:
     """A room's notice has the operator's sentence, and names the service that gets pictures of shared screens."""
     eyes = {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"}
@@ -193,7 +190,6 @@ async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> Non
         )
 
 
-@pytest.mark.asyncio
 async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path) -> None:
     """What somebody said in an earlier session is quoted and found until they opt out, and not afterwards."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house:
@@ -221,7 +217,6 @@ async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path)
                 await settle(task.done)
 
 
-@pytest.mark.asyncio
 async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> None:
     """A room with the bot's own services reports every queue that it has, each stage of a turn, what the model cost and
     how long the store took. After its end, its queues are gone from the metrics.

@@ -48,7 +48,6 @@ def lock_of(*, has_rival: bool = False) -> BotLock:
     return cast("BotLock", SimpleNamespace(has_rival=has_rival, look=look))
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("is_same", [True, False])
 async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path, *, is_same: bool) -> None:
     """The room is told what was asked for before the restart, so it also holds where the bot is moved. A request of
@@ -67,7 +66,6 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
     assert house.listens == [ListenRequest("thread", 601) if is_same else None]
 
 
-@pytest.mark.asyncio
 async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: Path) -> None:
     """A room that crashed while the bot was moved has left its session open."""
     clock, house = FakeClock(), House()
@@ -83,7 +81,6 @@ async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: P
     assert [room.place for room in house.rooms] == [last]
 
 
-@pytest.mark.asyncio
 async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path) -> None:
     """Somebody has sent the bot away from one channel after a crash. The session of another server goes on."""
     house = House()
@@ -99,7 +96,6 @@ async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path)
             assert (rooms.place_of(left.guild_id), rooms.place_of(other.guild_id)) == (None, other)
 
 
-@pytest.mark.asyncio
 async def test_a_session_on_a_server_that_another_process_has_is_not_ended(tmp_path: Path) -> None:
     """That one's room may have taken it over while this process had no database."""
     place = FakePlace(people=[PERSON])

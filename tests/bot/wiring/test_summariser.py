@@ -69,7 +69,6 @@ async def fold_all(server: LocalChatServer, *, timeout_s: float = PATIENCE_S) ->
         )
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "mode",
     [
@@ -92,7 +91,6 @@ async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
     assert result.covered.missing == ()
 
 
-@pytest.mark.asyncio
 async def test_the_kind_decides() -> None:
     """`auto` chooses the language model if one is configured. Asking for a model without one is an error."""
     settings, nothing = CompactionSettings(), LlmSettings()
@@ -107,7 +105,6 @@ async def test_the_kind_decides() -> None:
         assert (summariser.name, summariser.model) == ("llm", "local-chat")
 
 
-@pytest.mark.asyncio
 async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
     """A server's summaries count in its own hour and stop at its ceiling; another server is not affected."""
     model, clock = MoodyModel(), FakeClock()

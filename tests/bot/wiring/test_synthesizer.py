@@ -27,7 +27,6 @@ async def tone(text: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.int16]], i
     return np.full(2_400 * len(text.split()), 500, dtype=np.int16), 24_000
 
 
-@pytest.mark.asyncio
 async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
     """The embedded voice is used without a `base_url`, even if the chat model has a key, and if the settings ask for
     it.
@@ -38,7 +37,6 @@ async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
             assert isinstance(voice, PiperSynthesizer)
 
 
-@pytest.mark.asyncio
 async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> None:
     """If the endpoint fails, the embedded voice speaks."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
@@ -49,7 +47,6 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 22_050
 
 
-@pytest.mark.asyncio
 async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> None:
     """Without a fallback, each failure of the endpoint is an error with the endpoint's reason only."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
@@ -63,7 +60,6 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
     assert len(server.calls) == 3
 
 
-@pytest.mark.asyncio
 async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None:
     """Without any voice, each sentence raises an error with the reason, and health says that the bot writes instead."""
     health, models = Health(SystemClock()), ModelsSettings(directory=tmp_path)

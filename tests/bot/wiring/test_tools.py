@@ -68,7 +68,6 @@ async def toolbox(
     return toolset.toolbox(HERE, place)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
@@ -81,14 +80,12 @@ async def test_tools_are_as_the_settings_want(settings: dict[str, object], names
     assert {tool.name for tool in (await toolbox(FakePlace(), settings)).tools(ADA)} == names
 
 
-@pytest.mark.asyncio
 async def test_without_memory_search_no_tool_searches() -> None:
     """`recall.enabled` off leaves no tool that finds what was said, and the others stay."""
     made = await toolbox(FakePlace(), reach=None)
     assert {tool.name for tool in made.tools(ADA)} == {"read_attachment", "post_link"}
 
 
-@pytest.mark.asyncio
 async def test_they_reach_their_own_room() -> None:
     """Tools use the memory, the chat and the screens of their room."""
     place, view = FakePlace(), View()
@@ -106,7 +103,6 @@ async def test_they_reach_their_own_room() -> None:
     assert {tool.name for tool in box.tools(ADA)} == BUILT_IN_NAMES - {"be_quiet"}
 
 
-@pytest.mark.asyncio
 async def test_files_of_who_has_opted_out_are_not_read() -> None:
     """Whoever asks for them."""
     place = FakePlace()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot.clock import SystemClock
@@ -41,7 +40,6 @@ def test_everybody_is_scored_in_one_call_where_the_model_is_there(tmp_path: Path
     assert [line["event"] for line in logs] == ["no_stacking_vad"]
 
 
-@pytest.mark.asyncio
 async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
     """If the end-of-turn model is off, missing or damaged, only silence ends a turn."""
     listening, health = ListeningSettings(), Health(SystemClock())

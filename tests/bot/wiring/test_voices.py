@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 ELSEWHERE = SpeakingSettings(engine="endpoint", base_url="http://127.0.0.1:9/v1")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("chosen", "speaking", "told"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import count
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,7 +69,6 @@ def test_each_quote_is_consecutive_words_of_one_turn_of_its_speaker(said: list[t
 
 
 @given(said=SPEECH)
-@pytest.mark.asyncio
 async def test_paragraph_and_gist_fit_and_end_with_a_sentence(said: list[tuple[str, list[str], str]]) -> None:
     """Whatever is said, the limits of spec 1 hold."""
     fold = await ExtractiveSummariser().fold(FoldRequest(Seq(0), turns_of(said)))
@@ -80,7 +78,6 @@ async def test_paragraph_and_gist_fit_and_end_with_a_sentence(said: list[tuple[s
     assert ends_a_sentence(fold.gist)
 
 
-@pytest.mark.asyncio
 async def test_first_hour_has_a_share_after_thirty_folds() -> None:
     """Each stretch of the evening is told, and what was booked is, though much was said since."""
     numbers = count(10)

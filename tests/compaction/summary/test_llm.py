@@ -108,7 +108,6 @@ def test_each_person_has_a_share_of_the_standing_facts() -> None:
     assert many[-1].fact.text in shown
 
 
-@pytest.mark.asyncio
 async def test_facts_are_those_of_the_batch_with_speaker_and_time_of_their_turn() -> None:
     """Turns that are not in the batch are not believed, unless a fact that is closed has them."""
     request = FoldRequest(
@@ -142,14 +141,12 @@ async def test_facts_are_those_of_the_batch_with_speaker_and_time_of_their_turn(
     assert fold.prompt_version == PROMPT_VERSION
 
 
-@pytest.mark.asyncio
 async def test_at_most_sixteen_facts() -> None:
     """More would be a transcript."""
     fold, _ = await folded(FoldRequest(Seq(0), (turn(0),)), answer(*[fact([0]) for _ in range(30)]))
     assert len(fold.facts) == MAX_FACTS
 
 
-@pytest.mark.asyncio
 async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     """The ladder of spec 1: one more pass over the overlong text, then the end of a sentence."""
     long = "Ada counts the boats in the harbour. " * 50
@@ -178,7 +175,6 @@ async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
         (answer(paragraph=" ".join(f"word{at}" for at in range(40))), "stop"),
     ],
 )
-@pytest.mark.asyncio
 async def test_what_is_no_summary_fails_the_fold(text: str, finish: str) -> None:
     """Blank, cut off, withheld, a refusal, an error text, prose, not the form, a copy."""
     request = FoldRequest(Seq(0), (turn(0, text=" ".join(f"word{at}" for at in range(60))),))
@@ -186,7 +182,6 @@ async def test_what_is_no_summary_fails_the_fold(text: str, finish: str) -> None
         await folded(request, text, finish=finish)
 
 
-@pytest.mark.asyncio
 async def test_form_is_read_where_small_models_put_it() -> None:
     """In a fence, with talk around it and raw line breaks in it."""
     text = "Here you are:\n```json\n" + answer(paragraph="One\nline.").replace("\\n", "\n") + "\n```\nAnything else?"

@@ -45,7 +45,6 @@ async def _control(local: LocalDiscord) -> AsyncIterator[_Client]:
         yield _Client(local, http)
 
 
-@pytest.mark.asyncio
 async def test_a_member_joins_and_leaves() -> None:
     """The answer to a join has the data of Discord's two voice events, and the bots receive those events too."""
     async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT) as bot:
@@ -71,7 +70,6 @@ async def test_a_member_joins_and_leaves() -> None:
         assert (status, answer) == (400, {"error": "Ada is in no voice channel. Join first."})
 
 
-@pytest.mark.asyncio
 async def test_the_network_is_set_and_told() -> None:
     """A request sets any of the three shares, or none, and a wrong one sets nothing."""
     async with LocalDiscord() as local, _control(local) as control:
@@ -87,7 +85,6 @@ class _Ballot(discord.ui.View):
         await interaction.response.send_message(f"{interaction.user.id}: yes", ephemeral=True)
 
 
-@pytest.mark.asyncio
 async def test_a_command_a_button_a_message_and_a_fault() -> None:
     """`replies` waits for that many. Replies and messages tell their ids and their buttons, which can be pressed."""
 
@@ -115,7 +112,6 @@ async def test_a_command_a_button_a_message_and_a_fault() -> None:
         assert (status, caused) == (200, {"fault": "rest_limit", "user_ids": [str(BOT)]})
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("path", "body", "says"),
     [
@@ -143,7 +139,6 @@ async def test_a_wrong_request_is_answered_with_a_sentence(path: str, body: byte
         assert (await control.get("/weather"))[0] == 404
 
 
-@pytest.mark.asyncio
 async def test_the_status_tells_everything() -> None:
     """The status has members, voice states, epoch, leaves, packets, network, messages and addresses."""
     async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT):
@@ -170,7 +165,6 @@ async def test_the_status_tells_everything() -> None:
         assert set(told["packets"]) == {"in", "out", "dropped", "bad", "injected", "unannounced", "forgotten"}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/status", "/members/2001/join"])
 async def test_nothing_happens_without_the_token(path: str) -> None:
     """Without the token of the printed address, or with another, every request is refused."""
@@ -185,7 +179,6 @@ async def test_nothing_happens_without_the_token(path: str) -> None:
         assert local.status()["voice_states"] == []
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "headers",
     [

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.faults import FAULTS
 from rehearsal.runner.scripted_member import scripted_member
@@ -32,7 +30,6 @@ async def _hears(listener: ScriptedPerson, voice: discord.VoiceClient) -> None:
     await until(lambda: len(heard) >= before + 8 and not voice.is_playing(), "the bot's tone")
 
 
-@pytest.mark.asyncio
 async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
     """discord.py does not resume. It leaves, joins again, and gets a new key and a new SSRC."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 BOT, SPARE, ADA, BEN = 1001, 1002, 2001, 2002
 
 
-@pytest.mark.asyncio
 async def test_a_stock_bot_learns_the_guild() -> None:
     """READY and GUILD_CREATE contain what discord.py needs: people, channels, and the bot's permissions."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
@@ -38,7 +37,6 @@ async def test_a_stock_bot_learns_the_guild() -> None:
         assert (guild.owner_id, guild.member_count) == (ADA, len(local.guild.members))
 
 
-@pytest.mark.asyncio
 async def test_a_wrong_token_is_refused_as_discord_refuses_it() -> None:
     """Login with an unknown token fails with 401, which discord.py raises as `LoginFailure`."""
     async with LocalDiscord() as local:
@@ -47,7 +45,6 @@ async def test_a_wrong_token_is_refused_as_discord_refuses_it() -> None:
                 pass
 
 
-@pytest.mark.asyncio
 async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> None:
     """Everybody hears everybody else, decrypted with keys that the local Discord never has."""
     clip = clip_of(tmp_path)
@@ -71,7 +68,6 @@ async def test_two_stock_bots_and_a_person_hear_each_other(tmp_path: Path) -> No
         assert local.status()["packets"]["bad"] == 0
 
 
-@pytest.mark.asyncio
 async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
     """Each join and each leave starts a new epoch. When one member remains, the group starts again."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, stock_bot(local, SPARE) as spare:
@@ -89,7 +85,6 @@ async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
         await until(lambda: encrypted(first, again), "keys after the reset")
 
 
-@pytest.mark.asyncio
 async def test_a_member_put_out_of_voice_is_gone() -> None:
     """`leave` for a bot in voice closes its voice websocket with 4014, and discord.py disconnects."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
@@ -99,7 +94,6 @@ async def test_a_member_put_out_of_voice_is_gone() -> None:
         assert local.status()["voice_states"] == []
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_closes_leaves_voice() -> None:
     """A bot that closes its gateway session also leaves the voice channel."""
     async with LocalDiscord() as local:
@@ -109,7 +103,6 @@ async def test_a_bot_that_closes_leaves_voice() -> None:
         await until(lambda: not local.status()["voice_states"], "the voice state's end")
 
 
-@pytest.mark.asyncio
 async def test_messages_go_both_ways() -> None:
     """A bot reads what a person writes, and the local Discord sees what the bot posts, edits and deletes."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
@@ -134,7 +127,6 @@ async def test_messages_go_both_ways() -> None:
         assert [message.content for message in local.messages] == [greeting]
 
 
-@pytest.mark.asyncio
 async def test_strangers_and_unknown_places_are_plain_sentences() -> None:
     """The error for an unknown user or channel lists the known ones."""
     async with LocalDiscord(guild=GuildSpec(people=(Member(7, "Gus"),))) as local:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tests.rehearsal.people.room import Room
 
 
-@pytest.mark.asyncio
 async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> None:
     """With padding and reordering, all packets are still heard."""
     room.discord.network.update(NetworkConditions(padding=0.3, reorder=0.3).as_dict())
@@ -25,7 +24,6 @@ async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> No
         assert ben.counts.dave_failures == 0
 
 
-@pytest.mark.asyncio
 async def test_somebody_joins_in_mid_speech(room: Room, clip: Clip) -> None:
     """When Cleo joins while Ada speaks, the keys change. Ben misses nothing, and Cleo hears what Ada says next."""
     async with room.two() as (ada, ben), asyncio.TaskGroup() as tasks:
@@ -37,7 +35,6 @@ async def test_somebody_joins_in_mid_speech(room: Room, clip: Clip) -> None:
         assert await heard_all(ben, ada, clip) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_cancelled_clip_leaves_the_person_able(room: Room, clip: Clip) -> None:
     """After `say` is cancelled, the person can speak again at once."""
     async with room.two() as (ada, ben):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tests.rehearsal.people.room import Room
 
 
-@pytest.mark.asyncio
 async def test_a_broken_websocket_is_resumed(room: Room, clip: Clip) -> None:
     """After the websocket breaks, the same session is resumed and the person is heard."""
     async with room.two() as (ada, ben):
@@ -27,7 +26,6 @@ async def test_a_broken_websocket_is_resumed(room: Room, clip: Clip) -> None:
         assert (ada.sessions, ada.resumes) == (1, 1)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("close_code", [4006, 4009, 4014, 4015])
 async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code: int) -> None:
     """Whatever code the server closes with, the person reconnects and is heard."""
@@ -40,7 +38,6 @@ async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code:
         assert ada.sessions + ada.resumes == 2
 
 
-@pytest.mark.asyncio
 async def test_a_late_op_5_costs_no_packet(room: Room, clip: Clip) -> None:
     """Packets that arrive before op 5 are heard, because the sender's key identifies the speaker."""
     async with room.two() as (ada, ben):
@@ -48,7 +45,6 @@ async def test_a_late_op_5_costs_no_packet(room: Room, clip: Clip) -> None:
         assert await heard_all(ben, ada, clip) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_closed_door_is_told(room: Room) -> None:
     """A wrong token raises one clear error."""
 

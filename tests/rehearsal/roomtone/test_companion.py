@@ -79,7 +79,6 @@ def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -
     assert observations(event) == told
 
 
-@pytest.mark.asyncio
 async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:
     """A warning counts as the bot's problem depending on the module that logged it."""
     told: list[seen.Observation] = []
@@ -116,7 +115,6 @@ def environment_of(tmp_path: Path) -> BotSetup:
     )
 
 
-@pytest.mark.asyncio
 async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line wins over the scenario, and the scenario over the operator's file. The token is always that of
     the local Discord, and the operator's servers and channels do not count there.
@@ -169,7 +167,6 @@ class _Bot:
             raise self._ending
 
 
-@pytest.mark.asyncio
 async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rehearsal.runner.ports import BotSetup
 
 
-@pytest.mark.asyncio
 async def test_everything_a_client_needs_is_printed() -> None:
     """The output has addresses, certificate, token, channels, members and the document about the control API."""
     async with LocalDiscord() as discord:
@@ -43,7 +42,6 @@ async def test_everything_a_client_needs_is_printed() -> None:
             assert needed in told
 
 
-@pytest.mark.asyncio
 async def test_a_bot_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
     """Without a bot, the lines for `.env` are printed, and they are settings."""
     async with LocalDiscord() as discord:

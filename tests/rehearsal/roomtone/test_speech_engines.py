@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from rehearsal.roomtone import speech_engines
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser
@@ -16,6 +15,8 @@ from voice.audio import LISTEN_RATE_HZ
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
     from voice.asr.port import Recognition
     from voice.asr.worker import RecognitionRequest
@@ -33,7 +34,6 @@ def recogniser(
     return RehearsalRecogniser(AsrSettings())
 
 
-@pytest.mark.asyncio
 async def test_a_broken_sentence_is_heard_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is heard again carefully, as in a room."""
     broken = recogniser(monkeypatch, lambda request: recognition(WHOLE if request.careful else "Room"))

@@ -7,7 +7,6 @@ import ssl
 from typing import TYPE_CHECKING
 
 import discord
-import pytest
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.clip import Clip
@@ -41,7 +40,6 @@ def bot_person(environment: LocalEnvironment) -> ScriptedPerson:
     return ScriptedPerson(user_id=ROOMTONE_BOT_ID, name="Roomtone", join=join, tls=tls)
 
 
-@pytest.mark.asyncio
 async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
     """Listeners hear the bot through the real protocol. What they heard can still be read after they have left."""
     made = hello()
@@ -72,7 +70,6 @@ async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
         assert environment.voiced(mira, over_at, over_at + 8) is None
 
 
-@pytest.mark.asyncio
 async def test_messages_have_the_texts_of_their_embeds() -> None:
     """What the bot writes into an embed is seen by people, so an expectation sees it too."""
     async with open_local_environment(hello()) as environment, stock_bot(environment.discord, ROOMTONE_BOT_ID) as bot:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
 from openai.types.realtime import (
     ConversationItemTruncatedEvent,
     RealtimeErrorEvent,
@@ -36,7 +35,6 @@ async def _configured(line: Line, **more: Any) -> None:
     await line.until("session.updated")
 
 
-@pytest.mark.asyncio
 async def test_a_turn_is_heard_answered_and_spoken_in_the_protocols_order() -> None:
     """A turn is heard, answered and spoken with the events of the GA protocol, in its order."""
     async with served(FakeModel("hello there")) as server, client_of(server) as line:
@@ -63,7 +61,6 @@ async def test_a_turn_is_heard_answered_and_spoken_in_the_protocols_order() -> N
         assert server.asked[0].instructions == "Be kind."
 
 
-@pytest.mark.asyncio
 async def test_events_are_what_the_library_knows() -> None:
     """The library's own models validate the events."""
     async with served(FakeModel("hello")) as server, client_of(server) as line:
@@ -82,7 +79,6 @@ async def test_events_are_what_the_library_knows() -> None:
         assert (error.error.code, error.error.event_id) == ("response_cancel_not_active", "mine")
 
 
-@pytest.mark.asyncio
 async def test_what_was_not_heard_is_forgotten() -> None:
     """A truncated answer keeps only the words up to where it was heard."""
     model = FakeModel("hello", "go on")
@@ -102,7 +98,6 @@ async def test_what_was_not_heard_is_forgotten() -> None:
         assert server.asked[1].items == (("user", "hello"), ("assistant", "one two"), ("user", "go on"))
 
 
-@pytest.mark.asyncio
 async def test_a_function_is_called_and_its_output_taken() -> None:
     """The model calls a tool, and the next response gets the tool's output."""
     model = FakeModel("what did Bo say")
@@ -122,7 +117,6 @@ async def test_a_function_is_called_and_its_output_taken() -> None:
         assert server.asked[1].items[-1] == ("function_call_output", "yes")
 
 
-@pytest.mark.asyncio
 async def test_a_session_can_expire_in_the_middle_of_an_answer() -> None:
     """A session can expire when half of an answer's sound has been sent."""
     model = FakeModel()

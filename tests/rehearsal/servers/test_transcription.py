@@ -27,7 +27,6 @@ async def how_long(upload: TranscriptionRequest) -> Transcription:
     return Transcription(f"{len(upload.pcm) / RATE_HZ:.1f} seconds")
 
 
-@pytest.mark.asyncio
 async def test_any_container_is_decoded() -> None:
     """Ogg/Opus at 48 kHz reaches the engine as 16 kHz mono."""
     sound = encode_ogg(iter([np.repeat(voiced(2), 3)]))
@@ -47,7 +46,6 @@ async def test_any_container_is_decoded() -> None:
     assert verbose.segments[0].avg_logprob == pytest.approx(-0.2)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("sound", [b"", b"<html></html>", b"RIFF and then nothing", bytes(MAX_UPLOAD_BYTES + 1)])
 async def test_what_is_no_sound_is_refused(sound: bytes) -> None:
     """An upload that is not audio, or larger than OpenAI accepts, is refused."""
@@ -60,7 +58,6 @@ async def test_what_is_no_sound_is_refused(sound: bytes) -> None:
     assert server.calls == []
 
 
-@pytest.mark.asyncio
 async def test_client_that_hangs_up_in_the_midst_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
     """A recognition that was given up is not printed as an error of the server."""
     async with LocalTranscriptionServer(TranscriptionBehaviour(how_long)) as server:

@@ -43,7 +43,6 @@ async def known(_settings: DiscordSettings) -> str:
         ("aGVsbG8gd29ybGQgaGVsbG8gd29y.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", Status.MISSING),
     ],
 )
-@pytest.mark.asyncio
 async def test_discord_token(token: str | None, status: Status) -> None:
     """An absent token is a warning, a malformed one is an error, and the token itself is never shown."""
     finding = await check_discord(DiscordSettings(token=None if token is None else SecretStr(token)), known)
@@ -51,14 +50,12 @@ async def test_discord_token(token: str | None, status: Status) -> None:
     assert not token or token not in str(finding)
 
 
-@pytest.mark.asyncio
 async def test_a_local_discord_takes_any_token() -> None:
     """A local Discord accepts any token, because only Discord's own tokens have a fixed form."""
     settings = DiscordSettings(token=SecretStr("anything"), api_base="http://127.0.0.1:1/api")
     assert (await check_discord(settings, known)).detail == "takes the token, which is that of Roomtone#1001"
 
 
-@pytest.mark.asyncio
 async def test_a_token_that_discord_refuses_is_told() -> None:
     """A token that was reset has the right form, so Discord is asked. The bot cannot run with it."""
 
@@ -72,7 +69,6 @@ async def test_a_token_that_discord_refuses_is_told() -> None:
     assert TOKEN not in str(finding)
 
 
-@pytest.mark.asyncio
 async def test_language_model() -> None:
     """An absent language model is a warning, one that does not answer is an error, and a wrong name is a warning with
     the right names. So is a server that has none.
@@ -106,7 +102,6 @@ async def test_language_model() -> None:
     assert "Check llm.api_key." in finding.remedy
 
 
-@pytest.mark.asyncio
 async def test_mcp_servers() -> None:
     """An MCP server that is away, lacks a tool, is for nobody or has tools that nobody has approved is a warning,
     because the bot runs without it.

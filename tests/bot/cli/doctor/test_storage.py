@@ -49,7 +49,6 @@ def test_a_disk_without_any_room_is_no_matter_of_rights(
     assert_missing(finding, os.strerror(code), "Free some space, or set storage.data_dir")
 
 
-@pytest.mark.asyncio
 async def test_database(tmp_path: Path) -> None:
     """An absent or valid database passes. A newer one and a file of another kind are errors with a remedy, and no file
     is changed.

@@ -176,7 +176,6 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
     assert str(result.exception).startswith(f"{tmp_path} is a folder.")
 
 
-@pytest.mark.asyncio
 async def test_people_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has ids; the short line has the name of whom the memory knows."""
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path))

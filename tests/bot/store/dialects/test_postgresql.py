@@ -53,7 +53,6 @@ _END_HOLDERS = """
 """
 
 
-@pytest.mark.asyncio
 async def test_a_frozen_process_holds_up_nobody_elses_server(postgres_place: SecretStr) -> None:
     """Others write for other servers at once. For its own server they wait until the database has ended its
     transaction; when it comes back, it is stale and writes nothing.
@@ -106,7 +105,6 @@ def run(place: SecretStr, statement: str) -> None:
         connection.execute(statement)
 
 
-@pytest.mark.asyncio
 async def test_a_newer_database_is_left_alone(postgres_place: SecretStr) -> None:
     """A database of a later version is refused with a plain sentence, by the bot and by doctor."""
     run(postgres_place, "UPDATE alembic_version SET version_num = '0099'")
@@ -120,7 +118,6 @@ async def test_a_newer_database_is_left_alone(postgres_place: SecretStr) -> None
     assert "PostgreSQL 1" in check_database(postgres_place).detail
 
 
-@pytest.mark.asyncio
 async def test_a_command_makes_no_tables(empty_place: SecretStr) -> None:
     """A command that only looks at the memory says that there is none, and leaves the database as it is."""
     with pytest.raises(StoreError, match="There is no memory yet in postgresql://"):
@@ -129,7 +126,6 @@ async def test_a_command_makes_no_tables(empty_place: SecretStr) -> None:
     assert "no memory in it yet" in check_database(empty_place).detail
 
 
-@pytest.mark.asyncio
 async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """If one of its statements fails, nothing is made, and the next start makes all of it."""
     monkeypatch.setattr(triggers, "statements_for", lambda _: ("ALTER TABLE absent ADD COLUMN x BIGINT",))
@@ -144,7 +140,6 @@ async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeyp
         assert (await SqlTurnStore(second, FakeClock()).load(EVENING)).total_turns == 3
 
 
-@pytest.mark.asyncio
 async def test_writes_of_one_server_follow_one_another(postgres_place: SecretStr) -> None:
     """Of rival landings through two open databases, each of ten rounds has one winner, and no turn is lost."""
     async with open_database(postgres_place) as mine, open_database(postgres_place) as theirs:
@@ -160,7 +155,6 @@ async def test_writes_of_one_server_follow_one_another(postgres_place: SecretStr
         assert (memory.total_turns, memory.state.cursor, memory.state.revision) == (160, 100, 10)
 
 
-@pytest.mark.asyncio
 async def test_a_restarted_server_is_found_again(postgres_place: SecretStr) -> None:
     """When the server is away a turn is refused with a plain sentence; when it is back the same turn is stored, and
     threads read again.
@@ -228,7 +222,6 @@ def test_each_error_has_its_sentence(error: BaseException, said: str) -> None:
     assert "Ada" not in told
 
 
-@pytest.mark.asyncio
 async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a bot holds the database a second one is refused with a plain sentence; commands may look. When the first
     ends, however that comes, the next may start.
@@ -244,7 +237,6 @@ async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch:
             pass
 
 
-@pytest.mark.asyncio
 async def test_of_two_that_begin_in_the_same_moment_one_holds_it(
     postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,7 +260,6 @@ async def test_of_two_that_begin_in_the_same_moment_one_holds_it(
             assert told[1] == "held"
 
 
-@pytest.mark.asyncio
 async def test_a_lost_connection_is_no_other_bot(postgres_place: SecretStr) -> None:
     """The server may notice late that it is lost, and keep its locks until then."""
     async with open_database(postgres_place) as database, open_database(postgres_place) as other, other.held_by_bot():
@@ -279,7 +270,6 @@ async def test_a_lost_connection_is_no_other_bot(postgres_place: SecretStr) -> N
                 assert held_shards(connection) == found
 
 
-@pytest.mark.asyncio
 async def test_the_shards_of_a_process_that_hangs_are_taken_over(postgres_place: SecretStr) -> None:
     """Whoever keeps the processes has given it up. All its connections end, also one with rows that it has locked; when
     it looks, it knows that another one has its servers. Processes with other shards notice nothing.
@@ -339,7 +329,6 @@ async def hung_write(database: Database, begun: asyncio.Event) -> None:
         await asyncio.Event().wait()
 
 
-@pytest.mark.asyncio
 async def test_processes_with_different_shards_share_a_database(
     postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,7 +355,6 @@ async def test_processes_with_different_shards_share_a_database(
             pass
 
 
-@pytest.mark.asyncio
 async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the server ends the connection that holds the lock, a task takes it again; if another bot was faster, the
     log says so, and who asks for the state of the bot is told.
@@ -399,7 +387,6 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
             assert lock.has_rival
 
 
-@pytest.mark.asyncio
 async def test_who_looks_learns_of_another_bot_at_once(
     postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -447,7 +434,6 @@ class _HeardEvents:
             await self._events[name].wait()
 
 
-@pytest.mark.asyncio
 async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: SecretStr) -> None:
     """After a person was forgotten, no file of the database has a byte of their words, and others' words are there."""
     server = running_server()

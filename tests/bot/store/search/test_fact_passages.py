@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
@@ -50,7 +49,6 @@ async def facts(room: _Room) -> int:
     return len(await room.database.rows("SELECT id FROM passages WHERE kind = 'fact'"))
 
 
-@pytest.mark.asyncio
 async def test_words_of_a_fact_find_its_turn(room: _Room) -> None:
     """The question has a word of the fact and none of the turn; the turn is found, once, and knows the fact's words."""
     await room.tell(EVENING, *TURNS)
@@ -62,7 +60,6 @@ async def test_words_of_a_fact_find_its_turn(room: _Room) -> None:
     assert set(terms("lives")) <= passage.own_terms
 
 
-@pytest.mark.asyncio
 async def test_every_cited_turn_is_found(room: _Room) -> None:
     """A fact leads to each turn that it cites."""
     made = written()
@@ -71,7 +68,6 @@ async def test_every_cited_turn_is_found(room: _Room) -> None:
     assert {SAID, "Above a bakery!"} <= set(await found(room, "lives"))
 
 
-@pytest.mark.asyncio
 async def test_a_fact_is_judged_like_its_turn(room: _Room) -> None:
     """Speaker, kind and view of the turn decide."""
     await room.tell(EVENING, *TURNS, written())
@@ -80,7 +76,6 @@ async def test_a_fact_is_judged_like_its_turn(room: _Room) -> None:
     assert SAID not in await found(room, "lives", Scope(in_view=(EVENING, Seq(1))))
 
 
-@pytest.mark.asyncio
 async def test_a_facts_embedding_leads_to_its_turn(room: _Room) -> None:
     """The likeness of a fact to the query is that of its turn."""
     await room.tell(EVENING, *TURNS, written())
@@ -92,7 +87,6 @@ async def test_a_facts_embedding_leads_to_its_turn(room: _Room) -> None:
     assert len({passage_id for passage_id, _ in near}) == len(near)
 
 
-@pytest.mark.asyncio
 async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
     """Facts are not among the newest passages, and a fact in somebody's own words needs no way to its turn."""
     await room.tell(EVENING, *TURNS, written())
@@ -103,7 +97,6 @@ async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
     assert await facts(room) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_fact_goes_with_its_segment(room: _Room) -> None:
     """A segment that is made anew or deleted takes its facts with it."""
     await room.tell(EVENING, *TURNS, written())

@@ -115,7 +115,6 @@ class TestSqlSimilarity(SimilarityContract):
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
     """For random turns, queries and scopes, the database finds the same passages as the in-memory fake."""
     rng = random.Random(11)
@@ -141,7 +140,6 @@ async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
         assert (await room.index.count(asked)).passages == (await fake.count(asked)).passages
 
 
-@pytest.mark.asyncio
 async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
     """A fact that closes another marks the old turn as replaced by the new one."""
     told = (turn(0, "The gate code is 4411."), turn(1, "Fine."), turn(2, "The gate code is 7702 now."))
@@ -154,7 +152,6 @@ async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
     assert new.replaced_by is None
 
 
-@pytest.mark.asyncio
 async def test_answers_and_what_is_done_correct_nothing(room: _Room) -> None:
     """A fact that closes an open one, or what the group did, leaves its turn as it was said. The latest one counts."""
     told = [turn(seq, f"Something {seq}.") for seq in range(5)]
@@ -181,7 +178,6 @@ async def test_answers_and_what_is_done_correct_nothing(room: _Room) -> None:
     assert [each.replaced_by for each in found][:2] == [None, 4]
 
 
-@pytest.mark.asyncio
 async def test_a_session_taken_over_by_a_channel_is_found_there(room: _Room) -> None:
     """Turns stored before their channel was known are found in that channel once it opens the session."""
     await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
@@ -202,7 +198,6 @@ async def _texts(room: _Room, query: str) -> list[str]:
     return sorted(source_text(each.source) for each in found)
 
 
-@pytest.mark.asyncio
 async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
     """Deleting a session deletes its turns, passages and embeddings, and those of other sessions stay."""
     await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
@@ -215,7 +210,6 @@ async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
     await _check_index(room.database)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("channels", "found"),
     [({10}, {EVENING}), ({11}, {MORNING}), ({10, 11}, {EVENING, MORNING}), ({12}, set()), (set(), set())],

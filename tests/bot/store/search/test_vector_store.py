@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.store.database import open_database
 from bot.store.opt_outs import OptOutStore
 from bot.store.search import vector_store
@@ -27,6 +25,8 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import pytest
 
     from bot.store.database import Database
     from bot.store.search.vectors import StoredVector
@@ -50,7 +50,6 @@ async def count(database: Database) -> int:
     return int((await database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
 
 
-@pytest.mark.asyncio
 async def test_what_another_process_stores_is_found(place: Place) -> None:
     """Embeddings that another process stores are loaded before the next search, and deleted ones are removed from
     memory.
@@ -67,7 +66,6 @@ async def test_what_another_process_stores_is_found(place: Place) -> None:
         assert len(await like(room.vectors, "lighthouse", Scope(guild_id=1))) == 3
 
 
-@pytest.mark.asyncio
 async def test_another_model_starts_anew(place: Place) -> None:
     """Changing the model deletes the vectors of other models and queues their passages again."""
     async with open_database(place) as database:
@@ -83,7 +81,6 @@ async def test_another_model_starts_anew(place: Place) -> None:
         assert await like(room.vectors, "lighthouse", model="numbers") == []
 
 
-@pytest.mark.asyncio
 async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None:
     """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
     async with open_database(place) as database:
@@ -99,7 +96,6 @@ async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None
         assert await count(database) == 2
 
 
-@pytest.mark.asyncio
 async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
     """What a person said in a guild in which they opted out waits until they opt in again."""
     async with open_database(place) as database:
@@ -118,7 +114,6 @@ async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
         assert len(await room.vectors.unembedded(limit=9)) == 3
 
 
-@pytest.mark.asyncio
 async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:
     """An embedding that arrives after its turn was forgotten is not stored."""
     async with open_database(place) as database:
@@ -131,7 +126,6 @@ async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None
         assert await room.index.find_turns(EVENING, [Seq(1)]) == ()
 
 
-@pytest.mark.asyncio
 async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
     """Of more than may be in memory, the newest are found, each guild's own."""
     async with open_database(place) as database:
@@ -146,7 +140,6 @@ async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
         assert len(search) == 5
 
 
-@pytest.mark.asyncio
 async def test_who_gives_up_waiting_leaves_what_was_loaded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replies wait only a moment for a search. If each began to load anew, none would ever have all of a long memory,
     neither at its first search nor when much was added.

@@ -40,7 +40,6 @@ async def _event(gateway: Bare, name: str) -> dict[str, object]:
     return data
 
 
-@pytest.mark.asyncio
 async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
     """Each mistake has its close code.
 
@@ -69,7 +68,6 @@ async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
             assert await gateway.close_code() == 4001
 
 
-@pytest.mark.asyncio
 async def test_a_broken_session_resumes_with_what_it_missed() -> None:
     """After a resume, the events after `seq` come again, then RESUMED. An unknown session is answered with op 9."""
     async with LocalDiscord() as local:
@@ -89,7 +87,6 @@ async def test_a_broken_session_resumes_with_what_it_missed() -> None:
             assert await _event(gateway, "RESUMED") == {}
 
 
-@pytest.mark.asyncio
 async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next process finds it in GUILD_CREATE. Once the old session has timed out, the new one is told that the bot
     has left.
@@ -112,7 +109,6 @@ async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(mo
             assert local.status()["voice_states"] == []
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("stays_in_voice", [True, False])
 async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays_in_voice: bool) -> None:
     """An invalidated session gets op 9 and cannot be resumed. The bot's voice state stays if the test asks for that."""
@@ -130,7 +126,6 @@ async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays
             assert bool(local.status()["voice_states"]) is stays_in_voice
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("guild", "intents", "code"),
     [
@@ -147,7 +142,6 @@ async def test_intents_that_a_bot_may_not_use_are_refused(guild: GuildSpec, inte
         assert await gateway.close_code() == code
 
 
-@pytest.mark.asyncio
 async def test_a_bot_gets_the_events_of_its_intents() -> None:
     """Messages do not come to a bot that asked for voice states alone, and GUILD_CREATE has who is in voice."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:
@@ -165,7 +159,6 @@ async def test_a_bot_gets_the_events_of_its_intents() -> None:
         assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
 
 
-@pytest.mark.asyncio
 async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is closed with 4009. Its session is over, and the bot's voice state with it."""
     async with LocalDiscord() as local:
@@ -181,7 +174,6 @@ async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.Monkey
             assert (await gateway.receive(_INVALID))["d"] is False
 
 
-@pytest.mark.asyncio
 async def test_op_4_joins_moves_mutes_and_leaves() -> None:
     """A change of flags is announced, joining the same channel brings new credentials, and bad input is ignored."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:
@@ -202,7 +194,6 @@ async def test_op_4_joins_moves_mutes_and_leaves() -> None:
         assert local.status()["voice_states"] == []
 
 
-@pytest.mark.asyncio
 async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:
     """A bot that may not see or enter a channel gets no answer, nor does one that asks for a full channel.
 

@@ -65,7 +65,6 @@ def _commands(bot: StockBot) -> None:
     tree.add_command(memory)
 
 
-@pytest.mark.asyncio
 async def test_a_command_goes_out_with_its_options_and_comes_back() -> None:
     """discord.py parses the interaction and its resolved members, and its answer is a message visible to everybody."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
@@ -80,7 +79,6 @@ async def test_a_command_goes_out_with_its_options_and_comes_back() -> None:
         assert found.replies[0].payload["embeds"][0]["title"] == "Found"
 
 
-@pytest.mark.asyncio
 async def test_deferred_answers_follow_ups_and_edits_are_collected() -> None:
     """The first text after a deferral becomes the initial reply. Ephemeral replies are not in the channel."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
@@ -96,7 +94,6 @@ async def test_deferred_answers_follow_ups_and_edits_are_collected() -> None:
         assert local.messages == ()
 
 
-@pytest.mark.asyncio
 async def test_moderators_commands_are_for_moderators() -> None:
     """A command is refused when the person lacks its permissions, because Discord would hide the command."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands):
@@ -105,7 +102,6 @@ async def test_moderators_commands_are_for_moderators() -> None:
             await local.invoke(BEN, "kick")
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_does_not_answer_is_reported() -> None:
     """A command without an answer raises an error after the timeout (three seconds by default, as in Discord)."""
     async with LocalDiscord(response_timeout_s=0.05) as local, stock_bot(local, BOT, prepare=_commands):
@@ -113,7 +109,6 @@ async def test_a_bot_that_does_not_answer_is_reported() -> None:
             await local.invoke(ADA, "mute")
 
 
-@pytest.mark.asyncio
 async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
     """The error for an unknown command, subcommand or option lists the valid ones."""
     async with LocalDiscord() as local:
@@ -181,7 +176,6 @@ def _paged(bot: StockBot) -> None:
             await interaction.response.send_message(error.text)
 
 
-@pytest.mark.asyncio
 async def test_buttons_turn_pages_for_the_person_who_sees_them() -> None:
     """A press edits the message or answers anew; a button that is disabled, unknown or not seen cannot be pressed."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
@@ -198,7 +192,6 @@ async def test_buttons_turn_pages_for_the_person_who_sees_them() -> None:
             await local.press(ADA, 5, "next")
 
 
-@pytest.mark.asyncio
 async def test_a_bot_suggests_values_while_somebody_types() -> None:
     """What the bot suggests comes back with names and values; other options suggest nothing."""
     async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
@@ -207,7 +200,6 @@ async def test_a_bot_suggests_values_while_somebody_types() -> None:
             await local.suggest(ADA, "pages", "what")
 
 
-@pytest.mark.asyncio
 async def test_an_interaction_tells_what_the_bot_may_do_in_its_channel() -> None:
     """What a channel takes from everybody is missing in the permissions of the bot and of the person; the owner has
     everything.

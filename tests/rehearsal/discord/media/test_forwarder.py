@@ -6,13 +6,14 @@ import asyncio
 import itertools
 import struct
 import time
-from typing import cast
-
-import pytest
+from typing import TYPE_CHECKING, cast
 
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg
 from rehearsal.discord.media.network import NetworkConditions
+
+if TYPE_CHECKING:
+    import pytest
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 
@@ -162,7 +163,6 @@ def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
     assert 370 < len(arrived[0]) < 430
 
 
-@pytest.mark.asyncio
 async def test_reordered_packets_come_behind_the_next_one() -> None:
     """Reordering loses no packet and moves each packet by one place at most."""
     room = Room(NetworkConditions(reorder=0.3))

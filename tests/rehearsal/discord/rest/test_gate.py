@@ -31,7 +31,6 @@ async def post(local: LocalDiscord, session: aiohttp.ClientSession, text: str = 
         return response
 
 
-@pytest.mark.asyncio
 async def test_the_sixth_message_at_once_is_refused() -> None:
     """The answers have Discord's headers, and the refusal says how long to wait."""
     async with LocalDiscord() as local, api(local) as session:
@@ -45,7 +44,6 @@ async def test_the_sixth_message_at_once_is_refused() -> None:
         assert len(local.messages) == 5
 
 
-@pytest.mark.asyncio
 async def test_ordered_refusals_end_after_their_number() -> None:
     """With `everywhere` they are by the limit over all routes."""
     async with LocalDiscord() as local, api(local) as session:
@@ -58,7 +56,6 @@ async def test_ordered_refusals_end_after_their_number() -> None:
             assert ("X-RateLimit-Global" in answers[0].headers) == bool(everywhere)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("html", "carried_out"), [(1, 0), (0, 1)])
 async def test_errors_of_discords_servers_are_no_json(html: int, carried_out: int) -> None:
     """Such a request may have been carried out all the same."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import discord
-import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
@@ -45,7 +44,6 @@ async def _api(local: LocalDiscord) -> AsyncIterator[_Api]:
         yield _Api(local, http)
 
 
-@pytest.mark.asyncio
 async def test_only_bots_are_let_in() -> None:
     """Requests without a bot's token are answered with 401, except for the address of the gateway, which is public."""
     async with LocalDiscord() as local, _api(local) as api:
@@ -59,7 +57,6 @@ async def test_only_bots_are_let_in() -> None:
         assert (status, gateway["shards"], gateway["url"]) == (200, 1, local.gateway_url)
 
 
-@pytest.mark.asyncio
 async def test_what_is_not_there_has_discords_code() -> None:
     """An unknown object is answered with the status and error code that Discord uses for it."""
     async with LocalDiscord() as local, _api(local) as api:
@@ -84,7 +81,6 @@ async def test_what_is_not_there_has_discords_code() -> None:
             assert (answer[0], answer[1]["code"]) == (status, code), path
 
 
-@pytest.mark.asyncio
 async def test_a_stage_has_rules() -> None:
     """On a stage, any bot may ask to speak, but only one that may mute others can make itself a speaker.
 
@@ -118,7 +114,6 @@ async def test_a_stage_has_rules() -> None:
         assert await change(SPARE, 600, suppress=False) == (400, 50024)
 
 
-@pytest.mark.asyncio
 async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
     """What a channel takes from everybody, the bot lacks there: seeing it, writing, embeds, files, threads and writing
     in them. An interaction says what the bot may do in its channel.
@@ -148,7 +143,6 @@ async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
             assert answer.get("code") == refused
 
 
-@pytest.mark.asyncio
 async def test_history_is_newest_first_and_files_are_named() -> None:
     """History is returned newest first, and files keep their name and size. discord.py sends files as a form."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
@@ -163,7 +157,6 @@ async def test_history_is_newest_first_and_files_are_named() -> None:
         await channel.typing()
 
 
-@pytest.mark.asyncio
 async def test_an_interaction_is_answered_once_and_its_replies_can_be_changed() -> None:
     """A second answer is refused with 40060. Replies are fetched, edited and deleted through the webhook."""
     outcome: list[object] = []

@@ -5,8 +5,6 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.voice.gateway import VoiceSessionChange
 from tests.patience import PATIENCE_S
@@ -44,7 +42,6 @@ async def _enter(voice: Bare, joined: VoiceCredentials) -> dict[str, Any]:
     return described
 
 
-@pytest.mark.asyncio
 async def test_the_handshake_in_its_order() -> None:
     """The client gets hello, ready with the modes, session description and external sender, then the other members."""
     async with LocalDiscord() as local:
@@ -75,7 +72,6 @@ async def test_the_handshake_in_its_order() -> None:
             assert (await ada.receive(13))["d"] == {"user_id": str(BEN)}
 
 
-@pytest.mark.asyncio
 async def test_every_wrong_identity_has_its_close_code() -> None:
     """A wrong token is closed with 4004, a wrong session with 4006, a wrong guild with 4011, no DAVE with 4017."""
     async with LocalDiscord() as local:
@@ -93,7 +89,6 @@ async def test_every_wrong_identity_has_its_close_code() -> None:
                 assert await voice.close_code() == code, changes
 
 
-@pytest.mark.asyncio
 async def test_a_session_resumes_with_what_was_missed() -> None:
     """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused. Who watches
     sees the session resumed: another process may have taken it.
@@ -119,7 +114,6 @@ async def test_a_session_resumes_with_what_was_missed() -> None:
                 assert (await ben.receive(5))["d"]["user_id"] == str(ADA)
 
 
-@pytest.mark.asyncio
 async def test_a_client_that_dies_can_resume_and_one_that_says_goodbye_cannot() -> None:
     """A session survives a lost TCP connection for a while. A close frame with 1000 ends the session."""
     async with LocalDiscord() as local:

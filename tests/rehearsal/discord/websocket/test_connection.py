@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import pytest
 from aiohttp import web
 
 from rehearsal.discord.websocket.connection import GatewayConnection, WebsocketServer
@@ -68,7 +67,6 @@ class _Server:
         await self.switchboard.close_transports()
 
 
-@pytest.mark.asyncio
 async def test_messages_and_the_close_keep_their_order() -> None:
     """Every message that was sent before `close` arrives, and then the close code."""
 

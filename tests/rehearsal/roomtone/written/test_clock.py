@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from rehearsal.roomtone.written.clock import ManualClock
 
 
-@pytest.mark.asyncio
 async def test_sleepers_wake_when_their_hour_has_come() -> None:
     """Sleepers wake in the order of their times, and cancelled ones are forgotten."""
     clock, woken = ManualClock(now=1000.0), list[float]()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from rich.console import Console
 
 from bot.folder_lock import is_locked
@@ -17,6 +16,8 @@ from rehearsal.script.scenario import PersonSpec, Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from rehearsal.report.report import RehearsalReport
 
@@ -64,7 +65,6 @@ def broken(report: RehearsalReport) -> list[str]:
     return [one.name for one in report.expectations if not one.passed]
 
 
-@pytest.mark.asyncio
 async def test_a_short_evening_keeps_its_promises() -> None:
     """An evening of several minutes, with people who join, talk over each other, ask and leave, is played
     in a moment.
@@ -88,7 +88,6 @@ async def test_a_short_evening_keeps_its_promises() -> None:
     assert "Packets" not in printed
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_is_broken_off_is_heard_up_to_there() -> None:
     """Somebody speaks over the answer, and that is the interruption that the scenario expects."""
     scenario = written(
@@ -100,7 +99,6 @@ async def test_an_answer_that_is_broken_off_is_heard_up_to_there() -> None:
     assert broken(await play(scenario)) == []
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing answer is waited for until a time limit, then reported, and the evening goes on."""
     monkeypatch.setattr(playing, "_PATIENCE_S", 6.0)
@@ -110,7 +108,6 @@ async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: 
     assert len(report.utterances) == 3
 
 
-@pytest.mark.asyncio
 async def test_a_kept_evening_has_its_folder_to_itself(tmp_path: Path) -> None:
     """A second one, or a bot, would write into the same memory."""
     async with open_player(EVENING, written_settings(EVENING), data_dir=tmp_path):
