@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
 from bot.clock import Clock, SystemClock
-from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,18 +41,3 @@ class _Times:
 
     def time(self) -> float:
         return self._wall
-
-
-async def test_the_fake_wakes_sleepers_when_it_is_moved() -> None:
-    """A sleep on the fake clock ends when the test has advanced the clock far enough, and not before."""
-    clock = FakeClock(100.0)
-    port: Clock = clock
-    sleeper = asyncio.ensure_future(port.sleep(10))
-    await asyncio.sleep(0)
-    clock.advance(9)
-    await asyncio.sleep(0)
-    assert not sleeper.done()
-    clock.advance(1)
-    await sleeper
-    assert (clock.now(), clock.monotonic(), clock.sleeping) == (110.0, 10.0, 0)
-    await SystemClock().sleep(0)

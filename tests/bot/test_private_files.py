@@ -16,7 +16,6 @@ import structlog
 
 from bot import private_files
 from bot.cli.memory.files import _write_json
-from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.private_files import (
     MendedFiles,
@@ -147,16 +146,6 @@ def test_a_file_that_is_replaced_is_never_half_written(tmp_path: Path) -> None:
     replace_private_text(path, "new", durable=True)
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
     assert [each.name for each in tmp_path.iterdir()] == ["address"]
-
-
-def test_a_log_that_others_could_read_becomes_private(tmp_path: Path) -> None:
-    """The current log file is mended when it is opened."""
-    path = log_path(tmp_path)
-    path.parent.mkdir()
-    path.touch()
-    path.chmod(0o644)
-    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_the_command_sets_the_umask_and_forbids_core_dumps() -> None:

@@ -15,7 +15,6 @@ from compaction.events import FoldFailed, FoldLanded
 from compaction.model import CompactionState, SessionId
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.prompt import PROMPT_VERSION
 from compaction.window import PENDING_NOTES_RUN
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
@@ -35,24 +34,6 @@ COMMON = {"session_id", "guild_id", "compaction_mode", "run_id"}
 
 def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[CompactionEvent]:
     return [event for event in events if isinstance(event, kind)]
-
-
-def test_run_lands_in_the_background() -> None:
-    """Building a context returns at once with the old cursor, and the run lands later in the background."""
-
-    async def main() -> None:
-        async with Room() as room:
-            await room.talk(61)
-            room.memory.context(max_input_tokens=10_000)
-            assert room.memory.cursor == 0
-            await room.memory.settle()
-            assert room.memory.cursor == 10
-            stored = await room.store.load(EVENING)
-            assert stored.state == room.memory.state
-            (made,) = stored.segments
-            assert (made.start, made.end, made.prompt_version) == (0, 10, PROMPT_VERSION)
-
-    run_virtually(main())
 
 
 @pytest.mark.parametrize(

@@ -49,14 +49,6 @@ def test_numbers_are_not_reused_or_skipped() -> None:
             timeline.append(turn(wrong))
 
 
-def test_a_hole_in_the_store_becomes_tombstones() -> None:
-    """A turn that is missing in the store becomes a tombstone, so the other turns keep their numbers."""
-    timeline, missing = Timeline.restored([turn(3), turn(6)], first=Seq(3), total=8)
-    assert missing == (4, 5, 7)
-    assert [each.tombstone for each in timeline.since(Seq(3))] == [False, True, True, False, True]
-    assert [each.seq for each in timeline.since(Seq(3))] == [3, 4, 5, 6, 7]
-
-
 @given(st.lists(st.one_of(st.none(), st.integers(0, 400)), max_size=400), st.integers(0, 30))
 def test_any_order_of_appends_and_releases(steps: list[int | None], capacity: int) -> None:
     """After any sequence of steps the newest turns are in memory. Only turns that were released and exceed the capacity

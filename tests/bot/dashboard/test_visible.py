@@ -26,13 +26,6 @@ SAID = {
 EVERYBODY = {"ada", "ben", "assistant"}
 
 
-def test_everything_is_shown_while_nobody_has_opted_out() -> None:
-    """Turns come back as they are."""
-    visible = SpeechFilter.of((), EVERYBODY)
-    assert visible.shows_derived
-    assert [visible.turn(each) for each in SAID.values()] == list(SAID.values())
-
-
 def test_words_of_who_opted_out_and_what_may_repeat_them_are_left_out() -> None:
     """Their parts go, other people's words stay, and what the bot said is not shown."""
     visible = SpeechFilter.of({"ada"}, EVERYBODY)

@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, timedelta, timezone
 
 from compaction.context.turn_text import FORGOTTEN, TurnPartCache
 from tests.compaction.turn_store_contract import turn
-
-SUMMER = timezone(timedelta(hours=1))
-
-
-def test_a_part_is_made_once() -> None:
-    """The same turn, time zone and counting function give the same part object. If one of them changes, another part is
-    made.
-    """
-    told = TurnPartCache()
-    said = turn(7)
-    first = told.part(said, UTC, len)
-    assert told.part(said, UTC, len) is first
-    assert told.part(said, SUMMER, len).content != first.content
-    assert told.part(said, UTC, lambda text: 1).tokens == 7
-    assert told.part(said, UTC, len) == first
 
 
 def test_a_forgotten_turn_is_told_anew() -> None:

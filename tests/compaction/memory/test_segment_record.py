@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.memory.segment_record import (
     MAX_TOPIC_CHARS,
-    SegmentRecord,
     files_in,
     make_record,
     more_relevant,
@@ -40,28 +37,6 @@ def segment(*facts: Fact, gist: str = "We take the cabin in Braemar.") -> Segmen
         "extractive",
         original_tokens=240,
     )
-
-
-def test_a_record_has_exactly_the_fields_of_the_specification() -> None:
-    """A record has exactly the fields of spec 3, so that readers of an export find them."""
-    assert [each.name for each in fields(SegmentRecord)] == [
-        "segment_id",
-        "topic",
-        "session_id",
-        "start_turn",
-        "end_turn",
-        "original_tokens",
-        "compressed_tokens",
-        "compression_ratio",
-        "compressed_at",
-        "last_accessed",
-        "access_count",
-        "relevance_score",
-        "compressed_content",
-        "key_decisions",
-        "key_files",
-        "metadata",
-    ]
 
 
 def test_a_record_is_read_off_its_segment() -> None:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import discord
 import pytest
 
-from rehearsal.discord import GuildSpec, LocalDiscord, Member
-from rehearsal.errors import LocalDiscordError
+from rehearsal.discord import LocalDiscord
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
@@ -125,18 +124,3 @@ async def test_messages_go_both_ways() -> None:
         assert local.messages[-1].content == "Hello, all"
         await posted.delete()
         assert [message.content for message in local.messages] == [greeting]
-
-
-async def test_strangers_and_unknown_places_are_plain_sentences() -> None:
-    """The error for an unknown user or channel lists the known ones."""
-    async with LocalDiscord(guild=GuildSpec(people=(Member(7, "Gus"),))) as local:
-        with pytest.raises(LocalDiscordError, match=r"User 8 is not a member of the guild\. Its members are 7 \(Gus\)"):
-            await local.join(8)
-        with pytest.raises(LocalDiscordError, match="Channel 601 is not a voice channel"):
-            await local.join(7, channel_id=601)
-        with pytest.raises(LocalDiscordError, match="Gus is in no voice channel"):
-            await local.leave(7)
-        with pytest.raises(LocalDiscordError, match="no channel 5"):
-            await local.post_message(7, "hello", channel_id=5)
-        with pytest.raises(LocalDiscordError, match="needs a text"):
-            await local.post_message(7, "")

@@ -221,14 +221,6 @@ def test_a_mistake_in_the_history_is_one_too(tmp_path: Path, line: str, place: s
     assert word in said
 
 
-def test_all_mistakes_of_the_form_come_at_once(tmp_path: Path) -> None:
-    """Nobody has to correct one mistake to learn of the next."""
-    text = GOOD.replace('title = "A test"', "titel = 1").replace("loss = 0.05", "loss = -1")
-    said = mistakes(written(tmp_path, text.replace("value = 0.15", "value = 3")))
-    for place in ("title:", "titel:", "network.loss:", "expect number 2.max_wer.value:"):
-        assert f"scenario.toml, {place}" in said
-
-
 WRITTEN = """
 title = "In writing"
 written = true

@@ -32,7 +32,7 @@ from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.bot.store.frozen_writer import SERVER
-from tests.compaction.turn_store_contract import fill, landing, turn
+from tests.compaction.turn_store_contract import fill, turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 from tests.postgres import running_server
@@ -138,21 +138,6 @@ async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeyp
     async with open_database(empty_place) as first, open_database(empty_place) as second:
         await fill(SqlTurnStore(first, FakeClock()), 3)
         assert (await SqlTurnStore(second, FakeClock()).load(EVENING)).total_turns == 3
-
-
-async def test_writes_of_one_server_follow_one_another(postgres_place: SecretStr) -> None:
-    """Of rival landings through two open databases, each of ten rounds has one winner, and no turn is lost."""
-    async with open_database(postgres_place) as mine, open_database(postgres_place) as theirs:
-        async with mine.writing() as connection:
-            claim = await claim_room(connection, 1)
-        stores = [SqlTurnStore(fenced(each, claim), FakeClock()) for each in (mine, theirs)]
-        await fill(stores[0], 120)
-        for number in range(10):
-            rivals = [store.land(landing(number * 10, number * 10 + 10, revision=number)) for store in stores]
-            assert sorted(await asyncio.gather(*rivals)) == [False, True]
-        await asyncio.gather(*(stores[seq % 2].append_turn(EVENING, turn(seq)) for seq in range(120, 160)))
-        memory = await stores[1].load(EVENING)
-        assert (memory.total_turns, memory.state.cursor, memory.state.revision) == (160, 100, 10)
 
 
 async def test_a_restarted_server_is_found_again(postgres_place: SecretStr) -> None:

@@ -116,21 +116,6 @@ def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
     assert channel.service.transition_timed_out(transition) == []
 
 
-def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew() -> None:
-    """Members whose client has stopped working on a live connection do not keep new members out."""
-    channel = Channel()
-    for user_id in (1, 2):
-        channel.join(user_id)
-    channel.settle()
-    del channel.clients[1], channel.clients[2]
-    channel.join(3)
-    channel.join(4)
-    channel.settle()
-    assert channel.agreed()
-    assert set(channel.service.leaves) == {3, 4}
-    assert any(isinstance(each, SendJson) and each.opcode == DaveOpcode.PREPARE_EPOCH for each in channel.sent)
-
-
 def test_a_downgrade_is_announced_executed_and_undone() -> None:
     """A downgrade sends ops 21, 23 and 22 with version 0 and ignores key packages. Op 24 then begins a new group."""
     channel = Channel()

@@ -57,30 +57,6 @@ async def test_only_bots_are_let_in() -> None:
         assert (status, gateway["shards"], gateway["url"]) == (200, 1, local.gateway_url)
 
 
-async def test_what_is_not_there_has_discords_code() -> None:
-    """An unknown object is answered with the status and error code that Discord uses for it."""
-    async with LocalDiscord() as local, _api(local) as api:
-        posted = await local.post_message(ADA, "mine")
-        for method, path, status, code in (
-            ("GET", "/channels/9", 404, 10003),
-            ("GET", "/guilds/9", 404, 10004),
-            ("GET", "/guilds/9/members/1", 404, 10004),
-            ("GET", "/users/9", 404, 10013),
-            ("GET", "/channels/601/messages/9", 404, 10008),
-            ("GET", f"/channels/600/messages/{posted.id}", 404, 10008),
-            ("PATCH", f"/channels/601/messages/{posted.id}", 403, 50005),
-            ("DELETE", f"/channels/601/messages/{posted.id}", 403, 50005),
-            ("GET", "/channels/there", 400, 50035),
-            ("GET", "/applications/1002/commands", 403, 50001),
-            ("GET", "/applications/1001/guilds/9/commands", 404, 10004),
-            ("GET", "/webhooks/1001/nothing/messages/@original", 404, 10015),
-            ("GET", "/stage-instances/1", 404, 0),
-            ("TRACE", "/users/@me", 404, 0),
-        ):
-            answer = await api(method, path, json={"content": "x"} if method == "PATCH" else None)
-            assert (answer[0], answer[1]["code"]) == (status, code), path
-
-
 async def test_a_stage_has_rules() -> None:
     """On a stage, any bot may ask to speak, but only one that may mute others can make itself a speaker.
 
