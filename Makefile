@@ -1,7 +1,7 @@
 # Roomtone: every command sets up what it needs by itself.
 #
 #   make run     set up, then start the bot (with DISCORD_TOKEN) or play the rehearsal (without)
-#   make quick   format, lint, types, and the tests that need no sound, browser, Node or real time: under a minute
+#   make quick   format, lint, types, and the tests of decisions: no sound, browser, database, other process or real time
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
 #   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time)
@@ -35,18 +35,27 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
+# The folders with most of the tests that are left then. Finding the tests of the others takes longer than running them.
+QUICK_CORE := tests/compaction tests/config tests/voice tests/test_architecture.py
+QUICK_BOT := tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm tests/bot/logs tests/bot/participation \
+    tests/bot/room tests/bot/web
 
-.PHONY: run quick fast audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser postgresql clean
+.PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
 	$(BIN)/roomtone run
 
 quick: $(SYNCED)
-	@$(MAKE) --no-print-directory --jobs 3 lint types fast
+	@$(MAKE) --no-print-directory --jobs 4 lint types quick-core quick-bot
 
-fast: $(SYNCED)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-profile=quick -m "$(QUICK)"
+# Importing the code takes as long as running its tests, and every worker of pytest-xdist imports all of it. So each of
+# two processes has its own folders.
+quick-core: $(SYNCED)
+	$(BIN)/python -m pytest -q --hypothesis-profile=quick -m "$(QUICK)" $(QUICK_CORE)
+
+quick-bot: $(SYNCED)
+	$(BIN)/python -m pytest -q -p no:cacheprovider --hypothesis-profile=quick -m "$(QUICK)" $(QUICK_BOT)
 
 # Many tests wait for a browser or for the local Discord, so three workers keep two cores busy. Whole evenings are played
 # in real time and use a third of a core each, so four play at once, the long ones first; what judges the bot's speed

@@ -13,7 +13,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import NOTHING_KEPT
 from compaction.window import PENDING_NOTES_RUN
-from compaction.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
+from compaction.withheld import SOME_SCREEN, SOMEBODY, WithheldPeople
 from tests.compaction.turn_store_contract import T0, segment
 from tests.fakes.clock import FakeClock
 from tests.fakes.completion import MoodyModel
@@ -86,19 +86,6 @@ def test_an_opt_in_gives_everything_back() -> None:
     out.clear()
     assert not known.update(said_until=Seq(2), folded_until=Seq(0))
     assert known.turn(mine) is mine
-
-
-def test_copies_of_turns_are_bounded_and_go_when_words_are_forgotten() -> None:
-    """A session may last a day, with somebody withheld all the time."""
-    mine = turn(0, ADA, SECRET)
-    known = people(mine)
-    known.withhold(lambda: frozenset({ADA}))
-    known.update(said_until=Seq(1), folded_until=Seq(0))
-    for seq in range(MOST_CACHED + 10):
-        assert known.turn(turn(seq, ADA, SECRET)).tombstone
-    assert len(known._turns) <= MOST_CACHED
-    known.forget_cached()
-    assert SECRET not in repr(vars(known))
 
 
 def test_who_never_spoke_withholds_nothing() -> None:

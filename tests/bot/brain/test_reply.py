@@ -256,6 +256,14 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
         assert (await bench.next_reply()).text == "Yes."
 
 
+async def test_a_replier_that_is_cancelled_in_the_middle_of_a_reply_ends() -> None:
+    """If it took that for the failure of a part, its room would never close."""
+    bench = Bench(ScriptedResponder("One. ", asyncio.Event()))
+    async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bool(bench.voice.spoken))
+
+
 @pytest.mark.asyncio
 async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     """At shutdown the reply is recorded as interrupted with the whole words that were heard, and the waiting question

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +10,6 @@ from compaction.budget.estimator import Bill, Calibration, Estimator, Family, fa
 from compaction.tokens import estimate_text_tokens
 
 BILLS = st.lists(st.tuples(st.integers(0, 50_000), st.integers(0, 60_000)), max_size=12)
-
-
-@dataclass(frozen=True)
-class Said:
-    role: str
-    content: str
 
 
 class ByCharacter:
@@ -46,16 +38,6 @@ def test_with_one_it_counts_and_counts_a_text_once() -> None:
     assert estimator.exact
     assert [estimator.text("seventeen") for _ in range(3)] == [9, 9, 9]
     assert tokenizer.asked == 1
-
-
-def test_it_forgets_old_texts_and_goes_on() -> None:
-    """The cache of counted texts is bounded."""
-    tokenizer = ByCharacter()
-    estimator = Estimator("letters", tokenizer)
-    for number in range(10_000):
-        estimator.text(str(number))
-    assert len(estimator._known) <= 4_096
-    assert estimator.text("0") == 1
 
 
 def test_a_dearer_bill_raises_what_is_expected() -> None:
