@@ -169,6 +169,7 @@ def test_from_summary_to_rolling_the_summary_stays() -> None:
     run_virtually(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
 def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
     """After a change back to summary, the turns that the other mode removed from memory are read from the store and

@@ -64,6 +64,7 @@ def test_secrets_never_pass(field: str, value: object) -> None:
     assert REDACTED in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "a_", "a-", f"{'a' * 20}.", "sk-", "xoxb-", "Bearer ", "Bot a.", "1 "])
 def test_a_long_text_is_looked_through_in_time(unit: str) -> None:
     """Twice the text takes less than three times the CPU time, whatever it is: a long word held up the event loop."""

@@ -19,6 +19,8 @@ from tests.growth import LINEAR, cpu_growth
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 UNITS = (
     *("a-", "a", "a.", "./", "../", "a/", "C:\\", "@~", "0 errors ", "no ", "error ", "timed ", "\n", " ", "ok"),
     *(

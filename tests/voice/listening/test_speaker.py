@@ -250,6 +250,7 @@ talkspurts = st.lists(
     st.data(),
 )
 @settings(max_examples=60, deadline=None)
+@pytest.mark.slow
 def test_neither_chunking_nor_late_answers_change_anything(
     spurts: list[Talkspurt], answers: list[PauseEvidence | None], data: st.DataObject
 ) -> None:
@@ -318,6 +319,7 @@ def _essence(event: ListeningEvent) -> tuple[object, ...]:
 
 @given(st.lists(talkspurts, min_size=2, max_size=3), st.data())
 @settings(max_examples=30, deadline=None)
+@pytest.mark.slow
 def test_others_in_the_same_batch_change_nothing(people: list[list[Talkspurt]], data: st.DataObject) -> None:
     """Packets of several people that are handed on together, in any mixture, are cut as if each person were alone."""
     listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
