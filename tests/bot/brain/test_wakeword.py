@@ -132,6 +132,7 @@ def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.lists(st.text(max_size=20), max_size=3))
+@pytest.mark.slow
 def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
     """Any text and names are accepted, and removing a call only ever shortens the text."""
     assert strip_call(text, tuple(names)) in text

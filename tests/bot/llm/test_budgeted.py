@@ -244,6 +244,7 @@ async def test_the_configured_model_is_opened_behind_its_budget() -> None:
             assert not model.budget.estimator.exact
 
 
+@pytest.mark.slow
 def test_nobody_goes_around_it() -> None:
     """Inside bot, only `bot.llm` imports the adapters that talk to endpoints."""
     around = [

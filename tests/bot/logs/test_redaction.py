@@ -209,6 +209,7 @@ def log_calls() -> Iterator[tuple[str, ast.Call]]:
             yield where, call
 
 
+@pytest.mark.slow
 def test_log_calls_hand_errors_over_as_they_are() -> None:
     """Every log call names its event by a constant, and gives an error as an object: its text would be withheld."""
     said = {"problem", "error", "reason"}
@@ -225,6 +226,7 @@ def test_log_calls_hand_errors_over_as_they_are() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_names_that_log_calls_have_are_told() -> None:
     """What is called a name there has a key for names: under another one the line would withhold it."""
     name = re.compile(r"(^|[._])name(__)?$")
@@ -237,6 +239,7 @@ def test_names_that_log_calls_have_are_told() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_every_key_for_names_is_one_of_some_line() -> None:
     """A key that no line has any more would let through what a later line has under it."""
     calls = chain.from_iterable(map(method_calls, ("bot", "compaction", "voice", "rehearsal")))

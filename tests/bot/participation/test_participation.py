@@ -172,6 +172,7 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
 
 @settings(deadline=None, max_examples=150)
 @given(STEPS, st.integers(1, 4))
+@pytest.mark.slow
 def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]], most_calls: int) -> None:
     """The bot never answers when silenced or over the limit, and never a bot or a person who opted out.
 
