@@ -2,6 +2,6 @@
 
 `catalogue` lists the models (`entry`), `sources` downloads files, `directory` checks and installs them. `voices` lists
 the voices that a server may choose; `installing` and `loaded_voices` bring one into the running bot. `converted_model`
-brings a small language model into the form that the recogniser's engine runs (`gguf_conversion`, `gguf_file`), and
-`text_end_reader` opens it. Models are loaded in `voice`, `bot.llm` and `bot.embedding`, except for the voices.
+brings a small language model into the form that the recogniser's engine runs (`gguf_conversion`), and `text_end_reader`
+opens it. Models are loaded in `voice`, `bot.llm` and `bot.embedding`, except for the voices.
 """
