@@ -9,8 +9,12 @@ from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.play import play
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.ports import BotUnderTest, HeardSoundRecogniser, OpenEnvironment, RunObserver
+    from rehearsal.runner.local_environment import LocalEnvironment
+    from rehearsal.runner.ports import BotUnderTest, HeardSoundRecogniser, RunObserver
     from rehearsal.script.scenario import Scenario
 
 
@@ -19,7 +23,7 @@ async def rehearse(
     *,
     bot: BotUnderTest,
     recogniser: HeardSoundRecogniser,
-    open_environment: OpenEnvironment,
+    open_environment: Callable[[Scenario], AbstractAsyncContextManager[LocalEnvironment]],
     observer: RunObserver | None = None,
     servers: LocalServers | None = None,
 ) -> RehearsalReport:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.media.arrivals import ArrivalCallback
     from rehearsal.discord.voice.gateway import VoiceSessionCallback
     from rehearsal.discord.websocket.connection import ConnectionHandler
 
@@ -280,10 +279,6 @@ class LocalDiscord:
     def media(self) -> Forwarder:
         """The media server."""
         return self._forwarder
-
-    def watch_arrivals(self, watch: ArrivalCallback) -> None:
-        """Call `watch` for each voice packet that reaches the media server from now on."""
-        self._forwarder.watch = watch
 
     def watch_voice(self, watch: VoiceSessionCallback) -> None:
         """Call `watch` when a voice session of this guild begins, is resumed or ends, from now on."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.discord.limits.message_limits import RefusedError
+from rehearsal.discord.limits.message_limits import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,13 +29,13 @@ def check_commands(commands: Iterable[Json]) -> None:
     """Raise `RefusedError` if Discord would refuse one of these commands."""
     listed = list(commands)
     if sum(command.get("type", _CHAT_INPUT) == _CHAT_INPUT for command in listed) > _MOST_COMMANDS:
-        raise _refusal(f"a bot has at most {_MOST_COMMANDS} commands")
+        raise refusal(f"a bot has at most {_MOST_COMMANDS} commands")
     for command in listed:
         if command.get("type", _CHAT_INPUT) != _CHAT_INPUT:
             continue
         _check_described(command, f"/{command.get('name')}")
         if _characters(command) > _MAX_COMMAND_CHARACTERS:
-            raise _refusal(f"/{command['name']} has more than {_MAX_COMMAND_CHARACTERS} characters")
+            raise refusal(f"/{command['name']} has more than {_MAX_COMMAND_CHARACTERS} characters")
 
 
 def _check_described(declared: Json, place: str) -> None:
@@ -43,17 +43,17 @@ def _check_described(declared: Json, place: str) -> None:
     for name in _texts(declared, "name"):
         signs = isinstance(name, str) and all(sign in "-_'" or sign.isalnum() for sign in name)
         if not signs or not 1 <= len(name) <= _MAX_NAME or name != name.lower():
-            raise _refusal(f"the name {name!r} of {place} has 1 to {_MAX_NAME} small letters, digits, - or _")
+            raise refusal(f"the name {name!r} of {place} has 1 to {_MAX_NAME} small letters, digits, - or _")
     for description in _texts(declared, "description"):
         if not isinstance(description, str) or not 1 <= len(description) <= _MAX_DESCRIPTION:
-            raise _refusal(f"the description of {place} has 1 to {_MAX_DESCRIPTION} characters")
+            raise refusal(f"the description of {place} has 1 to {_MAX_DESCRIPTION} characters")
     options = declared.get("options") or []
     names = [option.get("name") for option in options]
     if len(options) > _MOST_OPTIONS or len(set(names)) < len(names):
-        raise _refusal(f"{place} has at most {_MOST_OPTIONS} options, each with its own name")
+        raise refusal(f"{place} has at most {_MOST_OPTIONS} options, each with its own name")
     required = [bool(option.get("required")) for option in options]
     if required != sorted(required, reverse=True):
-        raise _refusal(f"the required options of {place} come first")
+        raise refusal(f"the required options of {place} come first")
     for option in options:
         _check_described(option, f"{place} {option.get('name')}")
     _check_choices(declared.get("choices") or [], place)
@@ -61,12 +61,12 @@ def _check_described(declared: Json, place: str) -> None:
 
 def _check_choices(choices: list[Json], place: str) -> None:
     if len(choices) > _MOST_CHOICES:
-        raise _refusal(f"{place} has at most {_MOST_CHOICES} choices")
+        raise refusal(f"{place} has at most {_MOST_CHOICES} choices")
     for choice in choices:
         value = choice.get("value")
         texts = [*_texts(choice, "name"), *([value] if isinstance(value, str) else [])]
         if any(not isinstance(text, str) or not 1 <= len(text) <= _MAX_CHOICE for text in texts):
-            raise _refusal(f"a choice of {place} has 1 to {_MAX_CHOICE} characters")
+            raise refusal(f"a choice of {place} has 1 to {_MAX_CHOICE} characters")
 
 
 def _texts(declared: Json, key: str) -> list[Any]:
@@ -85,7 +85,3 @@ def _below(declared: Json) -> Iterator[Json]:
     for choice in declared.get("choices") or []:
         # A choice is sent by its value, which counts as a description does.
         yield {**choice, "description": str(choice.get("value", ""))}
-
-
-def _refusal(what: str) -> RefusedError:
-    return RefusedError(400, 50035, f"Invalid Form Body: {what}.")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rehearsal.discord.guild.payloads import Json
 
 
@@ -59,121 +61,95 @@ def check_message(data: Json) -> None:
         raise RefusedError(*_TOO_LARGE)
 
 
+def refusal(what: str) -> RefusedError:
+    """Return Discord's refusal of a request whose form is wrong."""
+    return RefusedError(400, 50035, f"Invalid Form Body: {what}.")
+
+
 def check_content(content: object) -> None:
     """Raise `RefusedError` for a text that Discord would refuse."""
-    if content is None:
-        return
-    if not isinstance(content, str) or len(content) > _MAX_CHARACTERS:
-        raise RefusedError(400, 50035, f"Invalid Form Body: content must be {_MAX_CHARACTERS} or fewer in length.")
+    if content is not None and (not isinstance(content, str) or len(content) > _MAX_CHARACTERS):
+        raise refusal(f"content must be {_MAX_CHARACTERS} or fewer in length")
 
 
-_MOST_EMBEDS = 10
-_MOST_EMBED_CHARACTERS = 6000
-# The limits of one embed, by field.
-_EMBED_LIMITS = {"title": 256, "description": 4096}
+def _check_size(key: str, part: str | list[Json], most: int) -> None:
+    """Raise `RefusedError` for a text that is too long, or a list of too many."""
+    if len(part) > most:
+        raise refusal(f"{key} must be {most} or fewer in length")
+
+
+def _check_texts(part: Json, limits: Mapping[str, int]) -> int:
+    """Check the texts that a part has under these keys. Return their length together."""
+    for key, most in limits.items():
+        _check_size(key, part.get(key) or "", most)
+    return sum(len(part.get(key) or "") for key in limits)
+
+
+_MOST_EMBEDS, _MOST_FIELDS, _MOST_EMBED_CHARACTERS = 10, 25, 6000
+_EMBED_LIMITS = {"title": 256, "description": 4096, "footer": 2048, "author": 256}
 _FIELD_LIMITS = {"name": 256, "value": 1024}
-_FOOTER_CHARACTERS = 2048
-_AUTHOR_CHARACTERS = 256
-_MOST_FIELDS = 25
 
 
-def check_embeds(embeds: object) -> None:
+def check_embeds(embeds: list[Json] | None) -> None:
     """Raise `RefusedError` for embeds that Discord would refuse."""
-    if not embeds:
-        return
-    if not isinstance(embeds, list) or len(embeds) > _MOST_EMBEDS:
-        raise RefusedError(400, 50035, f"Invalid Form Body: embeds must be {_MOST_EMBEDS} or fewer in length.")
+    _check_size("embeds", embeds or [], _MOST_EMBEDS)
     total = 0
-    for embed in embeds:
+    for embed in embeds or []:
         fields = embed.get("fields") or []
-        if len(fields) > _MOST_FIELDS:
-            raise RefusedError(400, 50035, f"Invalid Form Body: fields must be {_MOST_FIELDS} or fewer in length.")
-        texts = [(embed.get(key) or "", limit, key) for key, limit in _EMBED_LIMITS.items()]
-        texts += [(each.get(key) or "", limit, key) for each in fields for key, limit in _FIELD_LIMITS.items()]
-        texts.append(((embed.get("footer") or {}).get("text") or "", _FOOTER_CHARACTERS, "footer"))
-        texts.append(((embed.get("author") or {}).get("name") or "", _AUTHOR_CHARACTERS, "author"))
+        _check_size("fields", fields, _MOST_FIELDS)
         if any(not each.get(key) for each in fields for key in _FIELD_LIMITS):
-            raise RefusedError(400, 50035, "Invalid Form Body: a field needs a name and a value.")
-        _check_texts(texts)
-        total += sum(len(text) for text, _, _ in texts)
+            raise refusal("a field needs a name and a value")
+        footer, author = (embed.get("footer") or {}).get("text"), (embed.get("author") or {}).get("name")
+        total += _check_texts({**embed, "footer": footer, "author": author}, _EMBED_LIMITS)
+        total += sum(_check_texts(each, _FIELD_LIMITS) for each in fields)
     if total > _MOST_EMBED_CHARACTERS:
-        raise RefusedError(400, 50035, f"Invalid Form Body: embeds exceed {_MOST_EMBED_CHARACTERS} characters.")
+        raise refusal(f"embeds exceed {_MOST_EMBED_CHARACTERS} characters")
 
 
 _ACTION_ROW = 1
-_MOST_ROWS = 5
-_MOST_IN_A_ROW = 5
-_MAX_LABEL = 80
-_MAX_CUSTOM_ID = 100
+_MOST_ROWS, _MOST_IN_A_ROW, _MOST_CHOICES = 5, 5, 25
+_MAX_CUSTOM_ID, _MAX_CHOICE_CHARACTERS = 100, 100
+_COMPONENT_LIMITS = {"label": 80, "placeholder": 150}
+_OPTION_LIMITS = {"label": 100, "value": 100, "description": 100}
 
 
-def check_components(components: object) -> None:
-    """Raise `RefusedError` for rows of buttons that Discord would refuse."""
-    if not components:
-        return
-    if not isinstance(components, list) or len(components) > _MOST_ROWS:
-        raise RefusedError(400, 50035, f"Invalid Form Body: components must be {_MOST_ROWS} or fewer in length.")
-    seen: set[str] = set()
-    for row in components:
+def check_components(components: list[Json] | None) -> None:
+    """Raise `RefusedError` for rows of buttons and menus that Discord would refuse."""
+    _check_size("components", components or [], _MOST_ROWS)
+    ids: list[str] = []
+    for row in components or []:
         inside = row.get("components") or []
         if row.get("type") != _ACTION_ROW or not 1 <= len(inside) <= _MOST_IN_A_ROW:
-            raise RefusedError(400, 50035, f"Invalid Form Body: a row has 1 to {_MOST_IN_A_ROW} components.")
+            raise refusal(f"a row has 1 to {_MOST_IN_A_ROW} components")
         for each in inside:
-            label, custom_id = each.get("label") or "", each.get("custom_id")
-            if len(label) > _MAX_LABEL:
-                raise RefusedError(400, 50035, f"Invalid Form Body: label must be {_MAX_LABEL} or fewer in length.")
-            if custom_id is None:
-                continue
-            if not 1 <= len(custom_id) <= _MAX_CUSTOM_ID:
-                raise RefusedError(400, 50035, f"Invalid Form Body: custom_id has 1 to {_MAX_CUSTOM_ID} characters.")
-            _check_menu(each)
-            if custom_id in seen:
-                raise RefusedError(400, 50035, "Invalid Form Body: Component custom id cannot be duplicated.")
-            seen.add(custom_id)
+            _check_texts(each, _COMPONENT_LIMITS)
+            _check_options(each)
+        ids += [each["custom_id"] for each in inside if each.get("custom_id") is not None]
+    if any(not 1 <= len(each) <= _MAX_CUSTOM_ID for each in ids):
+        raise refusal(f"custom_id has 1 to {_MAX_CUSTOM_ID} characters")
+    if len(set(ids)) < len(ids):
+        raise refusal("Component custom id cannot be duplicated")
 
 
-_MENU_LIMITS = {"label": 100, "value": 100, "description": 100}
-_MAX_PLACEHOLDER = 150
-_MAX_WINDOW_TITLE, _MAX_WINDOW_LABEL, _MAX_WINDOW_ABOUT = 45, 45, 100
-
-
-def _check_menu(menu: Json) -> None:
+def _check_options(menu: Json) -> None:
     options = menu.get("options") or []
-    texts = [(each.get(key) or "", limit, key) for each in options for key, limit in _MENU_LIMITS.items()]
-    texts.append((menu.get("placeholder") or "", _MAX_PLACEHOLDER, "placeholder"))
-    _check_texts(texts)
+    for each in options:
+        _check_texts(each, _OPTION_LIMITS)
     if len(options) > _MOST_CHOICES or sum(bool(each.get("default")) for each in options) > menu.get("max_values", 1):
-        raise RefusedError(400, 50035, f"Invalid Form Body: a menu has at most {_MOST_CHOICES} options.")
+        raise refusal(f"a menu has at most {_MOST_CHOICES} options")
 
 
 def check_window(window: Json) -> None:
     """Raise `RefusedError` for a window (modal) that Discord would refuse."""
-    texts = [(window.get("title") or "", _MAX_WINDOW_TITLE, "title")]
+    _check_texts(window, {"title": 45})
     for label in window.get("components") or []:
-        texts.append((label.get("label") or "", _MAX_WINDOW_LABEL, "label"))
-        texts.append((label.get("description") or "", _MAX_WINDOW_ABOUT, "description"))
-    _check_texts(texts)
+        _check_texts(label, {"label": 45, "description": 100})
 
 
-def _check_texts(texts: list[tuple[str, int, str]]) -> None:
-    for text, limit, key in texts:
-        if len(text) > limit:
-            raise RefusedError(400, 50035, f"Invalid Form Body: {key} must be {limit} or fewer in length.")
-
-
-_MOST_CHOICES = 25
-_MAX_CHOICE_CHARACTERS = 100
-
-
-def check_choices(choices: object) -> list[Json]:
+def check_choices(choices: list[Json] | None) -> list[Json]:
     """Return the choices that a bot suggests. Raises `RefusedError` for those that Discord would refuse."""
-    found = choices if isinstance(choices, list) else []
-    if len(found) > _MOST_CHOICES:
-        raise RefusedError(400, 50035, f"Invalid Form Body: choices must be {_MOST_CHOICES} or fewer in length.")
-    for each in found:
-        for text in (each["name"], each["value"]):
-            if isinstance(text, str) and not 1 <= len(text) <= _MAX_CHOICE_CHARACTERS:
-                raise RefusedError(
-                    400, 50035, f"Invalid Form Body: a choice has 1 to {_MAX_CHOICE_CHARACTERS} characters."
-                )
-    return found
+    _check_size("choices", choices or [], _MOST_CHOICES)
+    texts = [text for each in choices or [] for text in (each["name"], each["value"]) if isinstance(text, str)]
+    if any(not 1 <= len(text) <= _MAX_CHOICE_CHARACTERS for text in texts):
+        raise refusal(f"a choice has 1 to {_MAX_CHOICE_CHARACTERS} characters")
+    return choices or []

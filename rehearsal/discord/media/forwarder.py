@@ -17,9 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from rehearsal.discord.media import packet_encryption
-from rehearsal.discord.media.arrivals import ArrivalCallback, PacketArrival, arrived_at
 from rehearsal.discord.media.network import ForwarderCounters, NetworkConditions
-from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,8 +74,6 @@ class Forwarder(asyncio.DatagramProtocol):
     def __init__(self, network: NetworkConditions, *, seed: int) -> None:
         self.network = network
         self.counters = ForwarderCounters()
-        # Called with the arrival of each packet.
-        self.watch: ArrivalCallback | None = None
         # This generator makes no keys. It decides which packets are lost, with the same result in every run.
         self._random = random.Random(seed)  # noqa: S311
         self._legs: dict[int, MediaLeg] = {}
@@ -176,16 +172,8 @@ class Forwarder(asyncio.DatagramProtocol):
         if not sender.announced:
             self.counters.unannounced += 1
             return
-        if self.watch is not None:
-            self.watch(
-                PacketArrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at())
-            )
         for receiver in self._listeners(sender.channel_id, besides=sender):
             self._transmit(packet, receiver)
-
-    def _arrived_at(self) -> float:
-        assert self._transport is not None
-        return arrived_at(self._transport.get_extra_info("socket"))
 
     def _listeners(self, channel_id: int, *, besides: MediaLeg | None = None) -> list[MediaLeg]:
         return [
@@ -252,7 +240,12 @@ class Forwarder(asyncio.DatagramProtocol):
         sent = 0
         for leg, source in self._injection_targets(receivers):
             for _ in range(count):
-                sent += self._inject_rtcp(leg, source, _RTCP_SENDER_REPORT)
+                assert leg.cipher is not None
+                header = struct.pack(">BBHI", 0x80, _RTCP_SENDER_REPORT, 6, source)
+                body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
+                nonce = struct.pack("<I", leg.next_counter() & 0xFFFF_FFFF)
+                self._inject(leg, header + leg.cipher.encrypt(body, header, nonce) + nonce)
+                sent += 1
         return sent
 
     def inject_video(self, receivers: Iterable[int], *, count: int) -> int:
@@ -264,9 +257,7 @@ class Forwarder(asyncio.DatagramProtocol):
                     _VIDEO_PAYLOAD_TYPE, sequence, sequence * 3000, source + 1, self._random.randbytes(_VIDEO_BYTES)
                 )
                 assert leg.cipher is not None
-                assert leg.address is not None
-                self._send(packet_encryption.encrypt_packet(packet, leg.cipher, leg.next_counter()), leg.address)
-                self.counters.injected += 1
+                self._inject(leg, packet_encryption.encrypt_packet(packet, leg.cipher, leg.next_counter()))
                 sent += 1
         return sent
 
@@ -284,15 +275,10 @@ class Forwarder(asyncio.DatagramProtocol):
             targets.append((leg, others[0].ssrc if others else leg.ssrc))
         return targets
 
-    def _inject_rtcp(self, leg: MediaLeg, source: int, packet_type: int) -> int:
-        assert leg.cipher is not None
+    def _inject(self, leg: MediaLeg, datagram: bytes) -> None:
         assert leg.address is not None
-        header = struct.pack(">BBHI", 0x80, packet_type, 6, source)
-        body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
-        nonce = struct.pack("<I", leg.next_counter() & 0xFFFF_FFFF)
-        self._send(header + leg.cipher.encrypt(body, header, nonce) + nonce, leg.address)
+        self._send(datagram, leg.address)
         self.counters.injected += 1
-        return 1
 
 
 # The SSRCs of sessions are this far apart, which leaves room for each session's video and retransmission streams.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import TYPE_CHECKING
 
 import discord
 import pytest
 
-from rehearsal.discord import GuildSpec, LocalDiscord, Member
-from rehearsal.errors import LocalDiscordError
+from rehearsal.discord import LocalDiscord
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
@@ -91,26 +89,6 @@ async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_member_put_out_of_voice_is_gone() -> None:
-    """`leave` for a bot in voice closes its voice websocket with 4014, and discord.py disconnects."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
-        voice = await connect(bot)
-        await local.leave(BOT)
-        await until(lambda: not voice.is_connected() and not bot.voice_clients, "the disconnect")
-        assert local.status()["voice_states"] == []
-
-
-@pytest.mark.asyncio
-async def test_a_bot_that_closes_leaves_voice() -> None:
-    """A bot that closes its gateway session also leaves the voice channel."""
-    async with LocalDiscord() as local:
-        async with stock_bot(local, BOT) as bot:
-            await connect(bot)
-            assert local.status()["voice_states"]
-        await until(lambda: not local.status()["voice_states"], "the voice state's end")
-
-
-@pytest.mark.asyncio
 async def test_messages_go_both_ways() -> None:
     """A bot reads what a person writes, and the local Discord sees what the bot posts, edits and deletes."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
@@ -133,31 +111,3 @@ async def test_messages_go_both_ways() -> None:
         assert local.messages[-1].content == "Hello, all"
         await posted.delete()
         assert [message.content for message in local.messages] == [greeting]
-
-
-@pytest.mark.asyncio
-async def test_a_taken_port_is_a_plain_sentence() -> None:
-    """The error names the address that is in use."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(LocalDiscordError, match=f"cannot listen on 127.0.0.1:{port}"):
-            async with LocalDiscord(http_port=port):
-                pass
-
-
-@pytest.mark.asyncio
-async def test_strangers_and_unknown_places_are_plain_sentences() -> None:
-    """The error for an unknown user or channel lists the known ones."""
-    async with LocalDiscord(guild=GuildSpec(people=(Member(7, "Gus"),))) as local:
-        with pytest.raises(LocalDiscordError, match=r"User 8 is not a member of the guild\. Its members are 7 \(Gus\)"):
-            await local.join(8)
-        with pytest.raises(LocalDiscordError, match="Channel 601 is not a voice channel"):
-            await local.join(7, channel_id=601)
-        with pytest.raises(LocalDiscordError, match="Gus is in no voice channel"):
-            await local.leave(7)
-        with pytest.raises(LocalDiscordError, match="no channel 5"):
-            await local.post_message(7, "hello", channel_id=5)
-        with pytest.raises(LocalDiscordError, match="needs a text"):
-            await local.post_message(7, "")

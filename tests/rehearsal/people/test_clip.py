@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import av
 import pytest
 
 from rehearsal.errors import PersonError
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, Clip, packet_ms
+from rehearsal.people.clip import FRAME_SAMPLES, Clip, packet_ms
 from tests.rehearsal.people.sounds import ogg_of, silence, spoken, tone, write_wav
 from voice.transport.opus import Decoder, packet_samples
 
@@ -46,30 +45,6 @@ def test_any_recording_becomes_a_clip(tmp_path: Path, rate_hz: int, channels: in
     assert clip.duration_s == pytest.approx(0.5, abs=0.041)
     heard = Decoder()
     assert sum(len(heard.decode(packet)) for packet in clip.packets) == 320 * len(clip.packets)
-
-
-def test_opus_in_other_frame_sizes_is_encoded_again(tmp_path: Path) -> None:
-    """An Ogg file with 60 ms packets is encoded again, because Discord wants 20 ms frames."""
-    file = io.BytesIO()
-    with av.open(file, "w", format="ogg") as container:
-        stream = container.add_stream("libopus", rate=RATE_HZ, options={"frame_duration": "60"})
-        stream.layout = "mono"
-        frame = av.AudioFrame.from_ndarray(tone(0.96).reshape(1, -1), format="s16", layout="mono")
-        frame.sample_rate = RATE_HZ
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    path = tmp_path / "long-frames.ogg"
-    path.write_bytes(file.getvalue())
-    clip = Clip.load(path)
-    assert {packet_ms(packet) for packet in clip.packets} == {20}
-    assert clip.duration_s == pytest.approx(0.96, abs=0.061)
-
-
-def test_packet_length_agrees_with_libopus() -> None:
-    """`packet_ms` agrees with libopus for every first byte of a packet."""
-    for toc in range(256):
-        packet = bytes([toc, 1 if toc & 3 == 3 else 0]) + bytes(60)
-        assert packet_ms(packet) * RATE_HZ / 1000 == packet_samples(packet)
 
 
 @pytest.mark.parametrize(

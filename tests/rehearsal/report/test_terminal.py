@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 from rich.console import Console
 
-from rehearsal.report.report import UnmatchedUtteranceReport
 from rehearsal.report.terminal import TerminalReport
 from rehearsal.runner.observations import (
     ObservedCompaction,
@@ -41,20 +39,6 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
     return raw.getvalue().decode(encoding)
 
 
-def test_an_evening_in_writing_has_no_tables_of_sound() -> None:
-    """A written scenario has no tables about sound. Expectations are shown as usual."""
-    out = io.StringIO()
-    program = TerminalReport(Console(file=out, width=80))
-    program.opened(scenario(written=True))
-    program.say("Something is being prepared.")
-    program.show(replace(example(), clock_s=10_800.0))
-    text = out.getvalue()
-    assert "0 things to say; in writing, on a virtual clock" in " ".join(text.split())
-    assert "Something is being prepared." in text
-    assert "Expectations" in text
-    assert not any(table in text for table in ("What was said", "answered", "Latency", "Packets"))
-
-
 def test_the_conversation_stands_in_columns() -> None:
     """Each line shows who spoke, what was heard and how late. Square brackets in speech are printed as they are."""
     text = shown()
@@ -82,23 +66,3 @@ def test_the_report_has_every_part_and_the_verdict_last() -> None:
     assert " received" in text
     assert "dave failures" not in text, "a row of zero tells nothing"
     assert text.strip().splitlines()[-1] == "FAILED 0 of 1 expectations met, word error rate 20.0%"
-
-
-def test_what_went_wrong_is_visible() -> None:
-    """The report shows lines that were not heard, answers that were not heard, and text that nobody said."""
-    from dataclasses import replace
-
-    report = example()
-    missed = replace(report.utterances[0], transcript="", heard_as=())
-    report = replace(
-        report,
-        utterances=(missed,),
-        bot_turns=(replace(report.bot_turns[0], heard_by_others=""),),
-        strays=(UnmatchedUtteranceReport("Ada", "ghost", "Mira"),),
-        compactions=(),
-        dropped={"too_short": 3},
-    )
-    out = io.StringIO()
-    TerminalReport(Console(file=out, width=80)).show(report)
-    for what in ("not heard", "nobody heard it", "it was Mira", "No compaction landed.", "3 too short"):
-        assert what in out.getvalue()

@@ -261,11 +261,6 @@ def test_a_scenario_in_writing_has_its_own_rules(tmp_path: Path, line: str, told
         assert len(load_scenario(path).steps) == 2
 
 
-def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:
-    """A byte order mark at the beginning is ignored, because some editors write one."""
-    assert load_scenario(written(tmp_path, "\ufeff" + GOOD)).title == load_scenario(written(tmp_path, GOOD)).title
-
-
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [(None, "it cannot be read"), (b"\xff\xfe\x00", "it is not text in UTF-8"), (b"", "title: it is missing")],

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.discord.dave.delivery import DeliveryService
-from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson, StartTransitionTimer
-from rehearsal.errors import MlsError
+from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson
 from tests.rehearsal.discord.dave_simulation import Channel
 
 _USERS = st.integers(1, 5)
@@ -76,48 +74,6 @@ def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
     assert channel.agreed()
 
 
-def test_a_commit_that_misses_a_proposal_is_refused() -> None:
-    """A commit is refused unless it references every proposal that was broadcast to the committer."""
-    channel = Channel()
-    first = channel.join(1)
-    while first.inbox or first.outbox:
-        channel.move()
-    second = channel.join(2)
-    while second.outbox:
-        channel._serve(second)
-    while first.inbox:
-        first.receive()
-    opcode, early = first.outbox[-1]
-    assert opcode is DaveOpcode.COMMIT_WELCOME
-    third = channel.join(3)
-    while third.outbox:
-        channel._serve(third)
-    assert channel.service.commit(1, early) == []
-    assert channel.service.epoch == 0
-    channel.settle()
-    assert channel.agreed()
-
-
-def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
-    """Op 22 follows the last op 23. After two seconds, the service no longer waits for missing answers."""
-    channel = Channel()
-    for user_id in (1, 2):
-        channel.join(user_id)
-    channel.settle()
-    channel.join(3)
-    while not channel.service.pending_transitions:
-        assert channel.move()
-    (transition,) = channel.service.pending_transitions
-    timer = next(each for each in channel.timers if isinstance(each, StartTransitionTimer))
-    assert (timer.transition_id, timer.delay_s) == (transition, 2.0)
-    assert channel.service.transition_ready(1, transition) == []
-    executed = channel.service.transition_timed_out(transition)
-    assert [(each.user_id, each.opcode) for each in executed if isinstance(each, SendJson)] == [
-        (user, DaveOpcode.EXECUTE_TRANSITION) for user in channel.service.leaves
-    ]
-    assert channel.service.transition_timed_out(transition) == []
-
-
 def test_removals_and_additions_share_a_batch() -> None:
     """An addition and a removal that are pending together are sent in one batch.
 
@@ -178,34 +134,3 @@ def test_a_downgrade_is_announced_executed_and_undone() -> None:
     welcomes = [each for each in channel.sent if each.opcode == DaveOpcode.WELCOME]
     assert isinstance(welcomes[-1], SendBinary)
     assert welcomes[-1].body[:2] != b"\0\0"
-
-
-def test_strangers_and_forgers_change_nothing() -> None:
-    """Key packages of another user, messages of unknown users and replayed timers are refused."""
-    channel = Channel()
-    first = channel.join(1)
-    (_, package) = first.outbox[0]
-    service = channel.service
-    assert service.key_package(7, package) == []
-    service.connect(2)
-    with pytest.raises(MlsError, match="names another user"):
-        service.key_package(2, package)
-    channel.leave(1)
-    channel.join(3)
-    channel.join(4)
-    channel.settle(timers=False)
-    assert service.transition_ready(3, 999) == []
-    assert service.invalid_commit(99) == []
-    assert service.transition_timed_out(5) == []
-    assert service.commit_timed_out(0) == []
-
-
-@given(st.binary(max_size=600))
-def test_hostile_bytes_are_refused_and_change_nothing(body: bytes) -> None:
-    """Random bytes as a key package or a commit raise `MlsError` and do not change the group."""
-    service = DeliveryService(1)
-    service.connect(5)
-    for handle in (service.key_package, service.commit):
-        with pytest.raises(MlsError):
-            handle(5, body)
-    assert (service.epoch, service.leaves) == (0, {})

@@ -182,36 +182,6 @@ async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("shard", [[2, 2], [0], ["a", 2], [-1, 2], 3])
-async def test_a_shard_that_cannot_be_is_refused(shard: object) -> None:
-    """Discord closes the connection with code 4010."""
-    async with LocalDiscord() as local, bare_gateway(local) as gateway:
-        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": 0, "shard": shard})
-        assert await gateway.close_code() == 4010
-
-
-@pytest.mark.asyncio
-async def test_op_4_joins_moves_mutes_and_leaves() -> None:
-    """A change of flags is announced, joining the same channel brings new credentials, and bad input is ignored."""
-    async with LocalDiscord() as local, bare_gateway(local) as gateway:
-        await _log_in(gateway)
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-        first = await _event(gateway, "VOICE_SERVER_UPDATE")
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
-        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["self_mute"] is True
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
-        again = await _event(gateway, "VOICE_SERVER_UPDATE")
-        assert again["token"] != first["token"]
-        for wrong in ("601", "nowhere", [1]):
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": wrong})
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "602"})
-        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] == "602"
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": None})
-        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] is None
-        assert local.status()["voice_states"] == []
-
-
-@pytest.mark.asyncio
 async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:
     """A bot that may not see or enter a channel gets no answer, nor does one that asks for a full channel.
 

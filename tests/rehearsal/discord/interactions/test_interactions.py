@@ -114,22 +114,6 @@ async def test_a_bot_that_does_not_answer_is_reported() -> None:
 
 
 @pytest.mark.asyncio
-async def test_texts_that_discord_would_refuse_are_refused() -> None:
-    """A text of more than 2000 characters is refused with error 50035, which discord.py raises in the command."""
-    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_commands) as bot:
-        failures: list[BaseException] = []
-
-        @bot.tree.error
-        async def on_error(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
-            failures.append(error.__cause__ or error)
-
-        await local.invoke(ADA, "twice")
-        await until(lambda: failures, "the refusal")
-        assert isinstance(failures[0], discord.HTTPException)
-        assert failures[0].code == 50035
-
-
-@pytest.mark.asyncio
 async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
     """The error for an unknown command, subcommand or option lists the valid ones."""
     async with LocalDiscord() as local:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.voice.gateway import VoiceSessionChange
-from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.sockets import Bare, bare_voice
 from tests.rehearsal.discord.stock import until
 
@@ -42,37 +40,6 @@ async def _enter(voice: Bare, joined: VoiceCredentials) -> dict[str, Any]:
     await voice.send(1, _choice())
     described: dict[str, Any] = (await voice.receive(4))["d"]
     return described
-
-
-@pytest.mark.asyncio
-async def test_the_handshake_in_its_order() -> None:
-    """The client gets hello, ready with the modes, session description and external sender, then the other members."""
-    async with LocalDiscord() as local:
-        first, second = await local.join(ADA), await local.join(BEN)
-        async with bare_voice(local) as ada, bare_voice(local) as ben:
-            assert (await ada.receive(8))["d"] == {"v": 8, "heartbeat_interval": 13750}
-            await ada.send(0, _identity(first))
-            ready = (await ada.receive(2))["d"]
-            assert ready["modes"] == ["aead_aes256_gcm_rtpsize", "aead_xchacha20_poly1305_rtpsize"]
-            assert ready["ip"] == "127.0.0.1"
-            await ada.send(1, _choice())
-            described = (await ada.receive(4))["d"]
-            assert (described["mode"], described["dave_protocol_version"]) == (_MODE, 1)
-            assert len(described["secret_key"]) == 32
-            sender = await ada.websocket.receive_bytes(timeout=PATIENCE_S)
-            assert struct.unpack(">HB", sender[:3]) == (1, 25)
-            await _enter(ben, second)
-            assert (await ben.receive(11))["d"] == {"user_ids": [str(ADA)]}
-            assert (await ada.receive(11)) == {"op": 11, "d": {"user_ids": [str(BEN)]}, "seq": 2}
-            await ada.send(3, {"t": 77, "seq_ack": 2})
-            assert (await ada.receive(6))["d"] == {"t": 77}
-            await ada.send(16, {})
-            assert (await ada.receive(16))["d"]["voice"]
-            await ada.send(5, {"speaking": 0, "ssrc": ready["ssrc"]})
-            await ada.send(5, {"speaking": 1, "ssrc": ready["ssrc"]})
-            assert (await ben.receive(5))["d"] == {"user_id": str(ADA), "ssrc": ready["ssrc"], "speaking": 1}
-            await ben.websocket.close()
-            assert (await ada.receive(13))["d"] == {"user_id": str(BEN)}
 
 
 @pytest.mark.asyncio
@@ -126,25 +93,6 @@ async def test_what_comes_out_of_order_closes_the_connection() -> None:
         async with bare_voice(local) as voice:
             await voice.websocket.send_bytes(b"\x1ahello")
             assert await voice.close_code() == 4003
-
-
-@pytest.mark.asyncio
-async def test_hostile_messages_inside_a_session_change_nothing() -> None:
-    """Garbage key packages, commits and transition ids are refused, and the session continues."""
-    async with LocalDiscord() as local:
-        joined = await local.join(ADA)
-        async with bare_voice(local) as voice:
-            await _enter(voice, joined)
-            for body in (b"", b"\x1a", b"\x1agarbage", b"\x1cgarbage", b"\x63?"):
-                await voice.websocket.send_bytes(body)
-            for data in (None, 5, {"transition_id": "x"}):
-                await voice.send(23, data)
-                await voice.send(31, data)
-            await voice.send(5, {"speaking": "loud"})
-            await voice.send(1, _choice())
-            await voice.send(3, 12)
-            assert (await voice.receive(6))["d"] == {"t": 12}
-            assert local.status()["epoch"] == 0
 
 
 @pytest.mark.asyncio

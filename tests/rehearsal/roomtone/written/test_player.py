@@ -11,7 +11,7 @@ from rich.console import Console
 from bot.folder_lock import is_locked
 from rehearsal.report.terminal import TerminalReport
 from rehearsal.roomtone.written import player as playing
-from rehearsal.roomtone.written.player import moments, open_player, play_written
+from rehearsal.roomtone.written.player import open_player, play_written
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.script.scenario import PersonSpec, Scenario
 
@@ -108,11 +108,6 @@ async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: 
     report = await play(written(BOAT, unasked, {"who": "bo", "say": "It is done."}))
     assert broken(report) == ["wait", "answered fence"]
     assert len(report.utterances) == 3
-
-
-def test_what_is_spoken_over_a_line_is_played_with_it() -> None:
-    """A step that overlaps another, or breaks off its answer, belongs to the same moment."""
-    assert [[number for number, _ in moment] for moment in moments(EVENING.steps)] == [[0], [1, 2], [3], [4], [5]]
 
 
 @pytest.mark.asyncio
