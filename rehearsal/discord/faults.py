@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import structlog
 
 from rehearsal.discord.dave import mls
-from rehearsal.discord.dave.effects import DaveOpcode
+from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.rest.gate import OrderedAnswers, error_page, limited
 from rehearsal.errors import LocalDiscordError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rehearsal.discord.dave.delivery import DeliveryService
-    from rehearsal.discord.dave.effects import DeliveryEffect
+    from rehearsal.discord.dave.group import DeliveryEffect
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.guild.spec import GuildSpec

@@ -13,7 +13,7 @@ from rehearsal.words import contains_words, sounds_like
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rehearsal.judge.evidence import RunEvidence, SilenceEvidence
+    from rehearsal.judge.expectations import RunEvidence, SilenceEvidence
     from rehearsal.report.report import BotTurnReport
     from rehearsal.runner.observations import ObservedPromptPart
     from rehearsal.script.expectations import (

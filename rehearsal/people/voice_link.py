@@ -18,15 +18,16 @@ import structlog
 
 from rehearsal.errors import PersonError, RehearsalError
 from rehearsal.people.dave import MAX_VERSION, GatewayMessage, JsonMessage
-from rehearsal.people.media_socket import MediaSocket
-from rehearsal.people.rtp import MODE
+from rehearsal.people.media_socket import MODE, MediaSocket
 from rehearsal.people.tasks import cancel_and_wait
-from rehearsal.people.voice_access import JoinChannel, LeaveChannel, VoiceServerAccess
 from rehearsal.people.voice_session import (
     READY,
     SESSION_DESCRIPTION,
+    JoinChannel,
+    LeaveChannel,
     PersonPacketCounts,
     ReceivedOpus,
+    VoiceServerAccess,
     VoiceSessionState,
 )
 

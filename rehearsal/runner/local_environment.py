@@ -14,9 +14,9 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Me
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
+from rehearsal.people.person import scripted_member
 from rehearsal.people.screen_share import ScreenSharePage
 from rehearsal.runner.ports import DiscordAddresses, SpeechTimes
-from rehearsal.runner.scripted_member import scripted_member
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -18,21 +18,25 @@ from typing import TYPE_CHECKING
 import structlog
 
 from rehearsal.discord.dave import mls
-from rehearsal.discord.dave.delivery_state import (
+from rehearsal.discord.dave.group import (
     INITIAL_TRANSITION,
     Addition,
+    DaveOpcode,
     GroupChange,
     MlsGroup,
     Removal,
+    SendBinary,
+    SendJson,
+    StartCommitTimer,
+    StartTransitionTimer,
     Transitions,
 )
-from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson, StartCommitTimer, StartTransitionTimer
 from rehearsal.errors import MlsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rehearsal.discord.dave.effects import DeliveryEffect
+    from rehearsal.discord.dave.group import DeliveryEffect
 
 _log = structlog.get_logger()
 

@@ -11,11 +11,9 @@ import structlog
 from aiohttp import web
 
 from rehearsal.discord.guild import payloads
-from rehearsal.discord.guild.identity import bot_of_token
-from rehearsal.discord.guild.intents import Intent
+from rehearsal.discord.guild.identity import Intent, bot_of_token
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.limits.command_limits import check_commands
-from rehearsal.discord.limits.message_limits import RefusedError
+from rehearsal.discord.limits import RefusedError, check_commands
 from rehearsal.discord.rest.channels import ChannelRoutes
 from rehearsal.discord.rest.wire import json_response, message_body, number_in, translated
 

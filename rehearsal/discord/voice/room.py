@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from rehearsal.discord.dave.delivery import DeliveryService, read_transition_id
-from rehearsal.discord.dave.effects import (
+from rehearsal.discord.dave.group import (
     DaveOpcode,
     DeliveryEffect,
     SendBinary,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.media.forwarder import MediaLeg
-    from rehearsal.discord.websocket.connection import GatewayConnection
+    from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.listen.timed_talk import PAUSE_S, UtteranceCut, make_talk
 from benchmarks.memory.conversations.conversation import ConversationLine, RecordedConversation
-from rehearsal.roomtone.written.audio import WORDS_A_SECOND
+from rehearsal.roomtone.written.channel import WORDS_A_SECOND
 
 CONVERSATION = RecordedConversation(
     "evening",

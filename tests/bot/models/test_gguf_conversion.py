@@ -65,7 +65,6 @@ def weight(name: str, value: np.ndarray[Any, np.dtype[np.float32]]) -> Callable[
     "change",
     [
         lambda model: setattr(model, "architecture", "qwen2"),
-        header(llama__attention__head_count=5),
         header(llama__block_count=4_000_000_000),
         header(llama__block_count=LAYERS + 1),
         header(llama__block_count=LAYERS - 1),

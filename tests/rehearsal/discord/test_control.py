@@ -10,7 +10,7 @@ import discord
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import StockBot, stock_bot
 
 if TYPE_CHECKING:

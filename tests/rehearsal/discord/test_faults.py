@@ -11,7 +11,7 @@ import pytest
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import LocalDiscordError
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
 
 if TYPE_CHECKING:

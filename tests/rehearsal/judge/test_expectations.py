@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.evidence import RunEvidence
-from rehearsal.judge.expectations import judge_expectation
+from rehearsal.judge.expectations import RunEvidence, judge_expectation
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.rehearse import rehearse
+from rehearsal.roomtone.playing import rehearse
 from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.observations import (
     BotCrashed,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import until
 from tests.voice.transport.link_scene import ADA, BEN, BOT, scene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson
+from rehearsal.discord.dave.group import DaveOpcode, SendBinary, SendJson
 from tests.rehearsal.discord.dave_simulation import Channel
 
 _USERS = st.integers(1, 5)

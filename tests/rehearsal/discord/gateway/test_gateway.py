@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S
-from rehearsal.discord.guild.intents import UNPRIVILEGED, Intent
+from rehearsal.discord.guild.identity import UNPRIVILEGED, Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from tests.fakes.loop_time import pass_loop_time

@@ -8,8 +8,7 @@ import time
 from typing import TYPE_CHECKING, cast
 
 from rehearsal.discord.media import packet_encryption
-from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg
-from rehearsal.discord.media.network import NetworkConditions
+from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg, NetworkConditions
 
 if TYPE_CHECKING:
     import pytest
