@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.cli.progress_bar import ProgressBar
+from bot.cli.output import ProgressBar
 
 if TYPE_CHECKING:
     import pytest

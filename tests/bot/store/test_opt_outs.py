@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from bot.store.opt_outs import OptOutStore
+from bot.store.servers import OptOutStore
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.store.opt_outs import OptOutStore
 from bot.store.personal_data import PersonalDataStore
+from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq, TurnKind, TurnPart
 from tests.bot.evening import GUILD, Evening

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.store.search.vectors import StoredVector, VectorSet, quantize
+from bot.store.search.vector_store import StoredVector, VectorSet, quantize
 from compaction.memory.passage import Scope
 
 COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=48)
