@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rehearsal.discord.interactions.result import InteractionResult
-    from rehearsal.discord.server import LocalDiscord
 
 PREFIX = "/control"
 _UNAUTHORISED = "The address of the control API ends in a token. Use the address that was printed."
@@ -74,7 +73,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class ControlApi:
     """The HTTP handlers of the control API."""
 
-    def __init__(self, discord: LocalDiscord, *, token: str) -> None:
+    def __init__(self, discord: Any, *, token: str) -> None:
+        """`discord`: the `LocalDiscord` that makes it."""
         self._discord = discord
         self._token = token.encode()
 

@@ -247,7 +247,7 @@ class Gateway:
     # --- helpers -----------------------------------------------------------------------------------------------
 
     def _identify(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
-        bot_id = bot_of_token(self._state, data.get("token"))
+        bot_id = bot_of_token(self._state.guild, data.get("token"))
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
@@ -295,7 +295,7 @@ class Gateway:
 
     def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         session = self.sessions.find(data.get("session_id"))
-        bot_id = bot_of_token(self._state, data.get("token"))
+        bot_id = bot_of_token(self._state.guild, data.get("token"))
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.discord.guild.state import GuildState
+    from rehearsal.discord.guild.spec import GuildSpec
 
 
-def bot_of_token(state: GuildState, token: object) -> int | None:
+def bot_of_token(guild: GuildSpec, token: object) -> int | None:
     """Return the id of the bot with this token (`ID.anything`), or None for a wrong token."""
     if not isinstance(token, str):
         return None
     text = token.removeprefix("Bot ").partition(".")[0]
     if not text.isascii() or not text.isdigit() or "." not in token or len(text) > 20:
         return None
-    return int(text) if state.guild.is_bot(int(text)) else None
+    return int(text) if guild.is_bot(int(text)) else None
 
 
 def shard_of(asked: object) -> tuple[int, int] | None:

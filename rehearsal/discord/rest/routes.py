@@ -96,7 +96,7 @@ class RestApi:
     def _for_bot(self, handler: BotHandler) -> Handler:
         async def authenticated(request: web.Request) -> web.Response:
             authorization = request.headers.get("Authorization", "")
-            bot_id = bot_of_token(self._state, authorization) if authorization.startswith("Bot ") else None
+            bot_id = bot_of_token(self._state.guild, authorization) if authorization.startswith("Bot ") else None
             if bot_id is None:
                 raise RefusedError(*_UNAUTHORIZED)
             return await handler(request, bot_id)
