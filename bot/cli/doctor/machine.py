@@ -1,4 +1,4 @@
-"""What doctor looks at on this machine: its processor, memory and disk, and the data folder with its database."""
+"""What doctor looks at on this machine: libopus, the port of the web pages, the data folder and its database."""
 
 from __future__ import annotations
 
