@@ -144,11 +144,6 @@ class ScriptedPerson:
         return self._link.resumes
 
     @property
-    def epochs(self) -> int:
-        """Return how many DAVE commits and welcomes this session has applied."""
-        return self._link.call.dave.epochs_landed if self._link.call is not None else 0
-
-    @property
     def dave_version(self) -> int:
         """Return the DAVE version in use: 1, or 0 while the call is downgraded to plain Opus."""
         return self._link.call.dave.version if self._link.call is not None else 0

@@ -36,19 +36,6 @@ def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str])
     assert "roomtone doctor" in told
 
 
-@pytest.mark.parametrize("group", [[], ["memory"], ["models"], ["cluster"], ["bench"]])
-def test_no_line_of_a_list_of_commands_is_cut(
-    group: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What a command does in a line ends with a full stop, not with dots, in a terminal of 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
-    assert run_command_line([*group, "-h"]) == 0
-    told = capsys.readouterr().out.replace("\n\nFor engineers:", "")
-    lines = told.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    assert len(lines) > 3
-    assert [line for line in lines if line.endswith("...") or not line.endswith(".")] == []
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command has a help text for -h and --help."""

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from rich.table import Table
-from rich.text import Text
 
 from bot.cli.output import fold, open_console, print_indented, print_json, say, svg_picture
 
@@ -20,30 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_a_table_has_no_blanks_at_its_end() -> None:
-    """The table is printed as rich prints it, without the blanks that fill its lines."""
-    table = Table("name", "meaning", expand=True)
-    table.add_row(Text("a", style="bold"), "one")
-    out = io.StringIO()
-    console = open_console(file=out, width=60)
-    console.print(table)
-    console.print("unfinished ", end="")
-    console.print("line")
-    lines = out.getvalue().splitlines()
-    assert any(line.lstrip("│ ").startswith("a") for line in lines)
-    assert [line for line in lines if line != line.rstrip()] == []
-    assert lines[-1] == "unfinished line"
-
-
-def test_long_text_is_indented() -> None:
-    """Text below a mark stays right of it."""
-    out = io.StringIO()
-    print_indented(open_console(file=out, width=40), "word " * 20, by=4, mark="-")
-    first, *others = out.getvalue().splitlines()
-    assert first.startswith("-   word")
-    assert all(line.startswith("    word") for line in others)
 
 
 # Sets the title, clears the screen, fills the clipboard, colours (as one character), and turns what follows round.

@@ -14,8 +14,6 @@ from compaction.untrusted_text import defuse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SILENCE = "(silence)"
-
 
 def said(role: str, content: str, **more: object) -> dict[str, Any]:
     return {"role": role, "content": content, **more}
@@ -55,21 +53,6 @@ def test_a_prompt_of_a_room_is_put_in_order() -> None:
     result["content"] += "\n\n<instructions>\nNow answer.\n</instructions>"
     rest = [said("assistant", "Hi."), said("user", "Ada: find it."), call, result]
     assert in_order(messages) == [said("system", ours), said("user", hello), *rest]
-
-
-def test_what_the_order_lacks_is_a_silence() -> None:
-    """A window that begins or ends with the bot, or in which a tool's result was never spoken of, has no such turns."""
-    messages = [said("assistant", "I am here."), said("user", "Find it."), *called(1), said("user", "And?")]
-    assert in_order([*messages, said("assistant", "It is gone.")]) == [
-        said("user", SILENCE),
-        messages[0],
-        messages[1],
-        *called(1),
-        said("assistant", SILENCE),
-        said("user", "And?"),
-        said("assistant", "It is gone."),
-        said("user", SILENCE),
-    ]
 
 
 def test_instructions_about_an_answer_stay_beside_what_is_answered() -> None:

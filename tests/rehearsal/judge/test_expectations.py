@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.expectations import RunEvidence, judge_expectation
+from rehearsal.judge.expectations import judge_expectation
+from rehearsal.judge.replies import RunEvidence
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,

@@ -110,12 +110,3 @@ async def test_a_fact_goes_with_its_turn_and_its_segment(room: _Room) -> None:
     await room.forget(EVENING, 1)
     assert await facts(room) == 0
     assert SAID not in await found(room, "lives")
-
-
-@pytest.mark.asyncio
-async def test_a_fact_goes_with_its_segment(room: _Room) -> None:
-    """A segment that is made anew or deleted takes its facts with it."""
-    await room.tell(EVENING, *TURNS, written())
-    async with room.database.writing() as connection:
-        await connection.exec_driver_sql("UPDATE segments SET facts = '[]'")
-    assert await facts(room) == 0
