@@ -69,7 +69,7 @@ def test_the_process_inherits_no_secret() -> None:
         "ROOMTONE_LLM__API_KEY": "b",
         "OPENAI_API_KEY": "c",
     }
-    assert set(inherited_environment(given)) == {"PATH", "https_proxy", "PIP_INDEX_URL", "npm_config_registry"}
+    assert set(inherited_environment(given)) == {"PATH", "https_proxy", "PIP_INDEX_URL"}
 
 
 @pytest.mark.asyncio
