@@ -94,7 +94,7 @@ _EMBED_LIMITS = {"title": 256, "description": 4096, "footer": 2048, "author": 25
 _FIELD_LIMITS = {"name": 256, "value": 1024}
 
 
-def check_embeds(embeds: list[Json] | None) -> None:
+def check_embeds(embeds: Any) -> None:
     """Raise `RefusedError` for embeds that Discord would refuse."""
     _check_size("embeds", embeds or [], _MOST_EMBEDS)
     total = 0

@@ -5,6 +5,7 @@ talkspurt is heard.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,8 @@ from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rehearsal.people.received_speech import ReceivedSpeech
 
 
 @pytest.mark.asyncio
@@ -75,6 +78,10 @@ async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
         assert source.asked == asked
 
 
+def _has(heard: ReceivedSpeech, packets: int) -> bool:
+    return len(heard) == packets
+
+
 @pytest.mark.asyncio
 async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_path: Path) -> None:
     """Speech that the paced sender sends is heard at an even pace, also over the socket of a new connection."""
@@ -86,7 +93,7 @@ async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_
                 await room.can_speak()
                 played_at = time.monotonic()
                 room.link.play(Tone(25))
-                await until(lambda wanted=packets: len(heard) == wanted, "the tone and its silence frames")
+                await until(partial(_has, heard, packets), "the tone and its silence frames")
                 # A busy machine may send any of them late, and none before its time.
                 assert heard.last_sound_at is not None
                 assert heard.last_sound_at - played_at > 20 * 0.02
