@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.usual_glossary import USUAL_GLOSSARY
 from bot.models.catalogue import TURN_SMART, TURN_TEXT
-from bot.models.converted_model import converted_folder
 from bot.models.directory import ModelDirectory
+from bot.models.turn_text import converted_folder
 from voice.asr.text_end import LANGUAGE, SentenceReader
 from voice.listening.end_policy import PauseEvidence
 from voice.listening.turn_detection import SmartTurn

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound
-from rehearsal.people.voiced import voiced_frames
+from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound, voiced_frames
 from rehearsal.script.recordings import MANIFEST, scenario_from_recordings
 from rehearsal.script.scenario_file import load_scenario, scenario_path
 

@@ -2,7 +2,7 @@
 
 Parts that can fail register a check here; the checks run when somebody asks. A *degraded part* has a replacement, and
 people read about it in /status. A *fault* is a reason why the bot cannot do its work at the moment; monitoring reads it
-(`bot.monitoring.probes`), so its sentence has no name and no word of anybody, and no address of this machine.
+(`bot.monitoring.service_checks`), so its sentence has no name and no word of anybody, and no address of this machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plays a scenario with the real bot in a local Discord, and judges the run.
 
-`rehearse` is the entry point. The other modules and packages:
+`roomtone.playing` is the entry point. The other packages and modules:
 
 - `script` reads the files that a person writes.
 - `runner` plays a scenario.

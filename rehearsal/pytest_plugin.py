@@ -20,7 +20,7 @@ from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

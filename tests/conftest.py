@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bot.models.converted_model import converted_folder
+from bot.models.turn_text import converted_folder
 from tests.bot.models.tiny_llama import TinyLlama
 from tests.patience import lengthened
 

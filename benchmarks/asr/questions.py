@@ -23,8 +23,7 @@ from benchmarks.usual_glossary import PEOPLE
 from bot.brain.settings import BrainSettings
 from bot.models.catalogue import VOICE_KOKORO
 from bot.models.directory import ModelDirectory
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, opus_packets, read_sound
-from rehearsal.people.voiced import frame_rms, voiced_bounds
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, frame_rms, opus_packets, read_sound, voiced_bounds
 from voice.asr.glossary import choose_glossary
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import SynthesisError

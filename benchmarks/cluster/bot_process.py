@@ -20,7 +20,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Me
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from rehearsal.servers.transcription import LocalTranscriptionServer, Transcription, TranscriptionBehaviour
 
 if TYPE_CHECKING:

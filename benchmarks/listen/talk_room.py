@@ -24,8 +24,7 @@ from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.hearing import GROUP_WAIT_S
 from bot.server_settings import no_server_settings
-from rehearsal.roomtone.written.channel import WrittenChannel
-from rehearsal.roomtone.written.clock import ManualClock
+from rehearsal.roomtone.written.channel import ManualClock, WrittenChannel
 from voice.asr.port import Recognition
 from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance

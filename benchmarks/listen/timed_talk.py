@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.language.text import sentences
-from rehearsal.roomtone.written.audio import speech_duration_s
+from rehearsal.roomtone.written.channel import speech_duration_s
 
 if TYPE_CHECKING:
     from benchmarks.memory.conversations.conversation import RecordedConversation

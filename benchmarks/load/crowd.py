@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rehearsal.discord.media.packet_encryption import RtpPacket, encrypt_packet
 from rehearsal.people.clip import FRAME_S
 from rehearsal.people.dave import MAX_VERSION, BinaryMessage, GatewayMessage, JsonMessage
-from rehearsal.people.rtp import MODE, PAYLOAD_TYPE_OPUS, TIMESTAMP_STEP
-from rehearsal.people.voice_access import VoiceServerAccess
-from rehearsal.people.voice_session import READY, PersonPacketCounts, VoiceSessionState
+from rehearsal.people.media_socket import MODE, PAYLOAD_TYPE_OPUS, TIMESTAMP_STEP
+from rehearsal.people.voice_session import READY, PersonPacketCounts, VoiceServerAccess, VoiceSessionState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,11 +18,11 @@ from benchmarks.usual_glossary import CHANNEL, PEOPLE, SERVER
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
+from rehearsal.people.person import scripted_member
 from rehearsal.roomtone.companion import InProcessCompanion
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import RunRecord
-from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:

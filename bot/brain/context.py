@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.permission import NOBODY
-from bot.llm.budget import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
+from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from compaction.budget.summarize import summarize_context
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns

@@ -3,5 +3,5 @@
 There is one module for each command (`run`, `rehearse`, `replay`, `explain`, `invite`, `backup`, `restore`, `models`,
 `cluster`) and one folder for each larger one: `bench`, `doctor`, `memory`, `log_view` (`roomtone tail`). Command
 modules are light: they import slow libraries only when the command runs.
-All commands share `environment`, `signals`, `failures` and `output`; `bench` has its `progress_bar`.
+All commands share `environment`, `signals`, `failures` and `output`.
 """

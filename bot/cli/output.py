@@ -1,7 +1,4 @@
-"""Output for people: nothing is wider than the terminal, and no line ends in blanks.
-
-Sentences that go into a pipe or a file stay on one line, so that they can be searched, unless COLUMNS says otherwise.
-"""
+"""What commands print, and what they ask: sentences, tables, JSON, a bar of progress, a link, and a yes."""
 
 from __future__ import annotations
 
@@ -9,18 +6,25 @@ import errno
 import json
 import os
 import re
+import shlex
 import sys
 import textwrap
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
+import typer
 from rich.console import Console, RenderHook
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from bot.errors import SetupError
 from bot.terminal_text import OBEYED, escaped
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+    from typing import TextIO
+
     from rich.console import ConsoleOptions, ConsoleRenderable, RenderableType, RenderResult
 
 # The continuation of a folded line starts here, or further right if the line itself does.
@@ -147,3 +151,80 @@ def print_indented(out: Console, text: str, *, by: int, style: str = "", mark: s
     grid.add_column()
     grid.add_row(mark, Text(text, style=style))
     out.print(grid)
+
+
+def confirm(question: str) -> None:
+    """Ask whether to go on, and return if so.
+
+    Raises `typer.Abort` if somebody says no or presses Ctrl-C, `SetupError` where nobody can answer.
+    """
+    # None: the command was started without one.
+    source: TextIO | None = sys.stdin
+    try:
+        if source is None:
+            say(question)
+            raise typer.Abort
+        agreed = typer.confirm(question)
+    except typer.Abort:
+        # A line break after the question.
+        say("")
+        if source is None or not source.isatty():
+            raise SetupError(
+                "Nobody has answered, so nothing was changed. Add --yes where no terminal is, as in a timer or script."
+            ) from None
+        raise
+    if not agreed:
+        say("Nothing was changed.")
+        raise typer.Abort
+
+
+def dashboard_line(link: str, data_dir: Path) -> str:
+    """Return what to print about the dashboard: its link if stdout is a terminal, else the file that has it."""
+    if sys.stdout.isatty():
+        return f"Dashboard: {link}"
+    from bot.wiring.pages import LINK_FILE
+
+    file = (data_dir / LINK_FILE).absolute()
+    return (
+        f"Dashboard: the login link is in {file}, which only the bot's user can read. To see it: "
+        f"cat {shlex.quote(str(file))}"
+    )
+
+
+class ProgressBar:
+    """Shows the present step (`benchmarks.progress.Progress`) while its block lasts."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._console = open_console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("starting", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def step(self, name: str, *, total: int) -> None:
+        self._progress.reset(self._task, total=total, description=name)
+        if not self._console.is_terminal:
+            self._console.print(name, markup=False)
+
+    def advance(self, count: int = 1) -> None:
+        self._progress.advance(self._task, count)
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(line, markup=False)

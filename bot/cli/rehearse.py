@@ -178,8 +178,8 @@ def _check(wanted: RehearsalOptions, played: Scenario) -> None:
 
 
 async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
-    from bot.cli.dashboard_link import dashboard_line
     from bot.cli.environment import logging_from_settings, null_console
+    from bot.cli.output import dashboard_line
     from config.load import load
     from rehearsal.roomtone.serve import serve_local_discord
 
@@ -204,8 +204,8 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
 
 def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
-    from bot.cli.dashboard_link import dashboard_line
     from bot.cli.environment import logging_from_settings, null_console
+    from bot.cli.output import dashboard_line
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, settings_of
     from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings

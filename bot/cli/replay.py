@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.explain import print_part
-from bot.cli.output import count, open_console, print_indented, say
-from bot.cli.progress_bar import ProgressBar
+from bot.cli.output import ProgressBar, count, open_console, print_indented, say
 from compaction.model import Mode
 from compaction.settings import SummariserKind
 

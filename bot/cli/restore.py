@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.confirmation import confirm
-from bot.cli.output import count, say
+from bot.cli.output import confirm, count, say
 
 if TYPE_CHECKING:
     from bot.store.restore import RestoreReport

@@ -154,9 +154,9 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
     import structlog
 
     from bot.app import running_bot
-    from bot.cli.dashboard_link import dashboard_line
     from bot.cli.environment import logging_from_settings
     from bot.cli.failures import defects_logged
+    from bot.cli.output import dashboard_line
     from bot.cli.signals import stop_on_signals, unless_stopped
     from bot.discord.shard_choice import chosen_shards
     from bot.events import ignore_event

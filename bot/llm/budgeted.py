@@ -1,4 +1,5 @@
-"""Trims, counts and logs every call to a language model for a reply (`ChatModel`) or a summary (`Completion`).
+"""The token budget of one model, and the model behind it: every call for a reply (`ChatModel`) or a summary
+(`Completion`) is trimmed, counted and logged.
 
 No code asks an endpoint for one of them without it. The provider's bill corrects the next call's count.
 """
@@ -12,22 +13,148 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.llm.budget import MEMORY_SEARCH, to_message
 from bot.llm.model_calls import CountedCall, ignore_call
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, StreamEnd, Usage
+from compaction.budget.estimator import Estimator
+from compaction.budget.prompt import ContextConfig, build_final_prompt
+from compaction.budget.tool_outputs import ToolOutputOptions
+from compaction.budget.trim import TrimOptions
 from compaction.errors import CompletionError, ContextOverflowError
+from compaction.payload import PartKind, make_part
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
-    from bot.llm.budget import Budget
     from bot.llm.model_calls import ModelCall
-    from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem
+    from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem, ToolOffer
     from compaction.budget.prompt import FinalPrompt
     from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
+    from compaction.settings import BudgetSettings
 
 log = structlog.get_logger()
+
+# Name of the tool that finds what was left out of a prompt.
+MEMORY_SEARCH = "memory_search"
+# Tokens that a chat template adds around one tool.
+OFFER_OVERHEAD_TOKENS = 12
+# Tool descriptions take at most a quarter of a prompt, because MCP servers write long ones.
+OFFERS_SHARE = 4
+
+
+class Budget:
+    """The budget of one model. Counts are raw; limits are corrected by what the provider has billed so far.
+
+    Safe for all tasks of one loop.
+    """
+
+    def __init__(self, settings: BudgetSettings, estimator: Estimator | None = None) -> None:
+        self.settings = settings
+        self.estimator = Estimator() if estimator is None else estimator
+
+    def count(self, text: str) -> int:
+        return self.estimator.text(text)
+
+    def room(self, *, max_output_tokens: int = 0) -> int:
+        """Return the raw number of tokens that one call may send if its answer has at most `max_output_tokens`."""
+        longer_answer = max(0, max_output_tokens - self.settings.reserved)
+        return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
+
+    @property
+    def trim_options(self) -> TrimOptions:
+        """Return how a prompt is made to fit, by the settings."""
+        settings = self.settings
+        return TrimOptions(
+            trim_strategy=settings.trim_strategy,
+            preserve_system_prompt=settings.preserve_system_prompt,
+            preserve_recent_turns=settings.preserve_recent_turns,
+            target_utilization=settings.target_utilization,
+            min_keep_messages=settings.min_keep_messages,
+            eviction_note=settings.eviction_note,
+            tool_outputs=ToolOutputOptions(
+                max_tool_output_age=settings.max_tool_output_age,
+                max_tool_output_tokens=settings.max_tool_output_tokens,
+                preserve_recent_files=settings.preserve_recent_files,
+                count=self.count,
+            ),
+        )
+
+    def cost_of(self, tools: OfferedTools) -> int:
+        """Return the raw number of tokens that the tools of a call cost."""
+        return offers_tokens(tools.offers, self.count)
+
+    def affordable(self, tools: OfferedTools, *, max_output_tokens: int) -> OfferedTools:
+        """Return the tools that a call may offer this model. Prompts are built for the first model, and a model that
+        stands in for it may take much less.
+        """
+        room = self.room(max_output_tokens=max_output_tokens) // OFFERS_SHARE
+        return replace(tools, offers=offers_within(tools.offers, room, self.count))
+
+    def final_prompt(
+        self,
+        messages: Sequence[PayloadPart],
+        *,
+        max_output_tokens: int,
+        enforce: bool = True,
+        searchable: bool = False,
+        tool_tokens: int = 0,
+    ) -> FinalPrompt:
+        """Trim `messages` to fit beside tools that cost `tool_tokens`. Raises `ContextOverflowError` if that is
+        impossible.
+        """
+        room = max(0, self.room(max_output_tokens=max_output_tokens) - tool_tokens)
+        trim = replace(self.trim_options, searchable=searchable)
+        return build_final_prompt(messages, ContextConfig(room, reserved_output_tokens=0, enabled=enforce, trim=trim))
+
+    def part(self, message: ChatMessage) -> PayloadPart:
+        """Return a message as the budget takes it, with its tokens counted."""
+        return to_part(message, self.count)
+
+
+def to_part(message: ChatMessage, count: Callable[[str], int]) -> PayloadPart:
+    """Return a message as `compaction.budget` takes it, with its tokens counted."""
+    kind = message.kind
+    if kind is None:
+        is_tool = message.role is ChatRole.TOOL or message.tool_calls
+        kind = PartKind.TOOL if is_tool else PartKind.SYSTEM if message.role is ChatRole.SYSTEM else PartKind.TURN
+    return make_part(
+        message.role.value,
+        kind,
+        message.content,
+        timestamp=message.timestamp,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+        count=count,
+    )
+
+
+def to_message(part: PayloadPart) -> ChatMessage:
+    """Return a part as a language model takes it."""
+    return ChatMessage(
+        ChatRole(part.role), part.content, part.tool_calls, part.tool_call_id, part.name, part.kind, part.timestamp
+    )
+
+
+def offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:
+    """Return the first offers that fit into `room` tokens. Logs the others."""
+    kept: list[ToolOffer] = []
+    for offer in offers:
+        cost = offers_tokens([offer], count)
+        if cost <= room:
+            kept.append(offer)
+            room -= cost
+    if len(kept) < len(offers):
+        log.warning("tools_left_out", left_out=[offer.name for offer in offers if offer not in kept])
+    return tuple(kept)
+
+
+def offers_tokens(offers: Iterable[ToolOffer], count: Callable[[str], int]) -> int:
+    """Return the raw number of tokens of tool descriptions."""
+    return sum(
+        OFFER_OVERHEAD_TOKENS + count(f"{offer.name} {offer.description} {json.dumps(offer.parameters)}")
+        for offer in offers
+    )
 
 
 class BudgetedModel:

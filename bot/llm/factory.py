@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.clock import SystemClock
-from bot.llm.budget import Budget
-from bot.llm.budgeted import BudgetedModel
+from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.fallback import FallbackModel
 from bot.llm.model_calls import ModelCall, ignore_call
 from compaction.budget.estimator import Estimator

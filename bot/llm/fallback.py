@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.clock import Clock
-    from bot.llm.budget import Budget
-    from bot.llm.budgeted import BudgetedModel
+    from bot.llm.budgeted import Budget, BudgetedModel
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from compaction.ports import CompletionAnswer, CompletionRequest
 

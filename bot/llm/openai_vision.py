@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from bot.llm.budget import Budget
+    from bot.llm.budgeted import Budget
     from bot.llm.model_calls import ModelCall
     from voice.endpoint import Endpoint
     from voice.screen.port import LatestRequest, VisionRequest

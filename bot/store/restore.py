@@ -25,7 +25,7 @@ from bot.store.attendance import everybody_who_attended, forget_attendance
 from bot.store.backup import BackupContent, BackupError, examine_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import connect_read_only
-from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.dialects.sqlite_sql import sqlite_failure
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.migrations.upgrade import HEAD
 from bot.store.speech_forgetting import SpeechForgetter

@@ -1,6 +1,8 @@
 """Stores what the managers of each server have chosen (`bot.server_settings`): one row for each server, as JSON.
 
 JSON, so that a new choice needs no migration; what is read is checked.
+
+`OptOutStore` stores the people who opted out of being heard, on all servers.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ import re
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy import select, update
+from sqlalchemy import and_, delete, select, update
 
 from bot.server_settings import from_damaged, from_json, to_json, without_person
+from bot.store.attendance import forget_attendance
 from bot.store.inserts import put_row
-from bot.store.tables import server_settings
+from bot.store.tables import hearing_opt_outs, server_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,3 +91,27 @@ async def drop_person(connection: AsyncConnection, person_id: int) -> int:
     by_them = server_settings.c.changed_by == person_id
     await connection.execute(update(server_settings).where(by_them).values(changed_by=None))
     return len(named)
+
+
+class OptOutStore:
+    """The people who opted out of being heard, on all servers. Raises `StoreError`. Safe for all tasks of one event
+    loop.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def of(self, guild_id: int) -> frozenset[int]:
+        wanted = select(hearing_opt_outs.c.person_id).where(hearing_opt_outs.c.guild_id == guild_id)
+        return frozenset(await self._database.values(wanted))
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store that a person opts out of being heard in the guild (`out`), or in again."""
+        same = and_(hearing_opt_outs.c.guild_id == guild_id, hearing_opt_outs.c.person_id == person_id)
+        async with self._database.writing() as connection:
+            await connection.execute(delete(hearing_opt_outs).where(same))
+            if out:
+                await forget_attendance(connection, str(person_id), guild_id=guild_id)
+                values = {"guild_id": guild_id, "person_id": person_id, "since": self._clock.now()}
+                await connection.execute(hearing_opt_outs.insert().values(values))

@@ -17,8 +17,7 @@ from bot.dashboard.service import DashboardService
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.monitoring.metrics import measure_lag
-from bot.monitoring.probes import HealthProbes
-from bot.monitoring.service_checks import ServiceChecks
+from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.private_files import write_private_text
 from bot.screen.readers import describe_reader, open_readers
 from bot.screen.screens import Screens

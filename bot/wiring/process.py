@@ -24,11 +24,10 @@ from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
 from bot.store.claims import fenced
 from bot.store.database import open_database
-from bot.store.opt_outs import OptOutStore
 from bot.store.people import PeopleStore
 from bot.store.quoted_turns import QuoteStore
 from bot.store.restore import remove_leftovers
-from bot.store.servers import SqlServerSettings
+from bot.store.servers import OptOutStore, SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore

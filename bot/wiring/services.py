@@ -18,7 +18,7 @@ from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
 from bot.memory.recall import RoomRecall
 from bot.memory.room_audience import RoomAudience
-from bot.models.text_end_reader import text_end_folder
+from bot.models.turn_text import text_end_folder
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels

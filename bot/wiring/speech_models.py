@@ -19,7 +19,7 @@ from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
-from bot.models.text_end_reader import open_text_end_reader
+from bot.models.turn_text import open_text_end_reader
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text, joined, sentence_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.discord.guild.state import PostedMessage, VoiceCredentials
 from rehearsal.discord.interactions.result import InteractionReply, InteractionResult
-from rehearsal.discord.media.network import NetworkConditions
+from rehearsal.discord.media.forwarder import NetworkConditions
 from rehearsal.discord.server import LocalDiscord
 
 __all__ = [

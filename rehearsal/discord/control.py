@@ -7,7 +7,7 @@ with a 4xx status. The address of the API contains a token, so only those who we
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,12 +16,9 @@ from rehearsal.discord.rest.wire import json_response
 from rehearsal.errors import LocalDiscordError, RehearsalError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.state import PostedMessage, VoiceCredentials
     from rehearsal.discord.interactions.result import InteractionResult
-    from rehearsal.discord.media.network import NetworkConditions
 
 PREFIX = "/control"
 _UNAUTHORISED = "The address of the control API ends in a token. Use the address that was printed."
@@ -73,40 +70,11 @@ class _Fault(BaseModel):
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class ControlledDiscord(Protocol):
-    """What the control API uses of `LocalDiscord`."""
-
-    network: NetworkConditions
-
-    async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials: ...
-
-    async def leave(self, user_id: int) -> None: ...
-
-    async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage: ...
-
-    async def invoke(
-        self,
-        user_id: int,
-        command_name: str,
-        options: Mapping[str, Any] | None = None,
-        *,
-        channel_id: int | None = None,
-        timeout_s: float = ...,
-    ) -> InteractionResult: ...
-
-    async def press(
-        self, user_id: int, message_id: int, button: str, *, timeout_s: float = ...
-    ) -> InteractionResult: ...
-
-    async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json: ...
-
-    def status(self) -> Json: ...
-
-
 class ControlApi:
     """The HTTP handlers of the control API."""
 
-    def __init__(self, discord: ControlledDiscord, *, token: str) -> None:
+    def __init__(self, discord: Any, *, token: str) -> None:
+        """`discord`: the `LocalDiscord` that makes it."""
         self._discord = discord
         self._token = token.encode()
 

@@ -7,19 +7,22 @@ every bot's requests. docs/rehearsal.md lists the table `FAULTS`; a test compare
 
 from __future__ import annotations
 
+import functools
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
 
 from rehearsal.discord.dave import mls
-from rehearsal.discord.dave.effects import DaveOpcode
+from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.rest.gate import OrderedAnswers, error_page, limited
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rehearsal.discord.dave.delivery import DeliveryService
+    from rehearsal.discord.dave.group import DeliveryEffect
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.guild.spec import GuildSpec
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.media.forwarder import Forwarder
     from rehearsal.discord.rest.gate import RestFaults
     from rehearsal.discord.voice.gateway import VoiceGateway
-    from rehearsal.discord.voice.room import VoiceRoom, VoiceSession
+    from rehearsal.discord.voice.room import VoiceSession
 
 _log = structlog.get_logger()
 
@@ -38,8 +41,15 @@ _GARBAGE = bytes(range(1, 64))
 _FIRST_CLOSE_CODE, _MOST = 1000, 4999
 
 
+Affected: TypeAlias = "list[VoiceSession]"
+
+
 class FaultInjector:
-    """Causes the faults. Call it only from the event loop's thread."""
+    """Causes the faults. Call it only from the event loop's thread.
+
+    Each method of the three tables below is a fault; its keywords are the fault's options. All are numbers; 0 and 1 say
+    no and yes, and 0 ends a lasting fault.
+    """
 
     def __init__(
         self,
@@ -67,21 +77,22 @@ class FaultInjector:
         """
         if name not in FAULTS:
             raise LocalDiscordError(f"There is no fault {name!r}. The faults are {', '.join(sorted(FAULTS))}.")
-        checked = _checked(name, options or {})
+        _check(name, options or {})
+        cause = functools.partial(_ALL[name], self, **(options or {}))
         result: Json | None = None
-        if (of_voice := _OF_VOICE.get(name)) is not None:
+        if name in _OF_VOICE:
             targets = self._targets(user_id)
-            result = of_voice(self, targets, checked)
+            result = cause(targets)
             affected = [session.user_id for session in targets]
-        elif (of_gateway := _OF_THE_GATEWAY.get(name)) is not None:
+        elif name in _OF_THE_GATEWAY:
             affected = [bot for bot in self._bots(user_id) if self._gateway.online(bot)]
             if not affected:
                 raise LocalDiscordError("No such bot is online, so the fault would affect nobody. Start it first.")
             for bot in affected:
-                of_gateway(self, bot, checked)
+                cause(bot)
         else:
             affected = self._bots(user_id)
-            _OF_REST[name](self, checked)
+            cause()
         _log.info("fault_injected", fault=name, user_ids=affected)
         return {"fault": name, "user_ids": [str(user) for user in affected], **(result or {})}
 
@@ -90,7 +101,7 @@ class FaultInjector:
             raise LocalDiscordError(f"{self._guild.member(user_id).name} is a person. This fault affects bots.")
         return [user_id] if user_id is not None else [bot.id for bot in self._guild.bots]
 
-    def _targets(self, user_id: int | None) -> list[VoiceSession]:
+    def _targets(self, user_id: int | None) -> Affected:
         sessions = [session for session in self._voice.sessions() if session.protocol_selected]
         if user_id is not None:
             member = self._guild.member(user_id)
@@ -102,103 +113,96 @@ class FaultInjector:
             raise LocalDiscordError("Nobody is connected to voice, so a fault would affect nobody.")
         return [session for session in sessions if self._guild.is_bot(session.user_id)] or sessions
 
-    def _rooms(self, targets: list[VoiceSession]) -> list[VoiceRoom]:
-        return list({id(room): room for room in map(self._voice.room_of, targets)}.values())
+    def _decide(self, targets: Affected, decision: Callable[[DeliveryService], list[DeliveryEffect]]) -> None:
+        for room in {id(room): room for room in map(self._voice.room_of, targets)}.values():
+            room.decide(decision)
 
     # --- voice -------------------------------------------------------------------------------------------------
 
-    def _malformed_proposals(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
+    def _malformed_proposals(self, targets: Affected) -> None:
         for session in targets:
             session.send_binary(DaveOpcode.PROPOSALS, mls.append_proposals([_GARBAGE]))
 
-    def _invalid_commit(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
+    def _invalid_commit(self, targets: Affected) -> None:
         for session in targets:
             session.send_binary(DaveOpcode.ANNOUNCE_COMMIT, struct.pack(">H", _UNKNOWN_TRANSITION) + _GARBAGE)
 
-    def _kill_voice_websocket(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
-        code = _close_code(options)
+    def _kill_voice_websocket(self, targets: Affected, *, close_code: float = 0) -> None:
         for connection in [session.connection for session in targets if session.connection is not None]:
-            if code:
-                connection.close(code, "The local Discord closed this connection on purpose")
+            if close_code:
+                connection.close(int(close_code), "The local Discord closed this connection on purpose")
             else:
                 connection.abort()
 
-    def _remove_silently(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
+    def _remove_silently(self, targets: Affected) -> None:
         for session in targets:
             self._gateway.leave(session.user_id, told=False)
 
-    def _forgetful_nat(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
-        self._forwarder.set_nat([session.user_id for session in targets], idle_s=options["idle_s"])
+    def _forgetful_nat(self, targets: Affected, *, idle_s: float = 30.0) -> None:
+        self._forwarder.set_nat([session.user_id for session in targets], idle_s=idle_s)
 
-    def _late_speaking(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
-        for room in self._rooms(targets):
-            room.speaking_delay_s = options["delay_s"]
+    def _rtcp(self, targets: Affected, *, count: float = 20) -> Json:
+        return {"packets": self._forwarder.inject_rtcp([each.user_id for each in targets], count=int(count))}
 
-    def _rtcp(self, targets: list[VoiceSession], options: Mapping[str, float]) -> Json:
-        users = [session.user_id for session in targets]
-        return {"packets": self._forwarder.inject_rtcp(users, count=int(options["count"]))}
-
-    def _video(self, targets: list[VoiceSession], options: Mapping[str, float]) -> Json:
-        users = [session.user_id for session in targets]
+    def _video(self, targets: Affected, *, count: float = 20) -> Json:
         for session in targets:
             self._voice.room_of(session).announce_video(session)
-        return {"packets": self._forwarder.inject_video(users, count=int(options["count"]))}
+        return {"packets": self._forwarder.inject_video([each.user_id for each in targets], count=int(count))}
 
-    def _request_reset(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
-        for room in self._rooms(targets):
-            room.decide(lambda delivery: delivery.recreate())
+    def _request_reset(self, targets: Affected) -> None:
+        self._decide(targets, lambda delivery: delivery.recreate())
 
-    def _downgrade(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
-        for room in self._rooms(targets):
-            room.decide(lambda delivery: delivery.downgrade())
+    def _downgrade(self, targets: Affected) -> None:
+        self._decide(targets, lambda delivery: delivery.downgrade())
 
-    def _upgrade(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
-        for room in self._rooms(targets):
-            room.decide(lambda delivery: delivery.upgrade())
+    def _upgrade(self, targets: Affected) -> None:
+        self._decide(targets, lambda delivery: delivery.upgrade())
 
-    def _migrate(self, targets: list[VoiceSession], options: Mapping[str, float]) -> Json:
+    def _migrate(self, targets: Affected) -> Json:
         self._switch_endpoint()
         return {"servers": {str(each.user_id): self._gateway.announce_voice_server(each.user_id) for each in targets}}
 
     # --- the main gateway --------------------------------------------------------------------------------------
 
-    def _invalidate_session(self, bot: int, options: Mapping[str, float]) -> None:
+    def _invalidate_session(
+        self, bot: int, *, stays_in_voice: float = 1, ready_after_s: float = 0.0, resumable: float = 0
+    ) -> None:
         self._gateway.invalidate(
-            bot,
-            stays_in_voice=bool(options["stays_in_voice"]),
-            ready_after_s=options["ready_after_s"],
-            resumable=bool(options["resumable"]),
+            bot, stays_in_voice=bool(stays_in_voice), ready_after_s=ready_after_s, resumable=bool(resumable)
         )
 
-    def _reconnect(self, bot: int, options: Mapping[str, float]) -> None:
+    def _reconnect(self, bot: int) -> None:
         self._gateway.ask_to_reconnect(bot)
 
-    def _kill_gateway(self, bot: int, options: Mapping[str, float]) -> None:
-        self._gateway.cut_off(bot, _close_code(options))
+    def _kill_gateway(self, bot: int, *, close_code: float = 0) -> None:
+        self._gateway.cut_off(bot, int(close_code))
 
     # --- REST and interactions ---------------------------------------------------------------------------------
 
-    def _rest_errors(self, options: Mapping[str, float]) -> None:
-        self._rest.errors = _errors(options)
+    def _rest_errors(self, *, count: float = 1, status: float = 503, html: float = 1, carried_out: float = 0) -> None:
+        self._rest.errors = _errors(count, status, html, carried_out)
 
-    def _interaction_errors(self, options: Mapping[str, float]) -> None:
-        self._rest.interaction_errors = _errors(options)
+    def _interaction_errors(
+        self, *, count: float = 1, status: float = 503, html: float = 1, carried_out: float = 0
+    ) -> None:
+        self._rest.interaction_errors = _errors(count, status, html, carried_out)
 
-    def _rest_limit(self, options: Mapping[str, float]) -> None:
-        everywhere = bool(options["everywhere"])
-        self._rest.refused = OrderedAnswers(
-            int(options["count"]), lambda: limited(options["retry_after_s"], everywhere=everywhere)
-        )
+    def _rest_limit(self, *, count: float = 1, retry_after_s: float = 1.0, everywhere: float = 0) -> None:
+        self._rest.refused = OrderedAnswers(int(count), lambda: limited(retry_after_s, everywhere=bool(everywhere)))
 
-    def _late_interactions(self, options: Mapping[str, float]) -> None:
-        self._interactions.delivery_delay_s = options["delay_s"]
+    def _late_interactions(self, *, delay_s: float = 2.5) -> None:
+        self._interactions.delivery_delay_s = delay_s
 
-    def _expire_interactions(self, options: Mapping[str, float]) -> None:
+    def _expire_interactions(self) -> None:
         self._interactions.expire()
 
 
-def _checked(name: str, options: Mapping[str, Any]) -> dict[str, float]:
-    """Return the value of each option of a fault. Raises `LocalDiscordError`."""
+def _errors(count: float, status: float, html: float, carried_out: float) -> OrderedAnswers:
+    return OrderedAnswers(int(count), lambda: error_page(int(status), html=bool(html)), carried_out=bool(carried_out))
+
+
+def _check(name: str, options: Mapping[str, Any]) -> None:
+    """Raise `LocalDiscordError` for an option that a fault does not have, or a value that is no such number."""
     taken = FAULTS[name]
     for key, value in options.items():
         if key not in taken:
@@ -207,62 +211,35 @@ def _checked(name: str, options: Mapping[str, Any]) -> dict[str, float]:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not 0 <= value <= _MOST:
             raise LocalDiscordError(f"{key} of the fault {name} is a number from 0 to {_MOST}; {value!r} is not.")
-    return {**taken, **options}
+        if key == "close_code" and 0 < value < _FIRST_CLOSE_CODE:
+            raise LocalDiscordError(f"{key} is 0 (no close frame) or {_FIRST_CLOSE_CODE} to {_MOST}; not {value}.")
 
 
-def _close_code(options: Mapping[str, float]) -> int:
-    code = int(options["close_code"])
-    if 0 < code < _FIRST_CLOSE_CODE:
-        raise LocalDiscordError(f"close_code is 0 (no close frame) or {_FIRST_CLOSE_CODE} to {_MOST}; not {code}.")
-    return code
+def _named(*faults: Callable[..., Json | None]) -> dict[str, Callable[..., Json | None]]:
+    return {fault.__name__.removeprefix("_"): fault for fault in faults}
 
 
-def _errors(options: Mapping[str, float]) -> OrderedAnswers:
-    status, html = int(options["status"]), bool(options["html"])
-    return OrderedAnswers(
-        int(options["count"]), lambda: error_page(status, html=html), carried_out=bool(options["carried_out"])
-    )
-
-
-_OF_VOICE: Mapping[str, Callable[[FaultInjector, list[VoiceSession], Mapping[str, float]], Json | None]] = {
-    "malformed_proposals": FaultInjector._malformed_proposals,
-    "invalid_commit": FaultInjector._invalid_commit,
-    "kill_voice_websocket": FaultInjector._kill_voice_websocket,
-    "remove_silently": FaultInjector._remove_silently,
-    "forgetful_nat": FaultInjector._forgetful_nat,
-    "late_speaking": FaultInjector._late_speaking,
-    "rtcp": FaultInjector._rtcp,
-    "video": FaultInjector._video,
-    "request_reset": FaultInjector._request_reset,
-    "downgrade": FaultInjector._downgrade,
-    "upgrade": FaultInjector._upgrade,
-    "migrate": FaultInjector._migrate,
-}
-_OF_THE_GATEWAY: Mapping[str, Callable[[FaultInjector, int, Mapping[str, float]], None]] = {
-    "invalidate_session": FaultInjector._invalidate_session,
-    "reconnect": FaultInjector._reconnect,
-    "kill_gateway": FaultInjector._kill_gateway,
-}
-_OF_REST: Mapping[str, Callable[[FaultInjector, Mapping[str, float]], None]] = {
-    "rest_errors": FaultInjector._rest_errors,
-    "interaction_errors": FaultInjector._interaction_errors,
-    "rest_limit": FaultInjector._rest_limit,
-    "late_interactions": FaultInjector._late_interactions,
-    "expire_interactions": FaultInjector._expire_interactions,
-}
-_ERRORS = {"count": 1, "status": 503, "html": 1, "carried_out": 0}
-# The options of each fault with their defaults. All are numbers; 0 and 1 say no and yes, and 0 ends a lasting fault.
-FAULTS: Mapping[str, Mapping[str, float]] = {
-    **{name: {} for name in (*_OF_VOICE, *_OF_THE_GATEWAY, *_OF_REST)},
-    "kill_voice_websocket": {"close_code": 0},
-    "forgetful_nat": {"idle_s": 30.0},
-    "late_speaking": {"delay_s": 0.3},
-    "rtcp": {"count": 20},
-    "video": {"count": 20},
-    "invalidate_session": {"stays_in_voice": 1, "ready_after_s": 0.0, "resumable": 0},
-    "kill_gateway": {"close_code": 0},
-    "rest_errors": _ERRORS,
-    "interaction_errors": _ERRORS,
-    "rest_limit": {"count": 1, "retry_after_s": 1.0, "everywhere": 0},
-    "late_interactions": {"delay_s": 2.5},
-}
+_OF_VOICE = _named(
+    FaultInjector._malformed_proposals,
+    FaultInjector._invalid_commit,
+    FaultInjector._kill_voice_websocket,
+    FaultInjector._remove_silently,
+    FaultInjector._forgetful_nat,
+    FaultInjector._rtcp,
+    FaultInjector._video,
+    FaultInjector._request_reset,
+    FaultInjector._downgrade,
+    FaultInjector._upgrade,
+    FaultInjector._migrate,
+)
+_OF_THE_GATEWAY = _named(FaultInjector._invalidate_session, FaultInjector._reconnect, FaultInjector._kill_gateway)
+_OF_REST = _named(
+    FaultInjector._rest_errors,
+    FaultInjector._interaction_errors,
+    FaultInjector._rest_limit,
+    FaultInjector._late_interactions,
+    FaultInjector._expire_interactions,
+)
+_ALL = {**_OF_VOICE, **_OF_THE_GATEWAY, **_OF_REST}
+# The options of each fault with their defaults.
+FAULTS: Mapping[str, Mapping[str, float]] = {name: fault.__kwdefaults__ or {} for name, fault in _ALL.items()}

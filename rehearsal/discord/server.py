@@ -22,14 +22,12 @@ from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import GuildState, PostedMessage, VoiceCredentials
 from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionResult
-from rehearsal.discord.limits.rate_limits import RateLimits
-from rehearsal.discord.media.forwarder import Forwarder
-from rehearsal.discord.media.network import NetworkConditions
+from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
-from rehearsal.discord.rest.gate import RestFaults, RestGate
+from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
 from rehearsal.discord.voice.gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
 from rehearsal.discord.voice.gateway import RESUME_WINDOW_S, VoiceGateway
-from rehearsal.discord.websocket.connection import WebsocketServer
+from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
@@ -38,9 +36,8 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.media.arrivals import ArrivalCallback
     from rehearsal.discord.voice.gateway import VoiceSessionCallback
-    from rehearsal.discord.websocket.connection import ConnectionHandler
+    from rehearsal.discord.websockets import ConnectionHandler
 
 _log = structlog.get_logger()
 
@@ -280,10 +277,6 @@ class LocalDiscord:
     def media(self) -> Forwarder:
         """The media server."""
         return self._forwarder
-
-    def watch_arrivals(self, watch: ArrivalCallback) -> None:
-        """Call `watch` for each voice packet that reaches the media server from now on."""
-        self._forwarder.watch = watch
 
     def watch_voice(self, watch: VoiceSessionCallback) -> None:
         """Call `watch` when a voice session of this guild begins, is resumed or ends, from now on."""

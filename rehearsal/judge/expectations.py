@@ -6,7 +6,7 @@ The functions are pure: they take the evidence of a run and return one result fo
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge import replies
 from rehearsal.report.report import ExpectationResult, count
@@ -38,12 +38,18 @@ from rehearsal.script.expectations import (
 from rehearsal.words import contains_words, word_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from rehearsal.judge.evidence import RunEvidence
+    from rehearsal.judge.replies import RunEvidence
     from rehearsal.report.report import UtteranceReport
-    from rehearsal.runner.observations import LoggedProblem, ObservedPrompt, ObservedTurn, ObservedUtterance
+    from rehearsal.runner.observations import (
+        LoggedProblem,
+        ObservedPrompt,
+        ObservedTurn,
+        ObservedUtterance,
+    )
     from rehearsal.script.expectations import Expectation
+
 
 # A text is another person's if it has two in three of their words and one in three of its own speaker's at most.
 OWN_WORDS_WER, OTHERS_WER = 0.67, 0.34
@@ -55,85 +61,33 @@ _COVERING_PARTS = frozenset({"turn", "current", "summary", "eviction_note"})
 
 def judge_expectation(expected: Expectation, evidence: RunEvidence) -> ExpectationResult:
     """Return whether one expectation was met, with a detail that explains the verdict."""
-    passed, detail = _verdict(expected, evidence)
+    passed, detail = _VERDICTS[type(expected)](expected, evidence)
     return ExpectationResult(_name(expected), passed, detail)
 
 
 def _name(expected: Expectation) -> str:
-    match expected:
-        case ExpectAnswer() | ExpectFactOnlyInSummary() | ExpectInterrupted() | ExpectModelKnew() | ExpectTruncated():
-            return f"{expected.kind} {expected.to}"
-        case ExpectSilent() | ExpectThought():
-            return f"{expected.kind} {expected.since}"
-        case ExpectNoticePosted():
-            return f"{expected.kind} {expected.contains}".rstrip()
-        case ExpectRecorded():
-            return f"{'' if expected.value else 'not '}{expected.kind} {expected.contains}"
-        case ExpectToolCalled():
-            return f"{expected.kind} {expected.name}"
-        case ExpectCompaction():
-            return f"compaction {expected.old_cursor} -> {expected.new_cursor}"
-        case _:
-            return expected.kind
+    if isinstance(expected, ExpectCompaction):
+        return f"compaction {expected.old_cursor} -> {expected.new_cursor}"
+    about = (str(getattr(expected, key, "")) for key in ("to", "since", "name", "contains"))
+    negated = "not " if isinstance(expected, ExpectRecorded) and not expected.value else ""
+    return f"{negated}{expected.kind} {next(filter(None, about), '')}".rstrip()
 
 
-def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
-    match expected:
-        case ExpectEveryUtteranceHeardOnce():
-            return _heard_once(expected, evidence)
-        case ExpectAttributed():
-            return _attributed(evidence)
-        case ExpectMaxWer():
-            if evidence.wer is None:
-                return False, "nothing was said"
-            return evidence.wer <= expected.value, f"{evidence.wer:.1%} of the words, at most {expected.value:.1%}"
-        case ExpectDaveFailures():
-            received, failures = evidence.packets.get("received", 0), evidence.packets.get("dave_failures", 0)
-            return received > 0 and failures <= expected.max, f"{failures} of {received} packets"
-        case ExpectCompaction():
-            steps = [(done.old_cursor, done.new_cursor) for done in evidence.compactions]
-            seen = ", ".join(f"{old} -> {new}" for old, new in steps) or "none"
-            return (expected.old_cursor, expected.new_cursor) in steps, f"landed: {seen}"
-        case ExpectCompactionsUnbroken():
-            return _compactions_unbroken(evidence)
-        case ExpectPromptsComplete():
-            return _prompts_complete(expected, evidence)
-        case ExpectAnswer():
-            return replies.judge_answer(expected, evidence)
-        case ExpectInterrupted():
-            return replies.judge_interrupted(expected, evidence)
-        case ExpectSilent():
-            return replies.judge_silence(expected, evidence.silences.get(expected), evidence.bot_turns)
-        case ExpectThought():
-            return replies.judge_thought(expected, evidence)
-        case ExpectRecorded():
-            return _recorded(expected, evidence)
-        case ExpectModelKnew():
-            return replies.judge_model_knew(expected, evidence)
-        case ExpectToolCalled():
-            return _tool_called(expected, evidence)
-        case ExpectTruncated():
-            return replies.judge_truncated(expected, evidence)
-        case ExpectRealtimeSessions():
-            sessions = evidence.servers.realtime_sessions
-            return sessions == expected.count, count(sessions, "session")
-        case ExpectFactOnlyInSummary():
-            return replies.judge_only_in_summary(expected, evidence)
-        case ExpectNoticePosted():
-            return _notice_posted(expected, evidence.messages)
-        case ExpectNothingRaised():
-            return _nothing_raised(expected, evidence.problems)
-        case ExpectMinBotTurns():
-            heard = len(evidence.received_turns)
-            return heard >= expected.count, f"it was heard {count(heard, 'time')}"
-        case ExpectMaxBotTurns():
-            return len(evidence.bot_turns) <= expected.count, f"it spoke {count(len(evidence.bot_turns), 'time')}"
-        case ExpectTurnsUnbroken():
-            return _turns_unbroken(evidence.turns, evidence.stored_turns)
-        case ExpectTimelineComplete():
-            return _timeline_complete(evidence.heard, evidence.turns)
-        case _:
-            assert_never(expected)
+def _max_wer(expected: ExpectMaxWer, evidence: RunEvidence) -> tuple[bool, str]:
+    if evidence.wer is None:
+        return False, "nothing was said"
+    return evidence.wer <= expected.value, f"{evidence.wer:.1%} of the words, at most {expected.value:.1%}"
+
+
+def _dave_failures(expected: ExpectDaveFailures, evidence: RunEvidence) -> tuple[bool, str]:
+    received, failures = evidence.packets.get("received", 0), evidence.packets.get("dave_failures", 0)
+    return received > 0 and failures <= expected.max, f"{failures} of {received} packets"
+
+
+def _compaction(expected: ExpectCompaction, evidence: RunEvidence) -> tuple[bool, str]:
+    steps = [(done.old_cursor, done.new_cursor) for done in evidence.compactions]
+    seen = ", ".join(f"{old} -> {new}" for old, new in steps) or "none"
+    return (expected.old_cursor, expected.new_cursor) in steps, f"landed: {seen}"
 
 
 def _heard_once(expected: ExpectEveryUtteranceHeardOnce, evidence: RunEvidence) -> tuple[bool, str]:
@@ -264,3 +218,41 @@ def _tool_called(expected: ExpectToolCalled, evidence: RunEvidence) -> tuple[boo
         return False, f"tools that were called: {others}"
     missing = [word for word in expected.words if not any(contains_words(text, word) for text in results)]
     return not missing, f"missing {', '.join(missing)}" if missing else count(len(results), "time")
+
+
+_VERDICTS: Mapping[type, Callable[[Any, RunEvidence], tuple[bool, str]]] = {
+    ExpectEveryUtteranceHeardOnce: _heard_once,
+    ExpectAttributed: lambda _, evidence: _attributed(evidence),
+    ExpectMaxWer: _max_wer,
+    ExpectDaveFailures: _dave_failures,
+    ExpectCompaction: _compaction,
+    ExpectCompactionsUnbroken: lambda _, evidence: _compactions_unbroken(evidence),
+    ExpectPromptsComplete: _prompts_complete,
+    ExpectAnswer: replies.judge_answer,
+    ExpectInterrupted: replies.judge_interrupted,
+    ExpectSilent: lambda expected, evidence: replies.judge_silence(
+        expected, evidence.silences.get(expected), evidence.bot_turns
+    ),
+    ExpectThought: replies.judge_thought,
+    ExpectRecorded: _recorded,
+    ExpectModelKnew: replies.judge_model_knew,
+    ExpectToolCalled: _tool_called,
+    ExpectTruncated: replies.judge_truncated,
+    ExpectRealtimeSessions: lambda expected, evidence: (
+        evidence.servers.realtime_sessions == expected.count,
+        count(evidence.servers.realtime_sessions, "session"),
+    ),
+    ExpectFactOnlyInSummary: replies.judge_only_in_summary,
+    ExpectNoticePosted: lambda expected, evidence: _notice_posted(expected, evidence.messages),
+    ExpectNothingRaised: lambda expected, evidence: _nothing_raised(expected, evidence.problems),
+    ExpectMinBotTurns: lambda expected, evidence: (
+        len(evidence.received_turns) >= expected.count,
+        f"it was heard {count(len(evidence.received_turns), 'time')}",
+    ),
+    ExpectMaxBotTurns: lambda expected, evidence: (
+        len(evidence.bot_turns) <= expected.count,
+        f"it spoke {count(len(evidence.bot_turns), 'time')}",
+    ),
+    ExpectTurnsUnbroken: lambda _, evidence: _turns_unbroken(evidence.turns, evidence.stored_turns),
+    ExpectTimelineComplete: lambda _, evidence: _timeline_complete(evidence.heard, evidence.turns),
+}

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.judge.evidence import RunEvidence, SilenceEvidence
 from rehearsal.judge.expectations import judge_expectation
 from rehearsal.judge.matching import line_of_other_speaker, match_utterances
-from rehearsal.judge.replies import judge_answers, silence_wanted
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound
-from rehearsal.people.voiced import voiced_frames
+from rehearsal.judge.replies import RunEvidence, SilenceEvidence, judge_answers, silence_wanted
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, read_sound, voiced_frames
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,

@@ -73,8 +73,6 @@ class DaveMember:
         self._session: Any = None
         self._pending: dict[int, int] = {}
         self.version = 0
-        self.epochs_landed = 0
-        self.recoveries = 0
 
     @property
     def session(self) -> Any:
@@ -122,7 +120,6 @@ class DaveMember:
                 return self._apply_commit(op, body)
         # davey raises ValueError for messages that MLS refuses. Struct and index errors mean truncated messages.
         except (ValueError, RuntimeError, struct.error, IndexError):
-            self.recoveries += 1
             transition = int.from_bytes(body[:2], "big") if op in {ANNOUNCE_COMMIT, WELCOME} else 0
             refusal = JsonMessage(INVALID_COMMIT_WELCOME, {"transition_id": transition})
             return [refusal, *self._new_group(max(self.version, _FIRST_EPOCH))]
@@ -176,7 +173,6 @@ class DaveMember:
             self._session.process_welcome(body[2:])
         else:
             self._session.process_commit(body[2:])
-        self.epochs_landed += 1
         self._pending[transition] = self._session.protocol_version
         if transition == 0:
             self._execute(0)

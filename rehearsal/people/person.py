@@ -7,6 +7,7 @@ is an independent implementation that shares no code with discord.py or the bot.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -15,19 +16,55 @@ import structlog
 
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import FRAME_S
-from rehearsal.people.pacing import Pacer
 from rehearsal.people.received_speech import ReceivedSpeech
 from rehearsal.people.voice_link import PersonVoiceLink
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Mapping
     from types import TracebackType
 
+    from rehearsal.discord.server import LocalDiscord
     from rehearsal.people.clip import Clip
-    from rehearsal.people.voice_access import JoinChannel, LeaveChannel
-    from rehearsal.people.voice_session import PersonPacketCounts, ReceivedOpus
+    from rehearsal.people.voice_session import JoinChannel, LeaveChannel, PersonPacketCounts, ReceivedOpus
+
+# A frame that is sent later than this is heard as jitter.
+LATE_S = 0.01
+
+
+class Pacer:
+    """Waits for each frame's own deadline, so that a late frame does not delay the next frame.
+
+    Use one pacer for each talkspurt. *Cancellation*: a wait can be cancelled. The pacer stays usable.
+    """
+
+    def __init__(
+        self,
+        frame_s: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Start now, so that frame 0 is due at once."""
+        self._frame_s = frame_s
+        self._clock = clock
+        self._sleep = sleep
+        self.started_at = clock()
+        self.late_frames = 0
+        self.worst_late_s = 0.0
+
+    async def until(self, index: int) -> float:
+        """Wait until frame `index` is due. Return the time at which the frame is sent."""
+        due = self.started_at + index * self._frame_s
+        # Even a late frame yields once to the event loop, so that a burst after a stall does not block other tasks.
+        await self._sleep(max(0.0, due - self._clock()))
+        now = self._clock()
+        late = now - due
+        if late > LATE_S:
+            self.late_frames += 1
+        self.worst_late_s = max(self.worst_late_s, late)
+        return now
+
 
 _log = structlog.get_logger()
 
@@ -105,11 +142,6 @@ class ScriptedPerson:
     def resumes(self) -> int:
         """Return how often a broken websocket was resumed."""
         return self._link.resumes
-
-    @property
-    def epochs(self) -> int:
-        """Return how many DAVE commits and welcomes this session has applied."""
-        return self._link.call.dave.epochs_landed if self._link.call is not None else 0
 
     @property
     def dave_version(self) -> int:
@@ -205,3 +237,21 @@ class ScriptedPerson:
             opus=packet.opus,
         )
         self._sound.set()
+
+
+def scripted_member(discord: LocalDiscord, user_id: int, *, channel_id: int | None = None) -> ScriptedPerson:
+    """Return a member of the server who is in a voice channel, by default the first, while their context lasts."""
+
+    async def join() -> Mapping[str, object]:
+        return (await discord.join(user_id, channel_id=channel_id)).as_dict()
+
+    async def leave() -> None:
+        await discord.leave(user_id)
+
+    return ScriptedPerson(
+        user_id=user_id,
+        name=discord.guild.member(user_id).name,
+        join=join,
+        leave=leave,
+        tls=ssl.create_default_context(cafile=str(discord.certificate_path)),
+    )

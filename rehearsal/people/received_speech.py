@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rehearsal.people.rtp import TIMESTAMP_STEP
-from rehearsal.people.voiced import frame_rms
+from rehearsal.people.clip import frame_rms
+from rehearsal.people.media_socket import TIMESTAMP_STEP
 from voice.transport.opus import SILENCE_FRAME, Decoder, OpusError
 
 if TYPE_CHECKING:

@@ -18,15 +18,16 @@ import structlog
 
 from rehearsal.errors import PersonError, RehearsalError
 from rehearsal.people.dave import MAX_VERSION, GatewayMessage, JsonMessage
-from rehearsal.people.media_socket import MediaSocket
-from rehearsal.people.rtp import MODE
+from rehearsal.people.media_socket import MODE, MediaSocket
 from rehearsal.people.tasks import cancel_and_wait
-from rehearsal.people.voice_access import JoinChannel, LeaveChannel, VoiceServerAccess
 from rehearsal.people.voice_session import (
     READY,
     SESSION_DESCRIPTION,
+    JoinChannel,
+    LeaveChannel,
     PersonPacketCounts,
     ReceivedOpus,
+    VoiceServerAccess,
     VoiceSessionState,
 )
 
@@ -88,7 +89,7 @@ class PersonVoiceLink:
         admission = VoiceServerAccess.parse(await self._join())
         self._task = asyncio.create_task(self._run(admission), name=f"person-link-{admission.user_id}")
         try:
-            await self._wait(lambda call: call.key is not None, _ANSWER_S, "could not connect to the call")
+            await self._wait(lambda call: call.codec is not None, _ANSWER_S, "could not connect to the call")
         except BaseException:
             await self._stop()
             raise
@@ -134,7 +135,7 @@ class PersonVoiceLink:
         await self._announce()
 
     async def _announce(self) -> None:
-        if self._call is not None and self._call.key is not None:
+        if self._call is not None and self._call.codec is not None:
             body = {"speaking": int(self._speaking), "delay": 0, "ssrc": self._call.ssrc}
             await self._send(JsonMessage(_SPEAKING, body))
 
@@ -169,7 +170,7 @@ class PersonVoiceLink:
         self._call = call
         try:
             code = await self._run_websocket(http, call, resume=False)
-            while call.key is not None and code not in _NOT_RESUMABLE:
+            while call.codec is not None and code not in _NOT_RESUMABLE:
                 resumes = self.resumes
                 code = await self._run_websocket(http, call, resume=True)
                 if self.resumes == resumes:

@@ -8,17 +8,68 @@ messages, turns Opus packets into datagrams, and turns datagrams into Opus packe
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rehearsal.errors import PersonError
 from rehearsal.people.dave import DaveMember, GatewayMessage, UndecryptableError
-from rehearsal.people.rtp import MODE, DecryptedPacket, PacketEncryptor, decrypt_packet
+from rehearsal.people.media_socket import MODE, PacketCodec
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from rehearsal.discord.media.packet_encryption import RtpPacket
 
-    from rehearsal.people.voice_access import VoiceServerAccess
+# Makes the member join or rejoin. Returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE data}`, as
+# `POST /members/{user_id}/join` of the control API does.
+JoinChannel: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
+# Makes the member leave the channel.
+LeaveChannel: TypeAlias = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceServerAccess:
+    """The address and the credentials with which one member connects to a voice server.
+
+    `endpoint`: host and port, without a scheme.
+    """
+
+    user_id: int
+    guild_id: int
+    channel_id: int
+    session_id: str
+    endpoint: str
+    token: str
+
+    @classmethod
+    def parse(cls, answer: Mapping[str, Any]) -> VoiceServerAccess:
+        """Read the two events. Raises `PersonError` when a field is missing (Discord may send an endpoint that is
+        null).
+        """
+        try:
+            state, server = answer["state"], answer["server"]
+            return cls(
+                user_id=int(state["user_id"]),
+                guild_id=int(server["guild_id"]),
+                channel_id=int(state["channel_id"]),
+                session_id=str(state["session_id"]),
+                endpoint=_text(server["endpoint"]),
+                token=_text(server["token"]),
+            )
+        except (KeyError, TypeError, ValueError) as exc:
+            raise PersonError(f"The local Discord's answer to a join lacks a field: {exc!r}.") from exc
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return f"VoiceServerAccess(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("an empty endpoint or token")
+    return value
+
 
 READY = 2
 SESSION_DESCRIPTION = 4
@@ -63,12 +114,12 @@ class VoiceSessionState:
     ssrc: int = 0
     server: tuple[str, int] = ("", 0)
     seq_ack: int = -1
-    key: bytes | None = None
     members: set[int] = field(default_factory=set)
     speakers: dict[int, int] = field(default_factory=dict)
     dave: DaveMember = field(init=False)
-    _sealer: PacketEncryptor | None = None
-    _held: deque[tuple[DecryptedPacket, float]] = field(default_factory=lambda: deque(maxlen=HELD_PACKETS))
+    # The transport encryption, once op 4 has brought its key.
+    codec: PacketCodec | None = None
+    _held: deque[tuple[RtpPacket, float]] = field(default_factory=lambda: deque(maxlen=HELD_PACKETS))
 
     def __post_init__(self) -> None:
         self.dave = DaveMember(user_id=self.admission.user_id, channel_id=self.admission.channel_id)
@@ -76,7 +127,7 @@ class VoiceSessionState:
     @property
     def can_send(self) -> bool:
         """Return whether audio can be encrypted and sent now."""
-        return self._sealer is not None and self.dave.can_send
+        return self.codec is not None and self.dave.can_send
 
     def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
         """Handle one JSON message of the gateway. Return the answers to send.
@@ -89,8 +140,7 @@ class VoiceSessionState:
             if MODE not in body["modes"]:
                 raise ValueError(f"the voice server does not offer {MODE}")
         elif op == SESSION_DESCRIPTION:
-            self.key = bytes(body["secret_key"])
-            self._sealer = PacketEncryptor(self.key, self.ssrc)
+            self.codec = PacketCodec(bytes(body["secret_key"]), self.ssrc)
             return self.dave.begin(int(body.get("dave_protocol_version") or 0))
         elif op == SPEAKING:
             self.speakers[int(body["ssrc"])] = int(body["user_id"])
@@ -114,19 +164,19 @@ class VoiceSessionState:
 
     def seal(self, opus: bytes) -> bytes | None:
         """Return the datagram for the next 20 ms of speech, or None while there are no keys."""
-        if self._sealer is None:
+        if self.codec is None:
             return None
         frame = self.dave.encrypt(opus)
         if frame is None:
-            self._sealer.skip()
+            self.codec.skip()
             return None
-        return self._sealer.seal(frame)
+        return self.codec.seal(frame)
 
     def open(self, datagram: bytes, arrived_at: float) -> list[ReceivedOpus]:
         """Return the audio of a datagram, after the audio of earlier datagrams that were kept because their speaker was
         unknown.
         """
-        packet = decrypt_packet(datagram, self.key) if self.key is not None else None
+        packet = self.codec.open(datagram) if self.codec is not None else None
         if packet is None:
             self.counts.foreign += 1
             return []
@@ -138,39 +188,30 @@ class VoiceSessionState:
         heard = (self._identify_speaker(each, at) for each, at in waiting)
         return [each for each in heard if each is not None]
 
-    def _identify_speaker(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
-        """Decrypt one packet with its speaker's key. For an unknown SSRC the keys of all connected users are tried."""
-        user_id = self.speakers.get(packet.ssrc)
-        if user_id is None:
-            return self._try_members(packet, arrived_at)
-        try:
-            opus = self.dave.decrypt(user_id, packet.payload)
-        except UndecryptableError:
-            self.counts.dave_failures += 1
-            return None
-        return _heard(user_id, packet, opus, arrived_at)
-
-    def _try_members(self, packet: DecryptedPacket, arrived_at: float) -> ReceivedOpus | None:
-        # Each sender has a key, so at most one member's key decrypts the packet. Plain frames and silence would fit
-        # every member.
-        if self.dave.version and packet.payload != SILENCE_FRAME:
-            for user_id in sorted(self.members):
-                try:
-                    opus = self.dave.decrypt(user_id, packet.payload)
-                except UndecryptableError:
-                    continue
+    def _identify_speaker(self, packet: RtpPacket, arrived_at: float) -> ReceivedOpus | None:
+        """Decrypt one packet with its speaker's key. Of an unknown SSRC, all connected users' keys are tried: whoever
+        comes in the midst of speech has not got its op 5.
+        """
+        speaker = self.speakers.get(packet.ssrc)
+        if speaker is not None:
+            candidates = [speaker]
+        else:
+            # Plain frames and silence would fit every member.
+            tells = self.dave.version and packet.payload != SILENCE_FRAME
+            candidates = sorted(self.members) if tells else []
+        for user_id in candidates:
+            with suppress(UndecryptableError):
+                opus = self.dave.decrypt(user_id, packet.payload)
                 self.speakers[packet.ssrc] = user_id
-                return _heard(user_id, packet, opus, arrived_at)
-        if len(self._held) == HELD_PACKETS:
-            self.counts.nameless += 1
-        self._held.append((packet, arrived_at))
+                return ReceivedOpus(user_id, packet.ssrc, packet.sequence, packet.timestamp, opus, arrived_at)
+        if speaker is not None:
+            self.counts.dave_failures += 1
+        else:
+            self.counts.nameless += len(self._held) == HELD_PACKETS
+            self._held.append((packet, arrived_at))
         return None
 
     def _forget(self, user_id: int) -> None:
         self.members.discard(user_id)
         for ssrc in [ssrc for ssrc, speaker in self.speakers.items() if speaker == user_id]:
             del self.speakers[ssrc]
-
-
-def _heard(user_id: int, packet: DecryptedPacket, opus: bytes, arrived_at: float) -> ReceivedOpus:
-    return ReceivedOpus(user_id, packet.ssrc, packet.sequence, packet.timestamp, opus, arrived_at)

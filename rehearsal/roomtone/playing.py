@@ -1,4 +1,4 @@
-"""Plays a scenario with Roomtone: with sound in the local Discord, or in writing in a room of its own."""
+"""Plays a scenario with Roomtone and judges the run: with sound in the local Discord, or in writing."""
 
 from __future__ import annotations
 
@@ -6,24 +6,51 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from config.load import load
-from rehearsal.rehearse import rehearse
+from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import InProcessCompanion
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
 from rehearsal.roomtone.written.player import play_written
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.local_environment import open_local_environment
-from rehearsal.runner.local_servers import open_local_servers
+from rehearsal.runner.local_servers import LocalServers, open_local_servers
+from rehearsal.runner.play import play
+from rehearsal.script.scenario import RealtimeSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-from rehearsal.script.server_specs import RealtimeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.ports import RunObserver
+    from rehearsal.runner.local_environment import LocalEnvironment
+    from rehearsal.runner.ports import BotUnderTest, HeardSoundRecogniser, RunObserver
     from rehearsal.script.scenario import Scenario
+
+
+async def rehearse(
+    scenario: Scenario,
+    *,
+    bot: BotUnderTest,
+    recogniser: HeardSoundRecogniser,
+    open_environment: Callable[[Scenario], AbstractAsyncContextManager[LocalEnvironment]],
+    observer: RunObserver | None = None,
+    servers: LocalServers | None = None,
+) -> RehearsalReport:
+    """Play `scenario` to its end and return the report. Its `passed` says whether every expectation was met.
+
+    `open_environment` is `rehearsal.runner.local_environment.open_local_environment`, except in tests. `servers`: the
+    scenario's own model servers; the bot is already configured to use them.
+
+    Raises `RehearsalError` when the run could not begin (the local Discord or the bot did not start). A later failure
+    is part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are stopped in
+    order.
+    """
+    servers = servers or LocalServers()
+    async with open_environment(scenario) as environment:
+        record = await play(scenario, environment, bot=bot, observer=observer, servers=servers)
+        return await build_report(scenario, record, environment, recogniser, servers=servers.observed)
 
 
 def bundled() -> list[str]:

@@ -5,6 +5,6 @@
 - `observations` are the reports of the bot and the model servers.
 - `record` holds everything that was observed.
 - `bot_lifecycle` starts and stops the bot.
-- `local_environment` is the local Discord with people; each is a `scripted_member`.
+- `local_environment` is the local Discord with people.
 - `local_servers` are the model servers, and the script by which the language model answers.
 """

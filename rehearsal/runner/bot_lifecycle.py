@@ -19,8 +19,9 @@ from rehearsal.runner.observations import (
 from rehearsal.runner.ports import BotSetup, StoredTurn
 
 if TYPE_CHECKING:
+    from rehearsal.runner.local_environment import LocalEnvironment
     from rehearsal.runner.observations import Observation
-    from rehearsal.runner.ports import BotUnderTest, RehearsalEnvironment, RunObserver
+    from rehearsal.runner.ports import BotUnderTest, RunObserver
     from rehearsal.runner.record import RunRecord
     from rehearsal.script.scenario import HistoryTurn, Scenario
 
@@ -36,7 +37,7 @@ class BotLifecycle:
     def __init__(
         self,
         scenario: Scenario,
-        environment: RehearsalEnvironment,
+        environment: LocalEnvironment,
         bot: BotUnderTest,
         record: RunRecord,
         observer: RunObserver,
@@ -143,7 +144,7 @@ class BotLifecycle:
         return next((person.name for person in self._scenario.people if person.id == user_id), str(user_id))
 
 
-def bot_setup(scenario: Scenario, environment: RehearsalEnvironment, *, live_epoch_s: float) -> BotSetup:
+def bot_setup(scenario: Scenario, environment: LocalEnvironment, *, live_epoch_s: float) -> BotSetup:
     """Return what the bot of a scenario is started with. `live_epoch_s`: now, UTC epoch seconds."""
     return BotSetup(
         environment.addresses,

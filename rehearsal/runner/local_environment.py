@@ -1,4 +1,4 @@
-"""The environment of a rehearsal: a `RehearsalEnvironment` made of the local Discord and scripted people."""
+"""The environment of a rehearsal: the local Discord and scripted people."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Me
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
+from rehearsal.people.person import scripted_member
 from rehearsal.people.screen_share import ScreenSharePage
 from rehearsal.runner.ports import DiscordAddresses, SpeechTimes
-from rehearsal.runner.scripted_member import scripted_member
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -48,7 +48,10 @@ async def open_local_environment(scenario: Scenario) -> AsyncIterator[LocalEnvir
 
 
 class LocalEnvironment:
-    """The people of one scenario in one local Discord. `open_local_environment` creates it."""
+    """The people of one scenario in one local Discord. `open_local_environment` creates it.
+
+    Every method that fails raises `RehearsalError` with a plain sentence.
+    """
 
     def __init__(
         self, scenario: Scenario, discord: LocalDiscord, clips: Mapping[Path, Clip], stack: contextlib.AsyncExitStack

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.errors import RunError
 from rehearsal.runner.observations import ObservedToolCall, ServerObservations
-from rehearsal.script.server_specs import EXPIRE_SESSIONS
+from rehearsal.script.scenario import EXPIRE_SESSIONS
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from rehearsal.servers.realtime import LocalRealtimeServer
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
     from contextlib import AbstractAsyncContextManager
 
-    from rehearsal.script.scenario import ServerStep
-    from rehearsal.script.server_specs import AnswerSpec, ModelSpec, ServersSpec
+    from rehearsal.script.scenario import AnswerSpec, ModelSpec, ServersSpec, ServerStep
     from rehearsal.servers.chat import ChatCall
     from rehearsal.servers.realtime_behaviour import RealtimeEngines
     from rehearsal.servers.speech import SpeechEngine

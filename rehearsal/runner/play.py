@@ -34,7 +34,8 @@ from rehearsal.script.scenario import (
 )
 
 if TYPE_CHECKING:
-    from rehearsal.runner.ports import BotUnderTest, RehearsalEnvironment
+    from rehearsal.runner.local_environment import LocalEnvironment
+    from rehearsal.runner.ports import BotUnderTest
     from rehearsal.script.scenario import Scenario, Step
 
 ENTER_TIMEOUT_S = 30.0
@@ -74,7 +75,7 @@ class StepTiming:
 
 async def play(
     scenario: Scenario,
-    environment: RehearsalEnvironment,
+    environment: LocalEnvironment,
     *,
     bot: BotUnderTest,
     observer: RunObserver | None = None,
@@ -99,7 +100,7 @@ class _ScenarioRun:
     def __init__(
         self,
         scenario: Scenario,
-        environment: RehearsalEnvironment,
+        environment: LocalEnvironment,
         bot: BotUnderTest,
         observer: RunObserver,
         servers: LocalServers,

@@ -1,18 +1,16 @@
-"""The protocols of the runner: a Discord with people, a bot, a recogniser, an observer.
+"""The protocols of the runner: a bot, what people receive of it, a recogniser, an observer.
 
-The rehearsal does not depend on the bot's code. The command line implements `BotUnderTest` and `HeardSoundRecogniser`.
-`rehearsal.runner.local_environment` implements `RehearsalEnvironment`. Tests simulate all of them. Times are seconds of
-`time.monotonic()`, which is also the loop's clock, unless a name contains "epoch".
+The runner does not depend on the bot's code: `rehearsal.roomtone` implements `BotUnderTest` and `HeardSoundRecogniser`.
+Times are seconds of `time.monotonic()`, which is also the loop's clock, unless a name contains "epoch".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import numpy as np
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
         ObservedReply,
         ObservedUtterance,
     )
-    from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario, SettingValue
+    from rehearsal.script.scenario import Scenario, SettingValue
 
 
 # -- the bot -------------------------------------------------------------------------------------------------
@@ -119,47 +117,6 @@ class ReceivedOfBot(Protocol):
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
-
-
-class RehearsalEnvironment(ReceivedOfBot, Protocol):
-    """A Discord with people. Every method that fails raises `RehearsalError` with a plain sentence."""
-
-    @property
-    def addresses(self) -> DiscordAddresses:
-        """The addresses at which the bot finds this Discord."""
-
-    async def enter(self, user_id: int) -> None:
-        """Bring a person into the voice channel. Return when the person can speak and hear."""
-
-    async def leave(self, user_id: int) -> None:
-        """Take a person out of the voice channel."""
-
-    async def meet(self, user_id: int) -> None:
-        """Wait until this person and the bot are in one call and can hear each other."""
-
-    async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
-        """Use a slash command as this person."""
-
-    async def show(self, user_id: int, picture: Path, *, timeout_s: float) -> bool:
-        """Share a picture of this person's screen. Return whether the bot made a note about the picture in time."""
-
-    async def stop_sharing(self, user_id: int) -> None:
-        """Stop this person's screen share."""
-
-    def speech_s(self, clip: Path) -> float:
-        """Return how long it takes from the start of this clip until its voice ends. The clip is already loaded."""
-
-    async def say(self, user_id: int, clip: Path) -> SpeechTimes:
-        """Play a clip in real time as this person's voice. Return when the clip is over."""
-
-    def set_network(self, network: NetworkSpec) -> None:
-        """Set how the network treats voice packets from now on."""
-
-    async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
-        """Cause one fault for this person, or for the bot if `user_id` is None."""
-
-
-OpenEnvironment: TypeAlias = Callable[["Scenario"], AbstractAsyncContextManager[RehearsalEnvironment]]
 
 
 # -- the observer -----------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from rehearsal.script.expectations import (
     ExpectNothingRaised,
     ExpectTimelineComplete,
 )
-from rehearsal.script.files import mistake, read_text, validation_mistakes
 from rehearsal.script.scenario import FIRST_PERSON_ID, CommandStep, PersonSpec, SayStep, Scenario
+from rehearsal.script.scenario_file import mistake, read_text, validation_mistakes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,11 @@
-"""Reads a scenario from its files. The models of `scenario` check its form; then its parts must fit each other."""
+"""Reads a scenario from its files, and says in one sentence each what is wrong with them.
+
+The models of `scenario` check its form; then its parts must fit each other.
+"""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +15,12 @@ from pydantic import ValidationError
 from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import ExpectRecorded
-from rehearsal.script.files import mistake, read_json_lines, read_text, validation_mistakes
 from rehearsal.script.scenario import (
     AFTER_EVENTS,
     AFTER_VOICE,
+    EXPIRE_SESSIONS,
     FIRST_PERSON_ID,
+    SERVER_BEHAVIOURS,
     FaultStep,
     JoinStep,
     LeaveStep,
@@ -24,10 +29,59 @@ from rehearsal.script.scenario import (
     ServerStep,
     ShowStep,
 )
-from rehearsal.script.server_specs import EXPIRE_SESSIONS, SERVER_BEHAVIOURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_TOO_DEEP = "it is nested too deeply, or a number is too long"
+_IN_WORDS = {"missing": "it is missing", "extra_forbidden": "there is no such key here"}
+
+
+def mistake(file: Path, place: str, what: str) -> str:
+    """Return one sentence with the file, the place and what is wrong."""
+    return f"{file}, {place}: {what}." if place else f"{file}: {what}."
+
+
+def validation_mistakes(error: ValidationError, file: Path, *, first: int = 1) -> tuple[str, ...]:
+    """Return one sentence for each error that pydantic found. `first`: the number of the first entry of a list."""
+    found = []
+    for each in error.errors(include_url=False):
+        place = ""
+        for part in each["loc"]:
+            place += f" number {part + first}" if isinstance(part, int) else f"{'.' if place else ''}{part}"
+        what = _IN_WORDS.get(each["type"], each["msg"].removeprefix("Value error, ").rstrip("."))
+        found.append(mistake(file, place.strip(), what))
+    return tuple(found)
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a file. Raises `ScenarioError`."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as exc:
+        raise ScenarioError((mistake(file, "", f"it cannot be read ({exc.strerror or exc})"),)) from exc
+    except UnicodeDecodeError as exc:
+        raise ScenarioError((mistake(file, "", "it is not text in UTF-8"),)) from exc
+
+
+def read_json_lines(file: Path) -> dict[int, Any]:
+    """Return the JSON value of each line by its number, without empty lines. Raises `ScenarioError`."""
+    rows: dict[int, Any] = {}
+    mistakes = []
+    # `splitlines` would also split at the other line separators that a JSON string may contain.
+    for number, line in enumerate(read_text(file).split("\n"), 1):
+        try:
+            if line.strip():
+                rows[number] = json.loads(line)
+        except json.JSONDecodeError as exc:
+            mistakes.append(mistake(file, f"line {number}", f"it is not JSON ({exc.msg})"))
+        except (ValueError, RecursionError):
+            mistakes.append(mistake(file, f"line {number}", _TOO_DEEP))
+    if mistakes:
+        raise ScenarioError(tuple(mistakes))
+    return rows
+
 
 _BUNDLED = Path(__file__).parents[1] / "scenarios"
 _FILE_NAME = "scenario.toml"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bot.store.forgetting_key import KEY_FILE
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 from tests.patience import PATIENCE_S
 

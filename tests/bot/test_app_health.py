@@ -18,7 +18,7 @@ from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
 from tests.bot.discord.test_client import ADA, settings_for, settle
 from tests.patience import PATIENCE_S

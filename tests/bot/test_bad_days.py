@@ -14,8 +14,7 @@ import aiohttp
 import pytest
 
 from bot.health import Health
-from bot.monitoring.probes import HealthProbes
-from bot.monitoring.service_checks import ServiceChecks
+from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.room.room_check import CHECK_ROOM_S
 from bot.settings import WebSettings
 from bot.store.database import Database, open_database

@@ -18,11 +18,10 @@ import pytest
 from bot.cli.run import next_step
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.people.clip import Clip
-from rehearsal.people.voiced import VoicedBounds
-from rehearsal.servers.free_port import free_port
+from rehearsal.people.clip import Clip, VoicedBounds
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.bot.monitoring.collector import collecting
+from tests.free_port import free_port
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 

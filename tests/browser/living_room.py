@@ -17,12 +17,12 @@ from bot.room.conversation import membership
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.people.person import scripted_member
 from rehearsal.roomtone.companion import InProcessCompanion
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import ObservedTurn
 from rehearsal.runner.ports import BotSetup, StoredTurn
-from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.words import sounds_like
 from tests.browser.chromium import browser

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.errors import PersonError
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.cluster_faults.evidence import VoiceChange
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ import pytest
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.servers.free_port import free_port
 from tests.deploy import bare_root, dockerfile
 from tests.deploy.image import Builder, Image, run, start
+from tests.free_port import free_port
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 

@@ -18,8 +18,7 @@ from benchmarks.recordings import load_recordings
 from benchmarks.reply.room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_ANSWER, benchmark_guild, enter_person
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.people.clip import FRAME_S, Clip
-from rehearsal.people.voiced import VoicedBounds
+from rehearsal.people.clip import FRAME_S, Clip, VoicedBounds
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from tests.endurance.samples import Sample
 

@@ -28,7 +28,7 @@ class FailingServerSettings(MemoryServerSettings):
 
 
 class FakeOptOuts:
-    """Implements `bot.store.opt_outs.OptOutStore` without a database. If `broken` is set, every operation fails."""
+    """Implements `bot.store.servers.OptOutStore` without a database. If `broken` is set, every operation fails."""
 
     def __init__(self) -> None:
         self.out: dict[int, frozenset[int]] = {}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rehearsal.roomtone.written.clock import ManualClock
+from rehearsal.roomtone.written.channel import ManualClock
 
 
 class FakeClock(ManualClock):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rehearsal.discord import LocalDiscord, NetworkConditions
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.node.client import node_client
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until

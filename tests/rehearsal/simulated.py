@@ -26,7 +26,7 @@ from rehearsal.runner.observations import (
     ObservedUtterance,
     RoomReady,
 )
-from rehearsal.runner.ports import BotSetup, DiscordAddresses, RehearsalEnvironment, SpeechTimes
+from rehearsal.runner.ports import BotSetup, DiscordAddresses, SpeechTimes
 from rehearsal.script.scenario import PersonSpec, Scenario
 
 if TYPE_CHECKING:
@@ -142,11 +142,11 @@ class SimulatedEnvironment:
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         return np.array([int(since * 10) % 30000], np.int16)
 
-    def opener(self) -> Callable[[Scenario], AbstractAsyncContextManager[RehearsalEnvironment]]:
+    def opener(self) -> Callable[[Scenario], AbstractAsyncContextManager[Any]]:
         """Return the function that `rehearse` calls to open the environment."""
 
         @asynccontextmanager
-        async def opened(_: Scenario) -> AsyncIterator[RehearsalEnvironment]:
+        async def opened(_: Scenario) -> AsyncIterator[Any]:
             yield self
 
         return opened

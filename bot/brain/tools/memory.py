@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import MAX_CHARS, RoomTool
-from bot.llm.budget import MEMORY_SEARCH
+from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.context.turn_text import format_turn

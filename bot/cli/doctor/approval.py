@@ -6,8 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from bot.cli.confirmation import confirm
-from bot.cli.output import count, say
+from bot.cli.output import confirm, count, say
 from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
 from bot.mcp.servers import list_server_tools

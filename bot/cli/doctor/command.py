@@ -15,10 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.doctor.machine import check_opus, check_web_port
+from bot.cli.doctor.machine import check_data_dir, check_database, check_opus, check_web_port
 from bot.cli.doctor.models import check_device, check_embedder, check_recogniser, check_turns, check_voice
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
-from bot.cli.doctor.storage import check_data_dir, check_database
 from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
 from config.errors import ConfigError

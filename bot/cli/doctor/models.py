@@ -10,7 +10,7 @@ from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
 from bot.models.catalogue import CATALOGUE, EMBED_MINILM, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
-from bot.models.text_end_reader import text_end_folder
+from bot.models.turn_text import text_end_folder
 from voice.endpoint_settings import without_secrets
 from voice.errors import RecogniserError
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bot.cli.log_view.events import COMPACTION, full_line, short_line
-from bot.cli.log_view.session_summary import MEMORY_EVENTS, SessionSummaries
+from bot.cli.log_view.events import COMPACTION, MEMORY_EVENTS, SessionSummaries, full_line, short_line
 from bot.cli.output import count, fold, terminal_columns
 from bot.errors import SetupError
 from bot.logs.log_file import log_path

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.confirmation import confirm
 from bot.cli.environment import open_existing_database
-from bot.cli.output import count, say
+from bot.cli.output import confirm, count, say
 from bot.clock import SystemClock
 from config.load import load
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.confirmation import confirm
 from bot.cli.environment import open_existing_database, open_memory_admin
-from bot.cli.output import count, open_console, print_json, say
+from bot.cli.output import confirm, count, open_console, print_json, say
 from config.load import load
 
 if TYPE_CHECKING:

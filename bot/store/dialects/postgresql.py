@@ -24,9 +24,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from bot.store.dialects.port import DatabaseDescription
-from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock, held_shards
-from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
+from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL, postgresql_failure
 from bot.store.migrations.upgrade import VERSION_QUERY, require_current
 from bot.store.tables import metadata
 from bot.texts.text import Text

@@ -19,8 +19,7 @@ from sqlalchemy.exc import MissingGreenlet, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.private_files import make_private_files, make_private_folder
-from bot.store.dialects.sqlite_failures import sqlite_failure
-from bot.store.dialects.sqlite_sql import SQLITE_SQL
+from bot.store.dialects.sqlite_sql import SQLITE_SQL, sqlite_failure
 from bot.store.migrations.upgrade import VERSION_QUERY, require_current
 from bot.texts.text import Text
 from compaction.errors import StoreError

@@ -2,5 +2,5 @@
 
 - Written: `indexing` makes passages of turns, notes and segments, `fact_passages` of facts; `vector_store` keeps their
   embeddings. `tags` are what passages are filtered by.
-- Read: `search` finds passages by words and by embeddings, which `vector_store` compares with a set of `vectors`.
+- Read: `search` finds passages by words and by embeddings, which `vector_store` compares.
 """

@@ -1,4 +1,4 @@
 """The main gateway: bots identify, receive the guild's events, and ask for voice.
 
-`gateway` handles their messages. `session` is one bot's session, and `session_table` has those of all guilds.
+`gateway` handles their messages, and `sessions` has the bots' sessions of all guilds.
 """

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from rehearsal.discord.gateway.session import GatewaySession
-from rehearsal.discord.gateway.session_table import SessionTable
+from rehearsal.discord.gateway.sessions import GatewaySession, SessionTable
 from rehearsal.discord.guild import payloads
-from rehearsal.discord.guild.identity import bot_of_token, shard_of
-from rehearsal.discord.guild.intents import KNOWN, PRIVILEGED, Intent
+from rehearsal.discord.guild.identity import KNOWN, PRIVILEGED, Intent, bot_of_token, shard_of
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.state import VoiceCredentials
-from rehearsal.discord.websocket.heartbeats import HeartbeatWatch
+from rehearsal.discord.websockets import HeartbeatWatch
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.guild.state import GuildState
-    from rehearsal.discord.websocket.connection import GatewayConnection
+    from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
 
@@ -249,7 +247,7 @@ class Gateway:
     # --- helpers -----------------------------------------------------------------------------------------------
 
     def _identify(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
-        bot_id = bot_of_token(self._state, data.get("token"))
+        bot_id = bot_of_token(self._state.guild, data.get("token"))
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return
@@ -297,7 +295,7 @@ class Gateway:
 
     def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         session = self.sessions.find(data.get("session_id"))
-        bot_id = bot_of_token(self._state, data.get("token"))
+        bot_id = bot_of_token(self._state.guild, data.get("token"))
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
             return

@@ -9,7 +9,7 @@ import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rehearsal.discord.guild import permissions
-from rehearsal.discord.guild.intents import Intent, application_flags
+from rehearsal.discord.guild.identity import Intent, application_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

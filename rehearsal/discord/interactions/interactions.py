@@ -17,7 +17,7 @@ from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.state import BUTTON, STRING_MENU, buttons_of, menus_of
 from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
-from rehearsal.discord.limits.message_limits import (
+from rehearsal.discord.limits import (
     MAX_ATTACHMENT_BYTES,
     RefusedError,
     check_choices,

@@ -13,16 +13,68 @@ import secrets
 import socket
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from rehearsal.discord.media import packet_encryption
-from rehearsal.discord.media.arrivals import ArrivalCallback, PacketArrival, arrived_at
-from rehearsal.discord.media.network import ForwarderCounters, NetworkConditions
-from voice.transport.opus import SILENCE_FRAME
+from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(slots=True)
+class NetworkConditions:
+    """Three shares of the packets, each from 0 to 1. A change applies from the next packet on.
+
+    `loss`: packets dropped on the way to one receiver. `padding`: packets sent with RTP padding (the P bit). Even a
+    good network pads some: Discord does too, and a client must strip it. `reorder`: packets sent after the next packet
+    of the same speaker.
+    """
+
+    loss: float = 0.0
+    padding: float = 0.05
+    reorder: float = 0.0
+
+    def update(self, shares: Mapping[str, object]) -> None:
+        """Set the given shares. If one of them is wrong, set none and raise `LocalDiscordError`."""
+        for name, share in shares.items():
+            number = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
+            if name not in self.as_dict() or not number:
+                known = ", ".join(self.as_dict())
+                raise LocalDiscordError(f"The network has {known}, each from 0 to 1; not {name} = {share!r}.")
+        for name, share in shares.items():
+            setattr(self, name, share)
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the shares by name."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class ForwarderCounters:
+    """The forwarder's packet counts since it started."""
+
+    received: int = 0
+    forwarded: int = 0
+    dropped: int = 0  # by the set loss
+    bad: int = 0  # not authentic, not RTP, or of nobody who is here
+    injected: int = 0  # by faults
+    unannounced: int = 0  # of a client that has sent no op 5 yet
+    forgotten: int = 0  # by a NAT that has forgotten the client
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counters under their names in the control API."""
+        return {
+            "in": self.received,
+            "out": self.forwarded,
+            "dropped": self.dropped,
+            "bad": self.bad,
+            "injected": self.injected,
+            "unannounced": self.unannounced,
+            "forgotten": self.forgotten,
+        }
+
 
 # IP discovery: type 1 is the request, type 2 the answer, and 70 bytes follow the length (Discord's reference, "IP
 # Discovery").
@@ -76,8 +128,6 @@ class Forwarder(asyncio.DatagramProtocol):
     def __init__(self, network: NetworkConditions, *, seed: int) -> None:
         self.network = network
         self.counters = ForwarderCounters()
-        # Called with the arrival of each packet.
-        self.watch: ArrivalCallback | None = None
         # This generator makes no keys. It decides which packets are lost, with the same result in every run.
         self._random = random.Random(seed)  # noqa: S311
         self._legs: dict[int, MediaLeg] = {}
@@ -176,16 +226,8 @@ class Forwarder(asyncio.DatagramProtocol):
         if not sender.announced:
             self.counters.unannounced += 1
             return
-        if self.watch is not None:
-            self.watch(
-                PacketArrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at())
-            )
         for receiver in self._listeners(sender.channel_id, besides=sender):
             self._transmit(packet, receiver)
-
-    def _arrived_at(self) -> float:
-        assert self._transport is not None
-        return arrived_at(self._transport.get_extra_info("socket"))
 
     def _listeners(self, channel_id: int, *, besides: MediaLeg | None = None) -> list[MediaLeg]:
         return [
@@ -252,7 +294,12 @@ class Forwarder(asyncio.DatagramProtocol):
         sent = 0
         for leg, source in self._injection_targets(receivers):
             for _ in range(count):
-                sent += self._inject_rtcp(leg, source, _RTCP_SENDER_REPORT)
+                assert leg.cipher is not None
+                header = struct.pack(">BBHI", 0x80, _RTCP_SENDER_REPORT, 6, source)
+                body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
+                nonce = struct.pack("<I", leg.next_counter() & 0xFFFF_FFFF)
+                self._inject(leg, header + leg.cipher.encrypt(body, header, nonce) + nonce)
+                sent += 1
         return sent
 
     def inject_video(self, receivers: Iterable[int], *, count: int) -> int:
@@ -264,9 +311,7 @@ class Forwarder(asyncio.DatagramProtocol):
                     _VIDEO_PAYLOAD_TYPE, sequence, sequence * 3000, source + 1, self._random.randbytes(_VIDEO_BYTES)
                 )
                 assert leg.cipher is not None
-                assert leg.address is not None
-                self._send(packet_encryption.encrypt_packet(packet, leg.cipher, leg.next_counter()), leg.address)
-                self.counters.injected += 1
+                self._inject(leg, packet_encryption.encrypt_packet(packet, leg.cipher, leg.next_counter()))
                 sent += 1
         return sent
 
@@ -284,15 +329,10 @@ class Forwarder(asyncio.DatagramProtocol):
             targets.append((leg, others[0].ssrc if others else leg.ssrc))
         return targets
 
-    def _inject_rtcp(self, leg: MediaLeg, source: int, packet_type: int) -> int:
-        assert leg.cipher is not None
+    def _inject(self, leg: MediaLeg, datagram: bytes) -> None:
         assert leg.address is not None
-        header = struct.pack(">BBHI", 0x80, packet_type, 6, source)
-        body = bytes(20)  # sender info: NTP and RTP time, packet and octet counts
-        nonce = struct.pack("<I", leg.next_counter() & 0xFFFF_FFFF)
-        self._send(header + leg.cipher.encrypt(body, header, nonce) + nonce, leg.address)
+        self._send(datagram, leg.address)
         self.counters.injected += 1
-        return 1
 
 
 # The SSRCs of sessions are this far apart, which leaves room for each session's video and retransmission streams.

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.limits.message_limits import RefusedError, edit_message, new_message_fields
+from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields
 from rehearsal.discord.rest.wire import json_response, message_body, number_in
 
 if TYPE_CHECKING:

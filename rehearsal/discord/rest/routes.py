@@ -11,11 +11,9 @@ import structlog
 from aiohttp import web
 
 from rehearsal.discord.guild import payloads
-from rehearsal.discord.guild.identity import bot_of_token
-from rehearsal.discord.guild.intents import Intent
+from rehearsal.discord.guild.identity import Intent, bot_of_token
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.limits.command_limits import check_commands
-from rehearsal.discord.limits.message_limits import RefusedError
+from rehearsal.discord.limits import RefusedError, check_commands
 from rehearsal.discord.rest.channels import ChannelRoutes
 from rehearsal.discord.rest.wire import json_response, message_body, number_in, translated
 
@@ -98,7 +96,7 @@ class RestApi:
     def _for_bot(self, handler: BotHandler) -> Handler:
         async def authenticated(request: web.Request) -> web.Response:
             authorization = request.headers.get("Authorization", "")
-            bot_id = bot_of_token(self._state, authorization) if authorization.startswith("Bot ") else None
+            bot_id = bot_of_token(self._state.guild, authorization) if authorization.startswith("Bot ") else None
             if bot_id is None:
                 raise RefusedError(*_UNAUTHORIZED)
             return await handler(request, bot_id)

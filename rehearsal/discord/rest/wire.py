@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aiohttp import BodyPartReader, web
 
-from rehearsal.discord.limits.message_limits import RefusedError
+from rehearsal.discord.limits import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

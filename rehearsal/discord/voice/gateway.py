@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from rehearsal.discord.dave.effects import DaveOpcode
+from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import SSRC_STEP, Forwarder, MediaLeg
 from rehearsal.discord.voice.room import VoiceRoom, VoiceSession
-from rehearsal.discord.websocket.heartbeats import HeartbeatWatch
+from rehearsal.discord.websockets import HeartbeatWatch
 
 if TYPE_CHECKING:
     from rehearsal.discord.guild.state import GuildState
-    from rehearsal.discord.websocket.connection import GatewayConnection
+    from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from rehearsal.discord.dave.delivery import DeliveryService, read_transition_id
-from rehearsal.discord.dave.effects import (
+from rehearsal.discord.dave.group import (
     DaveOpcode,
     DeliveryEffect,
     SendBinary,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.media.forwarder import MediaLeg
-    from rehearsal.discord.websocket.connection import GatewayConnection
+    from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
 
@@ -91,8 +91,6 @@ class VoiceRoom:
         self.channel_id = channel_id
         self.delivery = DeliveryService(channel_id)
         self.sessions: dict[int, VoiceSession] = {}
-        # How long op 5 is delayed (the fault "late_speaking").
-        self.speaking_delay_s = 0.0
         self._timers: set[asyncio.TimerHandle] = set()
 
     def close(self) -> None:
@@ -120,20 +118,12 @@ class VoiceRoom:
             other.send_json(CLIENT_DISCONNECT, {"user_id": str(session.user_id)})
         self._apply(self.delivery.disconnect(session.user_id))
 
-    def speaking(self, session: VoiceSession, flags: int, *, later_s: float = 0.0) -> None:
-        """Announce to the others that a client speaks (op 5), now or after `speaking_delay_s` and `later_s`."""
+    def speaking(self, session: VoiceSession, flags: int) -> None:
+        """Announce to the others that a client speaks (op 5)."""
         data = {"user_id": str(session.user_id), "ssrc": session.leg.ssrc, "speaking": flags}
-
-        def tell() -> None:
-            for other in self.sessions.values():
-                if other is not session:
-                    other.send_json(SPEAKING, data)
-
-        delay_s = self.speaking_delay_s + later_s
-        if delay_s:
-            self._later(delay_s, tell)
-        else:
-            tell()
+        for other in self.sessions.values():
+            if other is not session:
+                other.send_json(SPEAKING, data)
 
     def announce_video(self, session: VoiceSession) -> None:
         """Announce a camera to one client (op 12). No op 5 announces the SSRC of the camera's packets."""

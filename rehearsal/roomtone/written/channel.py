@@ -1,4 +1,9 @@
-"""The voice channel of a written scenario: its people, and a connection that sends as the clock advances."""
+"""What a written scenario has in place of a voice channel: a clock that is advanced by hand, so that hours pass in a
+moment; people's speech, a recogniser that is given the words and a synthesiser of tones; the channel with its people,
+and a connection that sends as the clock advances.
+
+They implement the bot's own ports, so that everything behind the ports is real.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +11,135 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bot.channel.port import ChatError
 from bot.readers import Reader
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
+from voice.asr.port import Recognition
+from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
+from voice.listening.vad import WINDOW_SAMPLES
 from voice.queue_figures import QueueFigures
+from voice.speaking.port import AudioChunk
+from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
     from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, Thread
     from compaction.memory.digest import Digest
+    from voice.audio import Pcm
     from voice.errors import LinkError
+    from voice.listening.vad import WindowRun
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
+
+# The start of a written scenario, UTC epoch seconds.
+EVENING_BEGINS = 1_760_043_600.0
+
+
+class ManualClock:
+    """Implements `bot.clock.Clock`. Both clocks move only by `advance`."""
+
+    def __init__(self, now: float = EVENING_BEGINS) -> None:
+        self._begun = now
+        self._monotonic = 0.0
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        """Return the wall clock, UTC epoch seconds."""
+        return self._begun + self._monotonic
+
+    def monotonic(self) -> float:
+        """Return seconds since the clock was created."""
+        return self._monotonic
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the clock has advanced by `seconds`. Can be cancelled at any time."""
+        wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sleeper = (self._monotonic + seconds, wake)
+        self._sleepers.append(sleeper)
+        try:
+            await wake
+        finally:
+            self._sleepers.remove(sleeper)
+
+    def advance(self, seconds: float) -> None:
+        """Advance both clocks and wake the sleepers that are due."""
+        self._monotonic += seconds
+        for hour, wake in self._sleepers:
+            if hour <= self._monotonic and not wake.done():
+                wake.set_result(None)
+
+
+WORDS_A_SECOND = 2.8
+_LOUD, _QUIET = 8_000, 100
+_FRAMES_A_WORD = round(1000 / WORDS_A_SECOND / FRAME_MS)
+
+
+def speech_duration_s(words: str) -> float:
+    """Return how long it takes to say `words`, in seconds."""
+    return len(words.split()) / WORDS_A_SECOND
+
+
+def make_speech(speaker_id: int, words: str, *, at: float) -> list[AudioEvent]:
+    """Return the audio events of somebody who says `words` from `at` on (monotonic seconds)."""
+    seconds = speech_duration_s(words)
+    pcm = np.full(round(seconds * LISTEN_RATE_HZ), _LOUD, dtype=np.int16)
+    return [SpeechFrames(speaker_id, speaker_id, at, pcm), TalkspurtEnded(speaker_id, speaker_id, at + seconds)]
+
+
+class LoudnessDetector:
+    """Implements `voice.listening.vad.SpeechProbability`: loud audio is speech."""
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        """Return 1.0 for loud windows, 0.0 for others."""
+        return [
+            [float(np.abs(window).max() > _LOUD / 2) for window in run.pcm.reshape(-1, WINDOW_SAMPLES)] for run in runs
+        ]
+
+
+class ScriptedRecogniser:
+    """Implements `voice.asr.port.Recogniser`: returns the words in `saying`, by speaker."""
+
+    def __init__(self) -> None:
+        self.saying: dict[int, str] = {}
+
+    async def recognise(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+        careful: bool = False,
+    ) -> Recognition:
+        assert speaker_id is not None, "rooms pass the speaker"
+        return Recognition(
+            text=self.saying[speaker_id],
+            language="en",
+            mean_logprob=-0.2,
+            compression_ratio=1.0,
+            no_speech_probability=0.0,
+            duration_s=duration_s(pcm),
+            compute_s=0.01,
+            language_probability=0.99,
+        )
+
+    def confirm(self, speaker_id: int) -> None:
+        """Do nothing. See `Recogniser.confirm`."""
+
+
+class ToneSynthesizer:
+    """Implements `voice.speaking.port.Synthesizer`: a quiet tone as long as the words take."""
+
+    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
+        """Yield one piece of audio for each word."""
+        for _ in text.split():
+            yield AudioChunk(np.full(_FRAMES_A_WORD * DISCORD_FRAME_SAMPLES, _QUIET, dtype=np.int16), DISCORD_RATE_HZ)
 
 
 class SilentChat:

@@ -23,9 +23,13 @@ from bot.room.room_check import CHECK_ROOM_S
 from bot.room.session import Session
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import ProblemLogHandler, observations
-from rehearsal.roomtone.written.audio import ScriptedRecogniser, make_speech, speech_duration_s
-from rehearsal.roomtone.written.channel import WrittenChannel
-from rehearsal.roomtone.written.clock import ManualClock
+from rehearsal.roomtone.written.channel import (
+    ManualClock,
+    ScriptedRecogniser,
+    WrittenChannel,
+    make_speech,
+    speech_duration_s,
+)
 from rehearsal.roomtone.written.services import open_written_services
 from rehearsal.runner.observations import (
     LoggedProblem,

@@ -27,7 +27,7 @@ from bot.wiring.process import open_stores
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from config.load import load
-from rehearsal.roomtone.written.audio import LoudnessDetector, ToneSynthesizer
+from rehearsal.roomtone.written.channel import LoudnessDetector, ToneSynthesizer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

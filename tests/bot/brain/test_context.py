@@ -19,7 +19,7 @@ from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
-from bot.llm.budget import MEMORY_SEARCH, Budget
+from bot.llm.budgeted import MEMORY_SEARCH, Budget
 from bot.llm.port import ChatRole, OfferedTools
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from bot.cli.confirmation import confirm
+from bot.cli.output import confirm
 from bot.errors import SetupError
 
 if TYPE_CHECKING:

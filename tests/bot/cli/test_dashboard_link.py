@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.dashboard_link import dashboard_line
+from bot.cli.output import dashboard_line
 from bot.wiring.pages import LINK_FILE, write_link
 
 LINK = "http://127.0.0.1:8095/login#secret"

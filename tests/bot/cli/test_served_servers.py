@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.served_servers import with_guild, write_guild
+from bot.cli.invite import with_guild, write_guild
 from bot.errors import SetupError
 from config.load import load
 

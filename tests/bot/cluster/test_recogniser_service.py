@@ -20,8 +20,8 @@ from bot.cluster.recogniser_service import (
     TranscriptionEndpoint,
     application,
 )
-from rehearsal.servers.free_port import free_port
 from tests.fakes.recogniser import FakeRecogniser, recognition
+from tests.free_port import free_port
 from tests.voice.recordings import voiced
 from voice.asr.remote import RemoteRecogniser
 from voice.circuit_breaker import Outage

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from bot import events
-from bot.dashboard.room_charts import COST_EVERY_S, MEASURED, PROBLEMS, RoomCharts
+from bot.dashboard.live_room import COST_EVERY_S, MEASURED, PROBLEMS, RoomCharts
 from bot.dropped_sounds import OPTED_OUT
 from bot.texts.text import Text
 from tests.fakes.clock import FakeClock

@@ -9,7 +9,7 @@ from bot.discord.connection import connected
 from bot.discord.digest_embed import RECAP, digest_embed
 from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from rehearsal.discord.guild.spec import GuildSpec
-from rehearsal.discord.limits.message_limits import check_embeds
+from rehearsal.discord.limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeSupervisor, settings_for
 

@@ -21,7 +21,7 @@ from bot.errors import SetupError
 from bot.memory.session_reader import SessionReader
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.limits import rate_limits
+from rehearsal.discord.rest import gate
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.test_recall import searching
@@ -285,7 +285,7 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monk
 async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some restarts Discord refuses them for minutes. The commands of the last start are still there."""
     limits = {("PUT", "/applications/{application}/commands"): (1, 3600.0)}
-    monkeypatch.setattr(rate_limits, "_LIMITS", limits)
+    monkeypatch.setattr(gate, "_LIMITS", limits)
     # discord.py waits for the end of such a limit, also after the last request that is within it.
     monkeypatch.setattr(client, "REGISTER_TIMEOUT_S", 2.0)
     async with LocalDiscord() as local:

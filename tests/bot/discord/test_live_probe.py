@@ -18,7 +18,7 @@ from bot.settings import DiscordSettings
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of

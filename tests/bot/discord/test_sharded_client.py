@@ -20,7 +20,7 @@ from bot.health import format_degraded_part
 from bot.settings import DiscordSettings
 from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
-from rehearsal.discord.gateway.session_table import SESSION_STARTS
+from rehearsal.discord.gateway.sessions import SESSION_STARTS
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for, settle

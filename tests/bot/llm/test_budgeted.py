@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.llm.budget import Budget, offers_tokens, offers_within
-from bot.llm.budgeted import BudgetedModel
+from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within
 from bot.llm.factory import open_model
 from bot.llm.port import (
     NO_TOOLS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.llm.message_order import in_order
+from bot.llm.chat_client import in_order
 from compaction.untrusted_text import defuse
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from bot.llm.budget import Budget
+from bot.llm.budgeted import Budget
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
 from compaction.settings import BudgetSettings
 from tests.fakes.brain import until

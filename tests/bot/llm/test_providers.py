@@ -34,7 +34,6 @@ from tests.bot.llm.provider_servers import (
     AnthropicServer,
     GeminiServer,
     ProviderServer,
-    TemplateServer,
 )
 
 if TYPE_CHECKING:
@@ -149,27 +148,7 @@ async def test_a_summary_is_written(server: ProviderServer) -> None:
     assert len(server.bodies) == 2
 
 
-async def test_a_strict_template_gets_the_order_that_it_takes() -> None:
-    """The order is learnt from the first refusal."""
-    server = TemplateServer("Jinja Exception: System message must be at the beginning.")
-    call = MessageToolCall("c1", "memory_search", '{"query": "lantern"}')
-    asked = (
-        *QUESTION,
-        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
-        ChatMessage(ChatRole.TOOL, "Bo: I bring it.", tool_call_id="c1"),
-        ChatMessage(ChatRole.USER, "And the rope?"),
-        ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."),
-    )
-    async with adapter(server) as chat:
-        for _ in range(2):
-            text, _ = await answered(chat, asked, TOOLS)
-            assert text == "Bo brings the lantern."
-    assert server.refused == 1
-    assert all(body["tools"] for body in server.bodies[-2:])
-    roles = [message["role"] for message in server.bodies[-1]["messages"]]
-    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
-
-
+@pytest.mark.asyncio
 async def test_an_error_in_a_list_is_read() -> None:
     """Gemini's reason is in the sentence."""
     async with adapter(GeminiServer()) as chat:
@@ -185,16 +164,3 @@ async def test_the_models_have_the_names_that_one_sets(server: ProviderServer, n
     """`roomtone doctor` compares llm.model with them."""
     async with server:
         assert name in await list_served_models(settings_for(server))
-
-
-class OllamaServer(ProviderServer):
-    """Has no model yet, and says null for an empty list."""
-
-    def models(self) -> None:
-        return None
-
-
-async def test_a_server_without_models_lists_none() -> None:
-    """It is no server of something else."""
-    async with OllamaServer() as server:
-        assert await list_served_models(settings_for(server)) == ()

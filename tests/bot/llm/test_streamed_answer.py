@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.llm.chat_wire import ChunkContent
-from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamDeadlines, StreamedAnswer
+from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
 from bot.llm.tool_calls import CallPiece
 
 LOOK = ChunkContent(calls=((CallPiece(0, "call_1", "look", "{}"), "signed"),))
@@ -49,17 +49,6 @@ def test_the_last_reason_counts_and_each_call_keeps_what_came_with_it() -> None:
     answer, _ = streamed(LOOK, ChunkContent(finish_reason="length"), ChunkContent())
     assert answer.reason == "length"
     assert answer.signatures == ["signed"]
-
-
-@pytest.mark.parametrize(
-    "contents", [["word " * 1_000], ["word "] * 1_000, ["<think>", "</think>word " + "word " * 999]]
-)
-def test_an_answer_that_goes_on_beyond_its_length_is_cut_off(contents: list[str]) -> None:
-    """Whether it comes at once or in pieces; what was within its length stays."""
-    answer, words = streamed(*(ChunkContent(each, finish_reason="stop") for each in contents))
-    assert (len(words), answer.is_over, answer.reason) == (50 * MOST_CHARS_PER_TOKEN, True, "length")
-    short, words = streamed(ChunkContent("word " * 160, finish_reason="stop"))
-    assert (len(words), short.is_over, short.reason) == (800, False, "stop")
 
 
 @pytest.mark.parametrize("before", ["", "<think>", "<think></think>"])

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.errors import ModelError
-from bot.models import converted_model
+from bot.models import turn_text
 from bot.models.catalogue import TURN_TEXT
-from bot.models.converted_model import converted_folder
 from bot.models.gguf_conversion import CONVERTED_FILES, convert_llama_gguf
+from bot.models.turn_text import converted_folder
 from tests.bot.models.tiny_llama import TinyLlama
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_a_model_is_converted_once(model_folder: Path, monkeypatch: pytest.Monke
     assert folder == model_folder / "ctranslate2"
     assert names(folder) == FILES
     assert names(model_folder) == ["ctranslate2", "model.gguf"]
-    monkeypatch.setattr(converted_model, "convert_llama_gguf", refuse)
+    monkeypatch.setattr(turn_text, "convert_llama_gguf", refuse)
     assert converted_folder(model_folder) == folder
 
 
@@ -61,7 +61,7 @@ def test_two_conversions_at_once_agree(model_folder: Path, monkeypatch: pytest.M
         convert_llama_gguf(gguf_file, folder)
         both.wait()
 
-    monkeypatch.setattr(converted_model, "convert_llama_gguf", convert)
+    monkeypatch.setattr(turn_text, "convert_llama_gguf", convert)
     with ThreadPoolExecutor(2) as threads:
         found = list(threads.map(converted_folder, [model_folder] * 2))
     assert found == [model_folder / "ctranslate2"] * 2
@@ -87,7 +87,7 @@ def test_a_conversion_that_cannot_be_written_leaves_nothing(
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(converted_model, "convert_llama_gguf", convert)
+        patch.setattr(turn_text, "convert_llama_gguf", convert)
         with pytest.raises(ModelError, match=told):
             converted_folder(model_folder)
     assert names(model_folder) == ["model.gguf"]
@@ -103,9 +103,10 @@ def test_a_folder_that_lacks_a_file_is_made_anew(model_folder: Path) -> None:
 
 def test_another_file_is_converted_anew(model_folder: Path) -> None:
     """If the GGUF file is replaced by another, so is what was made from it."""
-    before = (converted_folder(model_folder) / "model.bin").stat().st_size
-    TinyLlama().with_own_projection().write(model_folder / "model.gguf")
-    assert (converted_folder(model_folder) / "model.bin").stat().st_size > before
+    converted_folder(model_folder)
+    (model_folder / "model.gguf").write_bytes(b"another")
+    with pytest.raises(ModelError):
+        converted_folder(model_folder)
 
 
 def test_a_damaged_file_keeps_the_folder_clean(model_folder: Path) -> None:

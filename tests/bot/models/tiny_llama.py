@@ -92,11 +92,6 @@ class TinyLlama:
     header: dict[str, Any] = field(default_factory=default_header)
     weights: dict[str, NDArray[np.float32]] = field(default_factory=_make_weights)
 
-    def with_own_projection(self) -> TinyLlama:
-        """Return the model with a projection that isn't shared with the embeddings."""
-        self.weights["output"] = _eight_bit(np.random.default_rng(4), len(TOKENS), WIDTH)
-        return self
-
     def write(self, path: Path) -> Path:
         """Write the model's GGUF file as llama.cpp's converter does, with the embeddings in 8 bits."""
         writer = GGUFWriter(path, self.architecture)
@@ -132,8 +127,7 @@ class TinyLlama:
             gate = inner @ self.weights[f"blk.{layer}.ffn_gate"].T
             up = inner @ self.weights[f"blk.{layer}.ffn_up"].T
             state = state + (gate / (1 + np.exp(-gate)) * up) @ self.weights[f"blk.{layer}.ffn_down"].T
-        projection = self.weights.get("output", self.weights["token_embd"])
-        scores = self._norm("output_norm", state) @ projection.T
+        scores = self._norm("output_norm", state) @ self.weights["token_embd"].T
         return np.asarray(scores - np.log(np.exp(scores).sum(-1, keepdims=True)))
 
     def _attention(self, block: str, state: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.health import FaultKind, Health, HealthFault
-from bot.monitoring.probes import HealthProbes
+from bot.monitoring.service_checks import HealthProbes
 from bot.texts.text import verbatim
 from tests.fakes.clock import FakeClock
 from voice.errors import VoiceError

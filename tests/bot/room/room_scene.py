@@ -27,7 +27,7 @@ from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from rehearsal.roomtone.written.audio import LoudnessDetector
+from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.llm.budget import Budget
+from bot.llm.budgeted import Budget
 from bot.room.guild_policy import NO_LIMIT_TOKENS, GuildPolicy
 from bot.server_settings import ServerSettings, no_server_settings
 from compaction.model import Mode

@@ -8,9 +8,9 @@ from sqlalchemy import func, select
 
 from bot.readers import Reader, Stay
 from bot.store.attendance import AttendanceStore, Presence, forget_attendance
-from bot.store.opt_outs import OptOutStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
+from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter

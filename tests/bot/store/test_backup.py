@@ -15,10 +15,10 @@ from bot.store.backup import BackupError, examine_backup, write_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import verify_database_file
 from bot.store.forgetting_key import KEY_FILE
-from bot.store.opt_outs import OptOutStore
 from bot.store.restore import RestoreReport, kept_aside, remove_leftovers, restore_backup
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.store.database import open_database
-from bot.store.opt_outs import OptOutStore
+from bot.store.servers import OptOutStore
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:

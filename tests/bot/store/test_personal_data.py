@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from bot.store.opt_outs import OptOutStore
+import pytest
+
 from bot.store.personal_data import PersonalDataStore
+from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq, TurnKind, TurnPart
 from tests.bot.evening import GUILD, Evening

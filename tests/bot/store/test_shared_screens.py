@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from bot.memory.session_reader import SessionReader
 from bot.store.history import SessionHistory
-from bot.store.opt_outs import OptOutStore
 from bot.store.search.vector_store import VectorStore
+from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from compaction.model import Note, NoteId, TurnKind
 from tests.bot.evening import GUILD, Evening

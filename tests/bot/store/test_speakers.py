@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from bot.store.database import open_database
 from bot.store.history import SessionHistory
-from bot.store.opt_outs import OptOutStore
+from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart

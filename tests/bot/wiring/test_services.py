@@ -32,7 +32,7 @@ from bot.wiring.speech_models import open_voices
 from compaction.model import Mode, SessionId
 from compaction.payload import MessageToolCall
 from config.schema import Settings
-from rehearsal.roomtone.written.audio import LoudnessDetector
+from rehearsal.roomtone.written.channel import LoudnessDetector
 from rehearsal.servers.chat import LocalChatServer
 from tests.bot.brain.tools.calls import told
 from tests.bot.monitoring.test_metrics import samples, value

@@ -15,7 +15,7 @@ from typing import Any
 import davey
 
 from rehearsal.discord.dave.delivery import DeliveryService
-from rehearsal.discord.dave.effects import (
+from rehearsal.discord.dave.group import (
     DaveOpcode,
     DeliveryEffect,
     SendBinary,

@@ -10,7 +10,7 @@ import discord
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import StockBot, stock_bot
 
 if TYPE_CHECKING:
@@ -68,15 +68,6 @@ async def test_a_member_joins_and_leaves() -> None:
         assert await control.post(f"/members/{ADA}/leave") == (200, {"left": True})
         status, answer = await control.post(f"/members/{ADA}/leave")
         assert (status, answer) == (400, {"error": "Ada is in no voice channel. Join first."})
-
-
-async def test_the_network_is_set_and_told() -> None:
-    """A request sets any of the three shares, or none, and a wrong one sets nothing."""
-    async with LocalDiscord() as local, _control(local) as control:
-        assert await control.post("/network") == (200, {"loss": 0.0, "padding": 0.05, "reorder": 0.0})
-        assert await control.post("/network", {"loss": 0.5}) == (200, {"loss": 0.5, "padding": 0.05, "reorder": 0.0})
-        assert (await control.post("/network", {"loss": 2}))[0] == 400
-        assert local.network.loss == 0.5
 
 
 class _Ballot(discord.ui.View):
@@ -139,32 +130,7 @@ async def test_a_wrong_request_is_answered_with_a_sentence(path: str, body: byte
         assert (await control.get("/weather"))[0] == 404
 
 
-async def test_the_status_tells_everything() -> None:
-    """The status has members, voice states, epoch, leaves, packets, network, messages and addresses."""
-    async with LocalDiscord() as local, _control(local) as control, stock_bot(local, BOT):
-        async with scripted_member(local, ADA) as ada, scripted_member(local, BEN):
-            await ada.meet(BEN)
-            status, told = await control.get("/status")
-        assert status == 200
-        assert told == {**told, "epoch": 1, "network": local.network.as_dict(), "messages": []}
-        assert set(told["leaves"]) == {str(ADA), str(BEN)}
-        assert [state["user_id"] for state in told["voice_states"]] == [str(ADA), str(BEN)]
-        members = {member["name"]: member for member in told["members"]}
-        assert members["Roomtone"] == {
-            "id": str(BOT),
-            "name": "Roomtone",
-            "bot": True,
-            "online": True,
-            "voice_channel_id": None,
-            "voice_connected": False,
-            "ssrc": None,
-        }
-        assert members["Ada"]["voice_connected"]
-        assert told["channels"][0]["dave_version"] == 1
-        assert told["addresses"]["certificate_path"] == str(local.certificate_path)
-        assert set(told["packets"]) == {"in", "out", "dropped", "bad", "injected", "unannounced", "forgotten"}
-
-
+@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/status", "/members/2001/join"])
 async def test_nothing_happens_without_the_token(path: str) -> None:
     """Without the token of the printed address, or with another, every request is refused."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.faults import FAULTS
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.errors import LocalDiscordError
+from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import discord
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, encrypted, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 
@@ -84,24 +84,7 @@ async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
         await until(lambda: encrypted(first, again), "keys after the reset")
 
 
-async def test_a_member_put_out_of_voice_is_gone() -> None:
-    """`leave` for a bot in voice closes its voice websocket with 4014, and discord.py disconnects."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
-        voice = await connect(bot)
-        await local.leave(BOT)
-        await until(lambda: not voice.is_connected() and not bot.voice_clients, "the disconnect")
-        assert local.status()["voice_states"] == []
-
-
-async def test_a_bot_that_closes_leaves_voice() -> None:
-    """A bot that closes its gateway session also leaves the voice channel."""
-    async with LocalDiscord() as local:
-        async with stock_bot(local, BOT) as bot:
-            await connect(bot)
-            assert local.status()["voice_states"]
-        await until(lambda: not local.status()["voice_states"], "the voice state's end")
-
-
+@pytest.mark.asyncio
 async def test_messages_go_both_ways() -> None:
     """A bot reads what a person writes, and the local Discord sees what the bot posts, edits and deletes."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.evidence import RunEvidence
 from rehearsal.judge.expectations import judge_expectation
+from rehearsal.judge.replies import RunEvidence
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,

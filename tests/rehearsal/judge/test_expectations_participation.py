@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.evidence import RunEvidence, SilenceEvidence
 from rehearsal.judge.expectations import judge_expectation
-from rehearsal.judge.replies import judge_answers, silence_wanted
+from rehearsal.judge.replies import RunEvidence, SilenceEvidence, judge_answers, silence_wanted
 from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
 from rehearsal.runner.observations import ObservedPromptPart, ObservedToolCall, ObservedTurn, ServerObservations
 from rehearsal.script.expectations import EXPECTATION_KINDS, ExpectSilent

@@ -8,7 +8,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING
 
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.discord.media.network import NetworkConditions
+from rehearsal.discord.media.forwarder import NetworkConditions
 from tests.patience import PATIENCE_S
 from tests.rehearsal.people.room import ADA, CLEO, Room, heard_all
 

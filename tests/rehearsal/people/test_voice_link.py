@@ -38,13 +38,19 @@ async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code:
         assert ada.sessions + ada.resumes == 2
 
 
-async def test_a_late_op_5_costs_no_packet(room: Room, clip: Clip) -> None:
-    """Packets that arrive before op 5 are heard, because the sender's key identifies the speaker."""
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
+async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault: str) -> None:
+    """A person who gets a message that MLS refuses leaves the group and joins it again without losing the call."""
     async with room.two() as (ada, ben):
-        await room.discord.fault("late_speaking", user_id=ADA, delay_s=5.0)
+        await room.discord.fault(fault, user_id=ADA)
+        await ben.say(clip)
         assert await heard_all(ben, ada, clip) == 1
+        assert await heard_all(ada, ben, clip) == 1
+        assert ada.sessions == 1
 
 
+@pytest.mark.asyncio
 async def test_a_closed_door_is_told(room: Room) -> None:
     """A wrong token raises one clear error."""
 

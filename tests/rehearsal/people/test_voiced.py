@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.people.voiced import VoicedBounds, voiced_bounds
+from rehearsal.people.clip import VoicedBounds, voiced_bounds
 from tests.rehearsal.people.sounds import silence, tone
 
 FRAME = 960

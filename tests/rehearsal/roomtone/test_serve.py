@@ -11,7 +11,7 @@ from bot.cli.app import run_command_line
 from config.load import load
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.roomtone import serve
-from rehearsal.roomtone.serve import addresses, own_bot
+from rehearsal.roomtone.serve import own_bot
 from rehearsal.runner.local_environment import TOKEN
 from rehearsal.runner.observations import BotCrashed
 
@@ -23,25 +23,7 @@ if TYPE_CHECKING:
     from rehearsal.runner.ports import BotSetup
 
 
-async def test_everything_a_client_needs_is_printed() -> None:
-    """The output has addresses, certificate, token, channels, members and the document about the control API."""
-    async with LocalDiscord() as discord:
-        told = "\n".join(addresses(discord))
-        for needed in (
-            discord.api_base,
-            discord.gateway_url,
-            f"wss://{discord.voice_endpoint}",
-            str(discord.certificate_path),
-            discord.control_base,
-            TOKEN,
-            "600 Evening",
-            "601 chat",
-            "2001 Ada",
-            "docs/rehearsal.md",
-        ):
-            assert needed in told
-
-
+@pytest.mark.asyncio
 async def test_a_bot_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
     """Without a bot, the lines for `.env` are printed, and they are settings."""
     async with LocalDiscord() as discord:

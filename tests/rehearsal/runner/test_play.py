@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.rehearse import rehearse
+from rehearsal.roomtone.playing import rehearse
 from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.observations import (
     BotCrashed,
     LoggedProblem,
-    ObservedCompaction,
     ObservedUtterance,
 )
 from tests.fakes.virtual_time import run_virtually
@@ -66,28 +65,19 @@ ALL_WELL = (
 )
 
 
-def test_a_conversation_passes_from_join_to_the_heard_answer() -> None:
-    """A simple conversation passes: people speak, the bot replies, and the report has what another person heard."""
-    made = scenario(
-        say("mira", "Shall we take the boat?"),
-        say("jonas", "Roomtone, where did Mira want to go?", seconds=3.0, id="ask"),
-        {"wait_for": "reply"},
-        expect=(
-            *ALL_WELL,
-            {"kind": "answer", "to": "ask", "any_of": ["Ithaca"]},
-            {"kind": "fact_only_in_summary", "to": "ask", "words": ["Ithaca"]},
-            {"kind": "min_bot_turns", "count": 1},
-            {"kind": "max_bot_turns", "count": 1},
-        ),
-    )
-    report, _ = played(made)
-    assert failed(report) == {}
-    assert report.passed
-    assert report.wer == 0.0
-    assert [row.end_to_text_ms for row in report.utterances] == [500.0, 500.0]
-    (turn,) = report.bot_turns
-    assert (turn.answers, turn.heard_by, turn.heard_by_others) == ("ask", "Mira", "it was Ithaca said Mira")
-    assert turn.end_to_first_audio_ms == pytest.approx(1400, abs=1)
+def test_a_step_follows_the_one_before_it() -> None:
+    """A step starts `gap_s` after the end of the step before it, or 0.6 s after if no gap is given."""
+    made = scenario(say("mira", "one", seconds=2.0), say("jonas", "two"), say("mira", "three", seconds=1.0, gap_s=1.5))
+    _, environment = played(made)
+    assert moments(environment, "11 speaks") == [0.6, 0.6 + 2.0 + 0.6 + 2.0 + 1.5]
+    assert moments(environment, "12 speaks") == [0.6 + 2.0 + 0.6]
+
+
+def test_overlap_counts_back_from_the_promised_end() -> None:
+    """`overlap_s` counts back from the expected end of the step before, so Jonas starts while Mira still speaks."""
+    made = scenario(say("mira", "a long story", seconds=4.0), say("jonas", "wait", overlap_s=1.0))
+    _, environment = played(made)
+    assert moments(environment, "12 speaks") == [pytest.approx(0.6 + 4.0 - 1.0)]
 
 
 def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
@@ -96,26 +86,6 @@ def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
     report, environment = played(made)
     assert failed(report) == {"wait": "step 3: the bot did not speak within 4 s"}
     assert moments(environment, "12 speaks") == [pytest.approx(0.6 + 2.0 + 4.0 + 0.6)]
-
-
-def test_waiting_for_a_compaction_sees_the_cursor() -> None:
-    """A wait for a compaction is not over when a compaction reaches a lower cursor."""
-
-    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
-        old = 0 if heard.text == "one" else 10
-        bot.report(ObservedCompaction(old, old + 10, old + 9, 300, 12.0, f"summary {old}"))
-
-    made = scenario(
-        say("mira", "one"),
-        {"wait_for": "compaction", "new_cursor": 20, "timeout_s": 3.0},
-        say("mira", "two", seconds=1.0),
-        {"wait_for": "compaction", "new_cursor": 20},
-        expect=({"kind": "compaction", "old_cursor": 0, "new_cursor": 10},),
-    )
-    report, _ = played(made, react=react)
-    assert failed(report) == {"wait": "step 3: no compaction reached cursor 20 within 3 s"}
-    assert [(one.old_cursor, one.new_cursor) for one in report.compactions] == [(0, 10), (10, 20)]
-    assert report.summary == "summary 10"
 
 
 def test_a_crash_ends_the_run_with_a_sentence() -> None:

@@ -13,6 +13,7 @@ from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import EXPECTATION_KINDS
 from rehearsal.script.scenario import (
     FIRST_PERSON_ID,
+    SERVER_BEHAVIOURS,
     STEP_KINDS,
     BotStep,
     CommandStep,
@@ -25,7 +26,6 @@ from rehearsal.script.scenario import (
     WaitStep,
 )
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario, scenario_path
-from rehearsal.script.server_specs import SERVER_BEHAVIOURS
 
 GOOD = """
 title = "A test"

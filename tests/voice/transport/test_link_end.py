@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import stock_bot, until
 from tests.voice.transport.link_scene import (

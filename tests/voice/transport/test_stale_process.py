@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.link_scene import ADA, BOT, Listener, Scene, no_voice_threads, voice_channel

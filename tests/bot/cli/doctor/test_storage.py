@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.doctor.storage import check_data_dir, check_database
+from bot.cli.doctor.machine import check_data_dir, check_database
 from bot.settings import StorageSettings
 from bot.store.database import open_database
 

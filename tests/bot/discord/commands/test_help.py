@@ -9,7 +9,7 @@ import pytest
 from bot.discord.access import RULES
 from bot.discord.connection import connected
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from rehearsal.discord.limits.message_limits import check_embeds
+from rehearsal.discord.limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle

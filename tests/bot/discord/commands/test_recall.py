@@ -32,7 +32,7 @@ from compaction.model import (
     TurnPart,
 )
 from compaction.ports import Landing
-from rehearsal.discord.limits.message_limits import check_embeds
+from rehearsal.discord.limits import check_embeds
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, remembered, seen
 from tests.bot.discord.test_client import settle

@@ -16,7 +16,7 @@ from bot import events
 from bot.room.conversation import hearing
 from bot.room.conversation.hearing import TICK_S, Hearing, SoundDelay
 from bot.room.conversation.transcriber import Transcriber
-from rehearsal.roomtone.written.audio import LoudnessDetector
+from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser, speech

@@ -16,17 +16,17 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from bot.cli.doctor.finding import Status
-from bot.cli.doctor.storage import check_database
+from bot.cli.doctor.machine import check_database
 from bot.shards import ONLY_SHARD, Succession, parse_shards
 from bot.store import triggers
 from bot.store.claims import claim_room, fenced
 from bot.store.database import Database, open_database
 from bot.store.dialects import postgresql_lock
 from bot.store.dialects.postgresql import PostgresDialect
-from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock, held_shards
+from bot.store.dialects.postgresql_sql import postgresql_failure
 from bot.store.migrations.upgrade import HEAD
-from bot.store.opt_outs import OptOutStore
+from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.dialects.sqlite_sql import sqlite_failure
 
 PATH = Path("/data/roomtone.db")
 

@@ -97,9 +97,10 @@ async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
     assert await facts(room) == 1
 
 
-async def test_a_fact_goes_with_its_segment(room: _Room) -> None:
-    """A segment that is made anew or deleted takes its facts with it."""
+@pytest.mark.asyncio
+async def test_a_fact_goes_with_its_turn_and_its_segment(room: _Room) -> None:
+    """What is forgotten or deleted is found by no fact."""
     await room.tell(EVENING, *TURNS, written())
-    async with room.database.writing() as connection:
-        await connection.exec_driver_sql("UPDATE segments SET facts = '[]'")
+    await room.forget(EVENING, 1)
     assert await facts(room) == 0
+    assert SAID not in await found(room, "lives")

@@ -6,10 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.store.database import open_database
-from bot.store.opt_outs import OptOutStore
 from bot.store.search import vector_store
-from bot.store.search.vector_store import VectorStore
-from bot.store.search.vectors import VectorSet
+from bot.store.search.vector_store import VectorSet, VectorStore
+from bot.store.servers import OptOutStore
 from compaction.memory.passage import Scope
 from compaction.model import Seq
 from tests.bot.store.search.test_search import _Room
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import pytest
 
     from bot.store.database import Database
-    from bot.store.search.vectors import StoredVector
+    from bot.store.search.vector_store import StoredVector
     from tests.bot.conftest import Place
 
 

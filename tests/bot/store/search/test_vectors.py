@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.store.search.vectors import StoredVector, VectorSet, quantize
+from bot.store.search.vector_store import StoredVector, VectorSet, quantize
 from compaction.memory.passage import Scope
 
 
@@ -46,12 +46,3 @@ def test_of_too_many_the_newest_stay(order: list[int], page: int) -> None:
     found = vectors.nearest([1.0, 0.0], Scope(), 99)
     assert {each for each, _ in found} >= set(range(22, 40))
     assert all(score == pytest.approx(1.0, abs=0.01) for _, score in found)
-
-
-def test_another_width_is_left_out() -> None:
-    """A vector of another width is ignored, for a server that changed its model without changing the name."""
-    vectors = VectorSet(most=20)
-    vectors.add([stored(1, [1.0, 0.0]), stored(2, [1.0, 0.0, 0.0])])
-    assert len(vectors) == 1
-    assert vectors.nearest([1.0, 0.0, 0.0], Scope(), 5) == []
-    assert VectorSet(most=3).nearest([1.0], Scope(), 5) == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.discord.dave.effects import DaveOpcode, SendBinary, SendJson, StartTransitionTimer
+from rehearsal.discord.dave.group import DaveOpcode, SendBinary, SendJson
 from tests.rehearsal.discord.dave_simulation import Channel
 
 _USERS = st.integers(1, 5)
@@ -74,46 +74,41 @@ def test_the_first_commit_wins_and_the_others_are_dropped() -> None:
     assert channel.agreed()
 
 
-def test_a_commit_that_misses_a_proposal_is_refused() -> None:
-    """A commit is refused unless it references every proposal that was broadcast to the committer."""
+def test_removals_and_additions_share_a_batch() -> None:
+    """An addition and a removal that are pending together are sent in one batch.
+
+    If an Add is in one batch and a Remove in the next, davey 0.1.7 answers with a commit that lacks its Welcome.
+    """
     channel = Channel()
-    first = channel.join(1)
-    while first.inbox or first.outbox:
-        channel.move()
-    second = channel.join(2)
-    while second.outbox:
-        channel._serve(second)
-    while first.inbox:
-        first.receive()
-    opcode, early = first.outbox[-1]
-    assert opcode is DaveOpcode.COMMIT_WELCOME
-    third = channel.join(3)
-    while third.outbox:
-        channel._serve(third)
-    assert channel.service.commit(1, early) == []
-    assert channel.service.epoch == 0
+    for user_id in (1, 2, 3):
+        channel.join(user_id)
+    channel.settle()
+    # While the removal of 3 is pending, 4 and 5 join and 4 leaves again.
+    channel.leave(3)
+    channel.join(4)
+    channel.join(5)
+    for client in list(channel.clients.values()):
+        while client.outbox:
+            channel._serve(client)
+    channel.leave(4)
     channel.settle()
     assert channel.agreed()
+    assert set(channel.service.leaves) == {1, 2, 5}
 
 
-def test_a_transition_waits_for_all_or_for_two_seconds() -> None:
-    """Op 22 follows the last op 23. After two seconds, the service no longer waits for missing answers."""
+def test_a_batch_nobody_commits_is_proposed_again_and_then_the_group_is_made_anew() -> None:
+    """Members whose client has stopped working on a live connection do not keep new members out."""
     channel = Channel()
     for user_id in (1, 2):
         channel.join(user_id)
     channel.settle()
+    del channel.clients[1], channel.clients[2]
     channel.join(3)
-    while not channel.service.pending_transitions:
-        assert channel.move()
-    (transition,) = channel.service.pending_transitions
-    timer = next(each for each in channel.timers if isinstance(each, StartTransitionTimer))
-    assert (timer.transition_id, timer.delay_s) == (transition, 2.0)
-    assert channel.service.transition_ready(1, transition) == []
-    executed = channel.service.transition_timed_out(transition)
-    assert [(each.user_id, each.opcode) for each in executed if isinstance(each, SendJson)] == [
-        (user, DaveOpcode.EXECUTE_TRANSITION) for user in channel.service.leaves
-    ]
-    assert channel.service.transition_timed_out(transition) == []
+    channel.join(4)
+    channel.settle()
+    assert channel.agreed()
+    assert set(channel.service.leaves) == {3, 4}
+    assert any(isinstance(each, SendJson) and each.opcode == DaveOpcode.PREPARE_EPOCH for each in channel.sent)
 
 
 def test_a_downgrade_is_announced_executed_and_undone() -> None:

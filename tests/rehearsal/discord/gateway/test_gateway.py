@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.gateway.gateway import MAIN_SESSION_S
-from rehearsal.discord.guild.intents import UNPRIVILEGED, Intent
+from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S
+from rehearsal.discord.guild.identity import UNPRIVILEGED, Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from tests.fakes.loop_time import pass_loop_time
@@ -158,26 +158,23 @@ async def test_a_bot_gets_the_events_of_its_intents() -> None:
         assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
 
 
-async def test_op_4_joins_moves_mutes_and_leaves() -> None:
-    """A change of flags is announced, joining the same channel brings new credentials, and bad input is ignored."""
-    async with LocalDiscord() as local, bare_gateway(local) as gateway:
-        await _log_in(gateway)
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-        first = await _event(gateway, "VOICE_SERVER_UPDATE")
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
-        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["self_mute"] is True
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600", "self_mute": True})
-        again = await _event(gateway, "VOICE_SERVER_UPDATE")
-        assert again["token"] != first["token"]
-        for wrong in ("601", "nowhere", [1]):
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": wrong})
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "602"})
-        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] == "602"
-        await gateway.send(_VOICE, {"guild_id": "500", "channel_id": None})
-        assert (await _event(gateway, "VOICE_STATE_UPDATE"))["channel_id"] is None
+@pytest.mark.asyncio
+async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is closed with 4009. Its session is over, and the bot's voice state with it."""
+    async with LocalDiscord() as local:
+        async with bare_gateway(local) as gateway:
+            session = (await _log_in(gateway))["session_id"]
+            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
+            await _event(gateway, "VOICE_SERVER_UPDATE")
+            pass_loop_time(monkeypatch, 2 * HEARTBEAT_S)
+            assert await gateway.close_code() == 4009
         assert local.status()["voice_states"] == []
+        async with bare_gateway(local) as gateway:
+            await gateway.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 1})
+            assert (await gateway.receive(_INVALID))["d"] is False
 
 
+@pytest.mark.asyncio
 async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:
     """A bot that may not see or enter a channel gets no answer, nor does one that asks for a full channel.
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.discord.limits.command_limits import check_commands
-from rehearsal.discord.limits.message_limits import RefusedError
+from rehearsal.discord.limits import RefusedError, check_commands
 
 if TYPE_CHECKING:
     from rehearsal.discord.guild.payloads import Json

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.discord.limits.message_limits import (
+from rehearsal.discord.limits import (
     MAX_ATTACHMENT_BYTES,
     RefusedError,
     check_choices,

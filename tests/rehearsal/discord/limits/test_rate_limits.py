@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rehearsal.discord.limits.rate_limits import Allowance, RateLimits
+from rehearsal.discord.rest.gate import Allowance, RateLimits
 from tests.fakes.clock import FakeClock
 
 BOT = "Bot 1001.x"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import io
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import discord
+import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
-from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -117,55 +115,3 @@ async def test_a_bot_writes_only_what_the_channel_lets_it_write() -> None:
             _, thread = await api("POST", "/channels/601/threads", json={"name": "a thread"})
             _, answer = await api("POST", f"/channels/{thread['id']}/messages", json=text)
             assert answer.get("code") == refused
-
-
-async def test_history_is_newest_first_and_files_are_named() -> None:
-    """History is returned newest first, and files keep their name and size. discord.py sends files as a form."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot:
-        channel = bot.get_channel(601)
-        assert isinstance(channel, discord.TextChannel)
-        for number in range(3):
-            await channel.send(str(number))
-        await channel.send("notes", file=discord.File(io.BytesIO(b"one two"), filename="notes.txt"))
-        assert [message.content async for message in channel.history(limit=3)] == ["notes", "2", "1"]
-        fetched = await channel.fetch_message(channel.last_message_id or 0)
-        assert [(file.filename, file.size) for file in fetched.attachments] == [("notes.txt", 7)]
-        await channel.typing()
-
-
-async def test_an_interaction_is_answered_once_and_its_replies_can_be_changed() -> None:
-    """A second answer is refused with 40060. Replies are fetched, edited and deleted through the webhook."""
-    outcome: list[object] = []
-
-    def prepare(bot: StockBot) -> None:
-        @bot.tree.command(name="try", description="Tries everything.")
-        async def attempt(interaction: discord.Interaction) -> None:
-            await interaction.response.send_message("first")
-            second = discord.webhook.async_.async_context.get().create_interaction_response(
-                interaction.id,
-                interaction.token,
-                session=interaction._session,
-                params=discord.webhook.async_.interaction_message_response_params(type=4, content="again"),
-            )
-            try:
-                await second
-            except discord.HTTPException as error:
-                outcome.append(error.code)
-            original = await interaction.original_response()
-            outcome.append(original.content)
-            follow = await interaction.followup.send("more", wait=True, file=discord.File(io.BytesIO(b"x"), "x.txt"))
-            await follow.edit(content="even more")
-            await follow.delete()
-            await interaction.delete_original_response()
-            outcome.append("done")
-
-    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=prepare):
-        result = await local.invoke(ADA, "try")
-        await until(lambda: outcome[-1:] == ["done"], "the attempts")
-        assert outcome == [40060, "first", "done"]
-        assert [(reply.kind, reply.content) for reply in result.replies] == [
-            ("initial", "first"),
-            ("followup", "more"),
-            ("edit", "even more"),
-        ]
-        assert local.messages == ()

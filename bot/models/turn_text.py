@@ -1,4 +1,5 @@
-"""Keeps the form of a language model that CTranslate2 runs beside the GGUF file that it is made from.
+"""Opens the model that reads whether a sentence is finished, and keeps the form of it that CTranslate2 runs beside the
+GGUF file that it is made from.
 
 A conversion takes seconds, so it is done once. It is made in a folder of its own and moved into place whole, so half of
 one is never taken for a model.
@@ -9,12 +10,26 @@ from __future__ import annotations
 import json
 import tempfile
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
 
 from bot.errors import ModelError
-from bot.models.directory import describe_disk_error
+from bot.models.catalogue import TURN_TEXT
+from bot.models.directory import ModelDirectory, describe_disk_error
 from bot.models.gguf_conversion import CONVERSION, CONVERTED_FILES, convert_llama_gguf
 from bot.private_files import sync_names, sync_to_disk
+from voice.asr.text_end import LANGUAGE, QueuedSentenceReader, SentenceReader
+from voice.quick_model import TurnModelError
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from bot.settings import ModelsSettings
+    from voice.asr.settings import AsrSettings
+    from voice.listening.settings import ListeningSettings
 
 _GGUF_NAME = "model.gguf"
 _CONVERTED_NAME = "ctranslate2"
@@ -77,3 +92,37 @@ def _put_in_place(made: Path, converted: Path, origin: str, *, former: Path) -> 
     except OSError:
         if not _is_made_from(origin, converted):
             raise
+
+
+_log: Any = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedReader:
+    """The model, once somebody has tried to open it. `reader`: None: it is not wanted, not there, or not loaded.
+    `is_damaged`: it is there and was not loaded.
+    """
+
+    reader: QueuedSentenceReader | None = None
+    is_damaged: bool = False
+
+
+def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Path | None:
+    """Return where the model is to be, if it is there; None if it is switched off, or its language is not spoken."""
+    if listening.turn_model != "auto" or asr.fixed_language not in {None, LANGUAGE}:
+        return None
+    return ModelDirectory(models.directory).path(TURN_TEXT)
+
+
+async def open_text_end_reader(stack: AsyncExitStack, folder: Path | None) -> OpenedReader:
+    """Load the model in `folder` (`text_end_folder`; None: it is not wanted) onto `stack`. If it cannot be loaded, log
+    this and do not raise: the recogniser hears without it.
+    """
+    if folder is None or not ModelDirectory(folder.parent).holds(TURN_TEXT):
+        return OpenedReader()
+    reader = QueuedSentenceReader(lambda: SentenceReader(converted_folder(folder)))
+    try:
+        return OpenedReader(await stack.enter_async_context(reader))
+    except (TurnModelError, ModelError) as error:
+        _log.warning("no_text_end_model", problem=error)
+        return OpenedReader(is_damaged=True)
