@@ -22,7 +22,6 @@ async def _group(something: asyncio.Future[None]) -> None:
         something.cancel()
 
 
-@pytest.mark.asyncio
 async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
     """If a child awaits something that is cancelled, its task group fails instead of waiting for the other children for
     ever.
@@ -34,7 +33,6 @@ async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
     assert "replies" in str(error)
 
 
-@pytest.mark.asyncio
 async def test_who_is_told_to_end_ends() -> None:
     """A task that is cancelled from outside ends with `CancelledError`, and one that finishes ends normally."""
     task = asyncio.create_task(fail_if_cancelled_inside(asyncio.Event().wait), name="ears")

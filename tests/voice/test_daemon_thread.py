@@ -53,7 +53,6 @@ def test_a_call_that_hangs_keeps_nothing_alive() -> None:
     assert not found.is_alive()
 
 
-@pytest.mark.asyncio
 async def test_who_waits_for_a_call_that_hangs_is_told_in_time() -> None:
     """For its result, and for the end of the thread, which the log tells of."""
     begun, gate = threading.Event(), threading.Event()

@@ -74,7 +74,6 @@ def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, reme
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_what_is_sent_to_this_machine_stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy of the environment does not get it, as the bot tells people."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
@@ -93,7 +92,6 @@ def test_a_proxy_that_cannot_be_used_is_named(proxy: str, monkeypatch: pytest.Mo
         Endpoint("", "m").open()
 
 
-@pytest.mark.asyncio
 async def test_without_an_address_it_is_openai_itself() -> None:
     """Without an address the client uses OpenAI. Without a key it sends a word, because the library requires one. It
     never retries.
@@ -125,7 +123,6 @@ class _Flood(httpx2.AsyncByteStream):
         self.closed = True
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("status", [400, 503, 307])
 async def test_a_refusal_without_end_is_not_read_to_its_end(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of errors and redirects only the beginning is read, and then the connection is closed."""
@@ -144,7 +141,6 @@ async def test_a_refusal_without_end_is_not_read_to_its_end(status: int, monkeyp
     assert flood.closed
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize(
     ("location", "told"),
@@ -182,7 +178,6 @@ async def test_a_redirect_is_told_and_not_followed(
     assert not is_retryable(refused.value)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 async def test_an_answer_without_end_is_not_read_to_its_end(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a small one that becomes a large one; servers are asked to compress nothing."""

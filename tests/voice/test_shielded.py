@@ -9,7 +9,6 @@ import pytest
 from voice.shielded import run_shielded
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("cancellations", [0, 1, 3])
 async def test_a_cancellation_waits_until_the_work_is_done(cancellations: int) -> None:
     """The work is never broken off, and whoever has cancelled the task is obeyed afterwards."""
@@ -34,7 +33,6 @@ async def test_a_cancellation_waits_until_the_work_is_done(cancellations: int) -
     assert task.cancelled() or task.result() == "result"
 
 
-@pytest.mark.asyncio
 async def test_what_the_work_raises_is_raised() -> None:
     """As it would be without a task of its own."""
 

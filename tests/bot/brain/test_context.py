@@ -92,7 +92,6 @@ async def a_talk() -> AsyncIterator[Talk]:
         yield Talk(memory)
 
 
-@pytest.mark.asyncio
 async def test_messages_are_the_parts_in_their_order() -> None:
     """The system prompt comes first, then the turns with time and name, then the question. The log contains none of the
     words.
@@ -125,7 +124,6 @@ def prompt_policy(**changes: object) -> PromptPolicy:
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.asyncio
 async def test_a_prompt_is_counted_as_its_model_counts() -> None:
     """Tokens are counted with the model's counter. The messages carry their kind, and the context says whether the
     budget is enforced.
@@ -139,7 +137,6 @@ async def test_a_prompt_is_counted_as_its_model_counts() -> None:
     assert (context.enforced, guessed.enforced) == (False, True)
 
 
-@pytest.mark.asyncio
 async def test_what_has_no_room_can_be_condensed() -> None:
     """If the policy asks for it, the best sentences of the dropped turns are added. The prompt stays within the limit
     and every turn stays covered.
@@ -161,7 +158,6 @@ async def test_what_has_no_room_can_be_condensed() -> None:
     assert coverage(context.parts, total).missing == ()
 
 
-@pytest.mark.asyncio
 async def test_sentences_come_with_speaker_and_time() -> None:
     """Evidence comes from turns and notes, not from the question, the bot's own turns or membership turns."""
     async with a_talk() as talk:
@@ -180,7 +176,6 @@ async def test_sentences_come_with_speaker_and_time() -> None:
     assert found[2].until == START + 33
 
 
-@pytest.mark.asyncio
 async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers() -> None:
     """Folded turns are evidence only through the summary, with its time range and speakers. The bot's own words in it
     are left out.
@@ -203,7 +198,6 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
     assert said[0].startswith("Ada said: I have decided that the town I want to visit is Lisbon.")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("text", "evidence"),
     [
@@ -223,7 +217,6 @@ async def test_each_form_of_a_summary_sentence_is_evidence_of_whoever_said_it(
     assert [(item.speaker, item.text) for item in collect_evidence(told, own_names=OWN)] == evidence
 
 
-@pytest.mark.asyncio
 async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_said() -> None:
     """One turn has two questions and the facts that answer them. Each question gets its fact, and neither question is
     used as an answer.
@@ -241,7 +234,6 @@ async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_
     assert said == (f"Cy said: The museum opens at ten. Cy said: The steam boat leaves at noon. {NO_MODEL}")
 
 
-@pytest.mark.asyncio
 async def test_it_introduces_itself_once_also_after_a_restart() -> None:
     """The notice about the missing model is given once: a new responder finds it in the messages and does not repeat
     it.
@@ -278,7 +270,6 @@ def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens
     )
 
 
-@pytest.mark.asyncio
 async def test_what_tools_answered_stands_behind_its_question() -> None:
     """Tool calls and results stand after their question and before the answer. In the parts they come last, as they
     were sent.
@@ -305,7 +296,6 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
     assert [offer.name for offer in context.tools.offers] == [MEMORY_SEARCH]
 
 
-@pytest.mark.asyncio
 async def test_what_was_done_for_the_question_itself_is_known() -> None:
     """Speech-to-speech may fail after a call. The language model that answers then must not make it again."""
     toolbox = Toolbox([SEARCH])
@@ -324,7 +314,6 @@ async def test_what_was_done_for_the_question_itself_is_known() -> None:
 READ = ToolExchange((MessageToolCall("f", "read_file", '{"path": "plan.md"}'),), ("door " * 330,))
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("exchange", "words", "kept"),
     [
@@ -354,7 +343,6 @@ def _kind(number: int) -> TurnKind:
     return TurnKind.ASSISTANT if number < 8 else TurnKind.SPEECH
 
 
-@pytest.mark.asyncio
 async def test_so_many_of_the_newest_turns_outlive_the_rest() -> None:
     """As many of the newest turns as the policy says stay in a prompt that is too small for the facts about people."""
     async with a_talk() as talk:
@@ -379,7 +367,6 @@ async def test_so_many_of_the_newest_turns_outlive_the_rest() -> None:
     assert kept[0] < 12 <= kept[1]
 
 
-@pytest.mark.asyncio
 async def test_tools_and_their_outputs_cost_room() -> None:
     """A prompt with tools and their results stays within the budget, with a note that names the tool to
     find the rest.
@@ -401,7 +388,6 @@ async def test_tools_and_their_outputs_cost_room() -> None:
     assert any(MEMORY_SEARCH in part.content for part in context.parts if part.kind is PartKind.EVICTION_NOTE)
 
 
-@pytest.mark.asyncio
 async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
     """Tools that would need more than a quarter of the room are left out of the prompt. The bot's own tools
     come first.

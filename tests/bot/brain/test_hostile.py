@@ -157,7 +157,6 @@ async def house() -> AsyncIterator[House]:
 ADA = Asker(1, "Ada", present=True)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("source", ["file", "screen", "name", "tool", "summary"])
 async def test_an_obedient_model_runs_nothing(source: str) -> None:
     """A model that obeys every order runs nothing, wherever the order stands: in a file, on a screen, in a name, in a
@@ -193,7 +192,6 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
         assert {call.request.asker for call in room.place.calls} == {"Ada"}
 
 
-@pytest.mark.asyncio
 async def test_no_text_speaks_for_another_role() -> None:
     """A text cannot pose as another role: turns and notes stay on one line, and tool results stay between
     their tags.
@@ -248,7 +246,6 @@ def obedient_memory() -> AbstractAsyncContextManager[SessionMemory]:
     )
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("folds", [1, 20])
 async def test_no_system_message_repeats_the_room(folds: int) -> None:
     """No words of people, screens, files, tools or names are in a system message, even twenty folds after they were

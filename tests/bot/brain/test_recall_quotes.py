@@ -75,7 +75,6 @@ async def folded(room: Room) -> None:
         await room.memory.settle()
 
 
-@pytest.mark.asyncio
 async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
     """A quote of a folded turn stands before the current turn in the prompt and is evidence for the embedded responder.
     It covers no turn.
@@ -97,7 +96,6 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         assert [(each.speaker, each.order) for each in found] == [("Dora", 0)]
 
 
-@pytest.mark.asyncio
 async def test_each_speaker_is_evidence_for_their_own_words() -> None:
     """Of a quoted turn in which two people speak, each has said only their own words."""
     async with Room(summariser=Forgetful()) as room:
@@ -113,7 +111,6 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
 
 
-@pytest.mark.asyncio
 async def test_nothing_the_model_has_before_it_is_quoted() -> None:
     """A turn in the window is not quoted."""
     async with Room(summariser=ExtractiveSummariser()) as room:
@@ -122,7 +119,6 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
         assert await quoting(index, room).find(question, room.memory) == ()
 
 
-@pytest.mark.asyncio
 async def test_what_only_an_unsent_summary_has_is_quoted() -> None:
     """What the summary repeats word for word is not quoted. In the mode `off` a prompt has no summary, so it is."""
     async with Room(summariser=ExtractiveSummariser()) as room:
@@ -133,7 +129,6 @@ async def test_what_only_an_unsent_summary_has_is_quoted() -> None:
         assert [each.text for each in quotes] == [FACT]
 
 
-@pytest.mark.asyncio
 async def test_what_the_bot_told_once_it_can_tell_again() -> None:
     """The bot's own turns are not searched, so a sentence that the bot has quoted can be quoted again."""
     async with Room(summariser=Forgetful()) as room:
@@ -172,7 +167,6 @@ class Failing(InMemoryRecallIndex):
         raise StoreError("The disk is gone.")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("kind", "event"), [(Slow, "recall_timed_out"), (Failing, "recall_failed")])
 async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], event: str) -> None:
     """If the search is late or fails, the reply goes on without quotes. One log line says so, without any
@@ -188,7 +182,6 @@ async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], e
         assert "key" not in str(logs)
 
 
-@pytest.mark.asyncio
 async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
     """A reply that stops waiting does not cancel the prefetched search: a later reply with the same words uses its
     result or goes on without one.
@@ -208,7 +201,6 @@ async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
         assert FACT in found
 
 
-@pytest.mark.asyncio
 async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
     """If a newer prefetch cancels a search, the reply that waits for it goes on without quotes."""
     async with Room() as room:
@@ -257,7 +249,6 @@ class Counting(InMemoryRecallIndex):
         return await super().count(terms)
 
 
-@pytest.mark.asyncio
 async def test_a_search_ahead_is_taken_if_that_was_nearly_asked() -> None:
     """A question with nearly the same words as the prefetched one uses its result without waiting. Another question is
     searched anew.

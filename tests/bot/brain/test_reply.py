@@ -98,7 +98,6 @@ class Bench:
             run.cancel()
 
 
-@pytest.mark.asyncio
 async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
     """Each sentence is spoken as soon as the stream completes it, and a reply played to its end counts as heard in
     full.
@@ -112,7 +111,6 @@ async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
     assert (reply.question, reply.first_audio_at, reply.failure) == (FIRST, 5.0, None)
 
 
-@pytest.mark.asyncio
 async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
     """The first sentence is heard before the model's stream has ended."""
     thinking = asyncio.Event()
@@ -126,7 +124,6 @@ async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
     assert reply.text == "A first sentence. A second."
 
 
-@pytest.mark.asyncio
 async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
     """While one question is answered, only the newest of the later questions stays waiting."""
     thinking = asyncio.Event()
@@ -149,7 +146,6 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
 AWAY = ChatModelError("No model answers. Start it.", retryable=True)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("pieces", "heard", "failure"),
     [
@@ -180,7 +176,6 @@ async def test_what_people_hear_and_read_of_an_answer_that_is_not_whole(
     assert (reply.text, reply.failure) == (heard, failure)
 
 
-@pytest.mark.asyncio
 async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     """On a German server the bot says in German that its model has failed; the reason keeps its sentence."""
     bench = Bench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
@@ -193,7 +188,6 @@ async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     assert in_language(reply.failure, "de") == "Die Übertragung ist beendet."
 
 
-@pytest.mark.asyncio
 async def test_what_the_voice_could_not_say_is_written() -> None:
     """Sentences that could not be synthesised are returned, so that the room can write them in the channel."""
     bench = Bench(ScriptedResponder("Bo brings it. Cy sings."))
@@ -206,7 +200,6 @@ async def test_what_the_voice_could_not_say_is_written() -> None:
     assert reply.unsaid == "Bo brings it. Cy sings."
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
     """If an answer does not begin in time, it is given up and the next question is answered."""
     never = asyncio.Event()
@@ -221,7 +214,6 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
         assert (await bench.next_reply()).text == "Here I am."
 
 
-@pytest.mark.asyncio
 async def test_a_context_that_cannot_be_made_is_told() -> None:
     """If it is too large, the bot says aloud what to do and reports the figures in writing, whether the context or the
     model's budget found it. If the memory cannot be read, that is only reported.
@@ -243,7 +235,6 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
     assert (reply.text, reply.failure) == ("", "The disk is full. Make room.")
 
 
-@pytest.mark.asyncio
 async def test_what_is_cancelled_inside_costs_one_answer() -> None:
     """If a task that the reply awaits is cancelled, the replier goes on with the next question."""
     bench = Bench(ScriptedResponder("Yes."))
@@ -264,7 +255,6 @@ async def test_a_replier_that_is_cancelled_in_the_middle_of_a_reply_ends() -> No
         await until(lambda: bool(bench.voice.spoken))
 
 
-@pytest.mark.asyncio
 async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     """At shutdown the reply is recorded as interrupted with the whole words that were heard, and the waiting question
     is dropped.
@@ -281,7 +271,6 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     assert (reply.text, reply.interrupted, reply.failure) == ("One two three four", True, None)
 
 
-@pytest.mark.asyncio
 async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the voice connection takes no frames any more, the reply ends and reports that it was not played."""
     monkeypatch.setattr("bot.brain.speech_output.PLAYBACK_SLACK_S", 0.01)
@@ -292,7 +281,6 @@ async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPat
     assert (reply.text, reply.failure) == ("", NOT_PLAYED)
 
 
-@pytest.mark.asyncio
 async def test_what_cannot_be_spoken_is_left_out() -> None:
     """Markup, code and directives are neither spoken nor remembered. Pronunciations affect only what the voice gets."""
     bench = Bench(ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game")
@@ -303,7 +291,6 @@ async def test_what_cannot_be_spoken_is_left_out() -> None:
     assert (reply.text, reply.failure) == ("GG. See the link.", None)
 
 
-@pytest.mark.asyncio
 async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> None:
     """An interrupted reply is recorded with the heard words and no failure, and then the waiting question
     is answered.
@@ -328,7 +315,6 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
     assert bench.voice.spoken == ["One two three four.", "Yes."]
 
 
-@pytest.mark.asyncio
 async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None:
     """A reply can be interrupted while its sound plays, after the model has finished."""
     bench = Bench(ScriptedResponder("One two three four."))
@@ -345,7 +331,6 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
         await bench.replier.wait_until_recorded(within_s=PATIENCE_S)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("sentence", "told"),
     [

@@ -17,7 +17,6 @@ from tests.fakes.brain import ScriptedResponder, until
 DOUBTFUL = replace(FIRST, may_skip=True)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("pieces", [("SKIP",), ("SK", "IP", "."), (" skip",), ("S", CutOffError("length")), ()])
 async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]) -> None:
     """An answer of SKIP, or a part of it, is not spoken. The reply counts as skipped and not as failed."""
@@ -29,7 +28,6 @@ async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]
     assert reply.skipped or isinstance(pieces[-1], CutOffError)
 
 
-@pytest.mark.asyncio
 async def test_something_is_spoken_as_ever() -> None:
     """An answer that the model could have skipped is spoken like any other."""
     bench = Bench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
@@ -42,7 +40,6 @@ async def test_something_is_spoken_as_ever() -> None:
 AWAY = ChatModelError("The model is away. Start it.", retryable=True)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -65,7 +62,6 @@ async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseExceptio
     assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
 
 
-@pytest.mark.asyncio
 async def test_a_failure_in_the_middle_is_told_whoever_waits() -> None:
     """People have heard its beginning."""
     bench = Bench(ScriptedResponder("It is green. And ", AWAY))
@@ -76,7 +72,6 @@ async def test_a_failure_in_the_middle_is_told_whoever_waits() -> None:
     assert reply.text == f"It is green. {MODEL_BROKE_OFF}"
 
 
-@pytest.mark.asyncio
 async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
     """A silence request stops the reply and drops the waiting question. A later question is answered again."""
     thinking = asyncio.Event()

@@ -61,7 +61,6 @@ REMARK = replace(FIRST, asker_id="", may_skip=True)
 UNHEARD = [(0.0, False)]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("question", "words", "text", "failure", "told", "spoken"),
     [
@@ -105,7 +104,6 @@ async def test_what_is_heard_of_it_and_what_the_model_is_told(
     assert (speaker.told, bench.voice.spoken) == (told, spoken)
 
 
-@pytest.mark.asyncio
 async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
     """After an interruption the model is sent the 1.5 s that were heard, and only the whole word is recorded."""
     speaker = Speaker("One", "two", "three")
@@ -121,7 +119,6 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
     assert speaker.told == [(1.5, False)]
 
 
-@pytest.mark.asyncio
 async def test_an_answer_without_spaces_is_recorded_without_them() -> None:
     """What was heard until the interruption is one text, as it was said."""
     bench = _bench(Speaker("今天", "天气", "很好。", glued=True))
@@ -134,7 +131,6 @@ async def test_an_answer_without_spaces_is_recorded_without_them() -> None:
     assert (reply.text, reply.interrupted) == ("今天天气", True)
 
 
-@pytest.mark.asyncio
 async def test_what_waited_for_room_is_not_heard_after_an_interruption() -> None:
     """Speech that waits until playback has room for it is not played when an interruption makes room."""
     bench = _bench(Speaker("One", "two", "three", "four", "five", "six"))
@@ -152,7 +148,6 @@ async def test_what_waited_for_room_is_not_heard_after_an_interruption() -> None
     assert (reply.text, bench.listener.frames) == ("One", 75)
 
 
-@pytest.mark.asyncio
 async def test_who_was_interrupted_does_not_excuse_itself() -> None:
     """A reply that somebody has stopped needs no rest, whatever becomes of the model then."""
     speaker = Speaker("One", "two", "three", "four", "five", "six", RealtimeError("It is away."))
@@ -169,7 +164,6 @@ async def test_who_was_interrupted_does_not_excuse_itself() -> None:
     assert (reply.text, bench.voice.spoken) == ("One", [])
 
 
-@pytest.mark.asyncio
 async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None:
     """If speech-to-speech is given up in mid-reply, the reply reports no failure of its own in writing, because the end
     of speech-to-speech is already reported elsewhere. Who listens is told aloud.
@@ -184,7 +178,6 @@ async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None
         assert (await bench.next_reply()).text == "Otherwise."
 
 
-@pytest.mark.asyncio
 async def test_words_that_the_server_forbids_are_not_heard() -> None:
     """A reply ends before a blocked word, with what is queued of it; the model is told, and so is the channel."""
     speaker = Speaker("One", "two", "rudely", "four")

@@ -51,7 +51,6 @@ CONTEXT = ModelContext(
 )
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("pieces", [(), ("Bo ", "brings it."), ("[laughs] Yes: ", "Bo.")])
 async def test_the_models_text_is_the_answer(pieces: tuple[str, ...]) -> None:
     """The model gets the messages of the context, and its words pass unchanged."""

@@ -88,7 +88,6 @@ async def answer(model: Thinker, context: ModelContext, **settings: object) -> l
     return [piece async for piece in responder.respond(context)]
 
 
-@pytest.mark.asyncio
 async def test_a_tool_is_called_and_its_output_read() -> None:
     """The second request contains the tool calls with their results, and its words are the answer."""
     model, room = Thinker((asks(LOOK, AGAIN),), ("A map ", "and the sea.", END)), Looking()
@@ -107,14 +106,12 @@ async def test_a_tool_is_called_and_its_output_read() -> None:
     assert kept[CONTEXT.current.seq] == found
 
 
-@pytest.mark.asyncio
 async def test_words_before_a_call_are_said_at_once() -> None:
     """Words before a tool call are passed on at once."""
     model = Thinker(("Hm, ", "one moment.", asks(LOOK)), ("A map.", END))
     assert "".join(await answer(model, Looking().context)) == "Hm, one moment.\nA map."
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("language", ["en", ""])
 async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> None:
     """The model is not asked again for it. The sentence is in the language of the question, or that of the channel."""
@@ -129,7 +126,6 @@ async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> N
     room.toolbox.frozen.withdraw()
 
 
-@pytest.mark.asyncio
 async def test_what_was_read_beside_a_call_that_waits_is_answered() -> None:
     """The model reads both results, and goes on."""
     room = Looking()
@@ -141,7 +137,6 @@ async def test_what_was_read_beside_a_call_that_waits_is_answered() -> None:
     room.toolbox.frozen.withdraw()
 
 
-@pytest.mark.asyncio
 async def test_steps_are_bounded() -> None:
     """After two steps the model must answer in words. If it calls a tool again, the answer fails."""
     model = Thinker((asks(LOOK),), (asks(LOOK),), ("A map.", END))
@@ -158,7 +153,6 @@ async def test_steps_are_bounded() -> None:
     assert "".join(await answer(talker, Looking().context, max_steps=1)) == "Hm. \nHm. "
 
 
-@pytest.mark.asyncio
 async def test_a_slow_tool_is_told_once() -> None:
     """The filler sentence for a slow tool is spoken once, and only if nothing was said yet."""
     room = Looking()
@@ -179,7 +173,6 @@ async def test_a_slow_tool_is_told_once() -> None:
     assert [piece async for piece in stream] == ["A map."]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("language", "filler", "said"),
     [
@@ -200,7 +193,6 @@ async def test_the_filler_is_in_the_language_of_the_question(language: str, fill
     await stream.aclose()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("filler", "may_skip"), [("", False), ("Let me look.", True)])
 async def test_a_slow_tool_may_be_waited_for_in_silence(filler: str, may_skip: bool) -> None:
     """With an empty filler, and where nothing may follow because the model may still skip."""
@@ -212,7 +204,6 @@ async def test_a_slow_tool_may_be_waited_for_in_silence(filler: str, may_skip: b
     assert await answer(model, context, filler=filler, filler_after_s=0.001) == ["A map."]
 
 
-@pytest.mark.asyncio
 async def test_without_tools_calls_are_no_calls() -> None:
     """If no tools are offered, a tool call that the model makes up is ignored and its words are the answer."""
     model = Thinker(("Hm.", asks(LOOK)))
@@ -220,7 +211,6 @@ async def test_without_tools_calls_are_no_calls() -> None:
     assert model.asked[0][1] == NO_TOOLS
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("reason", [FinishReason.LENGTH, FinishReason.FILTERED])
 async def test_an_answer_that_was_cut_off_says_so(reason: FinishReason) -> None:
     """If the model was cut off, the stream ends with `CutOffError`."""

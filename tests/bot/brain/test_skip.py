@@ -33,7 +33,6 @@ async def through(pieces: Sequence[str]) -> tuple[str, int]:
     return "".join(said), len(skips)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "answer",
     [
@@ -51,7 +50,6 @@ async def test_a_skip_is_never_spoken(answer: str) -> None:
         assert await through([answer[:at], answer[at:]]) == ("", 1)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "answer",
     [
@@ -66,7 +64,6 @@ async def test_everything_else_comes_through(answer: str) -> None:
     assert await through(list(answer)) == (answer, 0)
 
 
-@pytest.mark.asyncio
 async def test_what_a_model_thinks_first_is_no_part_of_its_answer() -> None:
     """Reasoning in tags before the answer is removed, wherever the stream is split."""
     answer = "<think>They ask the room.</think>\n<think>I know.</think>It is green."
@@ -76,7 +73,6 @@ async def test_what_a_model_thinks_first_is_no_part_of_its_answer() -> None:
     assert await through(list(answer)) == ("It is green.", 0)
 
 
-@pytest.mark.asyncio
 async def test_a_skip_at_the_end_is_left_out() -> None:
     """A SKIP at the end is removed, and the text before it is spoken."""
     assert await through(["I have nothing to add. ", "SK", "IP."]) == ("I have nothing to add. ", 0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.brain.generation import new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress
 from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
@@ -50,7 +48,6 @@ class Bench:
         await self.speaking.speak(queue, self.progress)
 
 
-@pytest.mark.asyncio
 async def test_a_sentence_sounds_before_its_end_is_made() -> None:
     """The first words of a sentence play while the voice still synthesises the rest, and in the end all of
     it is heard.
@@ -68,7 +65,6 @@ async def test_a_sentence_sounds_before_its_end_is_made() -> None:
     assert [(played.heard_text, played.complete) for played in bench.progress.played] == [(SENTENCE, True)]
 
 
-@pytest.mark.asyncio
 async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> None:
     """A sentence stopped during synthesis has no known length, so its heard part is estimated from the voice's usual
     pace.
@@ -85,7 +81,6 @@ async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> No
     assert played.heard_text == "one two three"
 
 
-@pytest.mark.asyncio
 async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> None:
     """If the voice fails after five words, these are recorded as heard and the other three are written."""
     bench = Bench()
@@ -98,7 +93,6 @@ async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> N
     assert bench.progress.failure == "The voice broke. Give it tea."
 
 
-@pytest.mark.asyncio
 async def test_a_sentence_without_any_sound_takes_no_place() -> None:
     """A sentence without any sound is written and does not count as speaking."""
     bench = Bench()
@@ -107,7 +101,6 @@ async def test_a_sentence_without_any_sound_takes_no_place() -> None:
     assert (bench.queued, bench.progress.unsaid, bench.playback.speaking) == (0, [SENTENCE], False)
 
 
-@pytest.mark.asyncio
 async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_counts_as_working() -> None:
     """The sentence is written with the reason, and the others are spoken: nobody is told that the bot is mute."""
     bench = Bench()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from bot.background_task import background_task
 from bot.channel.notice_queue import NOTICES_WAITING, NoticeQueue
 from bot.texts.text import verbatim
@@ -20,7 +18,6 @@ async def written(place: FakePlace, notices: NoticeQueue) -> list[str]:
     return place.written
 
 
-@pytest.mark.asyncio
 async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
     """The first ones stay: people read in order what has happened."""
     place = FakePlace()
@@ -32,7 +29,6 @@ async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
     assert await written(place, notices) == [str(number) for number in range(NOTICES_WAITING)]
 
 
-@pytest.mark.asyncio
 async def test_sentences_that_may_repeat_people_can_be_dropped() -> None:
     """The others are written in their order."""
     place = FakePlace()

@@ -37,7 +37,6 @@ async def online(**settings: tuple[int, ...]) -> AsyncIterator[tuple[LocalDiscor
             yield local, client
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "settings",
     [{"guilds": (77,)}, {"guilds": (77,), "owners": (ADA,)}, {"owners": (STRANGER,)}],
@@ -57,7 +56,6 @@ async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int
     assert f"Add {GUILD} to discord.guilds" in left["remedy"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "settings",
     [{}, {"guilds": (77, GUILD)}, {"guilds": (GUILD,), "owners": (STRANGER,)}, {"owners": (STRANGER, BEN)}],
@@ -74,7 +72,6 @@ async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ..
         assert local.messages == ()
 
 
-@pytest.mark.asyncio
 async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """If Discord does not let the bot leave, it refuses every command there."""
 
@@ -90,7 +87,6 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
         assert client.guilds
 
 
-@pytest.mark.asyncio
 async def test_an_owner_has_a_moderators_commands() -> None:
     """Who runs the bot may use the commands of moderators, without any permission on the server."""
     for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and moderators")):
@@ -134,7 +130,6 @@ def admission(**settings: tuple[int, ...]) -> GuildAdmission:
     return GuildAdmission(client, DiscordSettings.model_validate(settings))
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("error", "verdict", "left"),
     [
@@ -154,7 +149,6 @@ async def test_it_leaves_only_when_discord_says_so(error: Exception | None, verd
     assert guild.left == left
 
 
-@pytest.mark.asyncio
 async def test_a_served_guild_is_asked_about_once() -> None:
     """A server is checked once, and anew after the bot has left it. One that Discord cannot show is left alone."""
     guild: Any = Guild()
@@ -170,7 +164,6 @@ async def test_a_served_guild_is_asked_about_once() -> None:
     assert guild.left == 0
 
 
-@pytest.mark.asyncio
 async def test_without_known_owners_no_guild_is_served() -> None:
     """If neither the settings nor Discord name an owner, the bot serves nobody."""
     assert await admission().check(cast("Any", Guild())) is Verdict.UNINVITED

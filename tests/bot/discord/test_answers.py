@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import discord
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +19,6 @@ GERMAN = GuildSpec(
 )
 
 
-@pytest.mark.asyncio
 async def test_people_read_their_own_language_and_channels_the_servers() -> None:
     """An answer follows the Discord of the person, and what is written into a channel follows the server."""
     async with online(GERMAN) as (local, client, _):
@@ -40,7 +38,6 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
         assert local.messages[0].content == "Ich darf wieder sprechen."
 
 
-@pytest.mark.asyncio
 async def test_discord_gets_the_names_in_every_language() -> None:
     """Each command is registered with its English name and its German one."""
     async with online() as (local, _, _):

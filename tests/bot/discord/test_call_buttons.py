@@ -36,7 +36,6 @@ def seen(result: InteractionResult) -> str:
     return str(result.replies[-1].payload["content"])
 
 
-@pytest.mark.asyncio
 async def test_only_the_askers_press_counts_over_the_wire() -> None:
     """The chat shows the call in full. Ben's press answers only Ben, Ada's has the call carried out, and the message
     then says so without buttons. After a restart a press says that the call has lapsed.

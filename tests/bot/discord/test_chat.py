@@ -112,7 +112,6 @@ def chat(channel: Channel, *, asker_id: int | None = 1) -> DiscordChat:
     return DiscordChat(channel, asker_id=asker_id)  # type: ignore[arg-type]
 
 
-@pytest.mark.asyncio
 async def test_files_newest_first() -> None:
     """The files of the channel are listed newest first, at most as many as wanted."""
     channel = Channel(
@@ -132,7 +131,6 @@ async def test_files_newest_first() -> None:
     assert await own.fetch(files[1], max_bytes=10) == b"ccc"
 
 
-@pytest.mark.asyncio
 async def test_what_the_bot_has_posted_itself_is_not_listed() -> None:
     """A transcript has the words of people who may have opted out, or been forgotten, since."""
     transcript = Attachment(2, "transcript.md", b"Bo: I am in love.")
@@ -140,7 +138,6 @@ async def test_what_the_bot_has_posted_itself_is_not_listed() -> None:
     assert [file.name for file in await chat(channel).files(most=9)] == ["a.txt"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("allowed", "reads", "writes"),
     [
@@ -176,7 +173,6 @@ async def test_the_askers_permissions_decide_each_time(allowed: discord.Permissi
         await own.post("x")
 
 
-@pytest.mark.asyncio
 async def test_without_a_member_who_asks_nothing_is_read_or_written() -> None:
     """If nobody asks, or they are no member any more, or Discord does not say, the chat is not used."""
     channel = Channel([message(1, Attachment(1, "a.txt", b"a"))])
@@ -196,7 +192,6 @@ async def test_without_a_member_who_asks_nothing_is_read_or_written() -> None:
     assert channel.sent == []
 
 
-@pytest.mark.asyncio
 async def test_what_is_too_large_is_not_read() -> None:
     """A file is refused if its reported size or its real size is too large."""
     voice = Channel([message(1, Attachment(1, "big.txt", b"x" * 99), Attachment(2, "liar.txt", b"x" * 99, claims=1))])
@@ -206,7 +201,6 @@ async def test_what_is_too_large_is_not_read() -> None:
             await own.fetch(file, max_bytes=10)
 
 
-@pytest.mark.asyncio
 async def test_refusals_name_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """If Discord forbids an action, the error names the missing permission; other errors say to try again."""
     monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
@@ -221,7 +215,6 @@ async def test_refusals_name_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
         await own.post("x")
 
 
-@pytest.mark.asyncio
 async def test_a_post_mentions_nobody() -> None:
     """A post never mentions anybody and is cut to Discord's limit of 2,000 characters."""
     channel = Channel()
@@ -231,7 +224,6 @@ async def test_a_post_mentions_nobody() -> None:
     assert (mentions.everyone, mentions.users, mentions.roles) == (False, False, False)
 
 
-@pytest.mark.asyncio
 async def test_over_the_wire() -> None:
     """With the real discord.py, a file from the voice channel's chat can be read, and a post can be sent there.
 

@@ -158,7 +158,6 @@ async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDis
         yield local, client, supervisor
 
 
-@pytest.mark.asyncio
 async def test_a_wrong_token_is_a_plain_sentence() -> None:
     """A wrong token gives an error that says where the right one belongs, and does not contain the token."""
     async with LocalDiscord() as local:
@@ -168,7 +167,6 @@ async def test_a_wrong_token_is_a_plain_sentence() -> None:
     assert "9999" not in str(caught.value)
 
 
-@pytest.mark.asyncio
 async def test_discord_tells_whose_token_it_is() -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     async with LocalDiscord() as local:
@@ -181,7 +179,6 @@ async def test_discord_tells_whose_token_it_is() -> None:
         await name_of_token(settings.model_copy(update={"ca_file": ""}))
 
 
-@pytest.mark.asyncio
 async def test_no_discord_is_a_plain_sentence() -> None:
     """If the server is stopped, connecting raises an error that says so."""
     async with LocalDiscord() as local:
@@ -194,7 +191,6 @@ async def test_no_discord_is_a_plain_sentence() -> None:
             pass
 
 
-@pytest.mark.asyncio
 async def test_no_token_is_a_plain_sentence() -> None:
     """A missing or blank token raises an error that names DISCORD_TOKEN."""
     for token in (None, SecretStr(" ")):
@@ -203,7 +199,6 @@ async def test_no_token_is_a_plain_sentence() -> None:
                 pass
 
 
-@pytest.mark.asyncio
 async def test_an_unreadable_certificate_is_a_plain_sentence(tmp_path: Path) -> None:
     """A missing certificate file, or a file that is not a certificate, raises an error that names the setting."""
     nonsense = tmp_path / "cert.pem"
@@ -223,7 +218,6 @@ def test_one_place_repoints_discord() -> None:
     assert str(DiscordWebSocket.DEFAULT_GATEWAY).startswith("wss://gateway.discord.gg")
 
 
-@pytest.mark.asyncio
 async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
     to those alone who may enter the channel.
@@ -279,7 +273,6 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         ]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -300,7 +293,6 @@ async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, t
         assert all(reply.ephemeral for reply in result.replies)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("where", "typed_in", "answered"),
     [
@@ -340,7 +332,6 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         assert supervisor.listens == (ListenRequest(where, typed_in) if comes else None)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", [discord.ChannelType.public_thread, discord.ChannelType.news])
 async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcements(
     kind: discord.ChannelType, monkeypatch: pytest.MonkeyPatch
@@ -364,7 +355,6 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
         assert supervisor.place is None
 
 
-@pytest.mark.asyncio
 async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> None:
     """/join says so before the bot comes."""
     guild = GuildSpec(
@@ -383,7 +373,6 @@ async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> N
         assert supervisor.place is None
 
 
-@pytest.mark.asyncio
 async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next command of anybody finds the one before begun, so that the last one wins."""
     answered = asyncio.Event()
@@ -406,7 +395,6 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         assert (await leaving).replies[0].content == "I am leaving Evening. What was said stays remembered."
 
 
-@pytest.mark.asyncio
 async def test_what_is_written_reaches_the_channel() -> None:
     """What the bot writes stands in the voice channel's own chat, wherever /join was typed; a long text is parted."""
     async with online() as (local, _, supervisor):
@@ -425,7 +413,6 @@ async def test_what_is_written_reaches_the_channel() -> None:
         assert len(local.messages[1].content) == 2000
 
 
-@pytest.mark.asyncio
 async def test_movements_are_handed_on() -> None:
     """The supervisor learns when people join, change the channel or leave; the bot's own moves are reported
     separately.
@@ -457,7 +444,6 @@ async def test_movements_are_handed_on() -> None:
         assert client.place(77, 602) is None
 
 
-@pytest.mark.asyncio
 async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
     """Discord says the same of both. What an earlier process has asked for, which has ended, counts as neither."""
     async with online() as (local, client, supervisor):
@@ -538,7 +524,6 @@ class Visit:
         return verbatim("")
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() -> None:
     """If a moderator moves the bot, its room closes, and a new one opens in the new channel and writes its notice
     there.
@@ -566,7 +551,6 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
         ]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("require_e2ee", [False, True])
 async def test_the_voice_connection_demands_encryption_as_the_settings_do(
     monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool
@@ -591,7 +575,6 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
     assert given == [require_e2ee]
 
 
-@pytest.mark.asyncio
 async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it() -> None:
     """The notice goes into the voice channel's own chat, also if /join was typed elsewhere. While the bot listens its
     name on the server shows it; a name that a crash left marked is mended at the next start.
@@ -616,7 +599,6 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it() 
             await settle(lambda: guild.me.nick is None)
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others() -> None:
     """The mark that a crash has left goes from all others at the start, and from this one once it is back."""
     async with online() as (local, client, _):
@@ -633,7 +615,6 @@ async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others() -> No
             await settle(lambda: guild.me.nick is None)
 
 
-@pytest.mark.asyncio
 async def test_a_place_follows_discord_through_a_new_main_session() -> None:
     """A place from before a new gateway session still shows who joins and leaves, although discord.py replaced its
     objects.
@@ -660,7 +641,6 @@ def a_stage(*, moderator: bool) -> GuildSpec:
     )
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
     """If the bot has the permission, it makes itself a speaker each time it joins a stage."""
     async with online(a_stage(moderator=True)) as (local, client, supervisor):
@@ -672,7 +652,6 @@ async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
         assert local.messages == ()
 
 
-@pytest.mark.asyncio
 async def test_a_bot_in_a_stages_audience_asks_to_speak_and_says_what_helps() -> None:
     """Without the permission, the bot asks to speak and writes what would help; but only on a stage where it has a
     room.
@@ -734,7 +713,6 @@ async def settle(holds: object) -> None:
             await asyncio.sleep(0.005)
 
 
-@pytest.mark.asyncio
 async def test_it_knows_since_when_the_gateway_is_away() -> None:
     """The time of a loss is kept until Discord is back, whichever way it comes back."""
     async with online() as (_, client, _):

@@ -76,7 +76,6 @@ async def evening(*, bot_in: int | None = 600, **settings: tuple[int, ...]) -> A
             yield Evening(local, client, supervisor)
 
 
-@pytest.mark.asyncio
 async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_where_it_is() -> None:
     """/leave and /status are for people in the bot's channel and for moderators. Others are not told where it is."""
     refused = f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
@@ -94,7 +93,6 @@ async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_
         assert await here.say(BEN, "status") == "I am well."
 
 
-@pytest.mark.asyncio
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
     async with evening() as here:
@@ -106,7 +104,6 @@ async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_se
         assert here.supervisor.place is not None
 
 
-@pytest.mark.asyncio
 async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Permissions count on the whole server: who may manage the channel in which they type is no moderator by that."""
     async with evening() as here:
@@ -115,7 +112,6 @@ async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest
         assert await here.say(ADA, "status") == "I am well."
 
 
-@pytest.mark.asyncio
 async def test_only_the_roles_in_the_settings_call_the_bot() -> None:
     """If the settings name roles, /join is for their members and for moderators."""
     async with evening(bot_in=None, roles=(77,)) as here:
@@ -128,7 +124,6 @@ async def test_only_the_roles_in_the_settings_call_the_bot() -> None:
         assert await here.say(BEN, "join") == "I am coming to Evening."
 
 
-@pytest.mark.asyncio
 async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
     """If the settings leave a channel out, /join answers that, and the bot does not stay where somebody moves it."""
     visits: list[Visit] = []
@@ -156,7 +151,6 @@ async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
             assert "could not come along" in local.messages[1].content
 
 
-@pytest.mark.asyncio
 async def test_discord_is_told_the_default_permissions() -> None:
     """Discord shows commands only on servers, and those of the voice channel only to people who may connect."""
     async with evening() as here:
@@ -167,7 +161,6 @@ async def test_discord_is_told_the_default_permissions() -> None:
     assert {tuple(command["integration_types"]) for command in registered.values()} == {(0,)}
 
 
-@pytest.mark.asyncio
 async def test_a_command_without_a_rule_stops_the_bot() -> None:
     """A command that nobody has put into the table is a mistake in the code, so the bot does not start with it."""
 
@@ -227,7 +220,6 @@ def table() -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.asyncio
 async def test_the_documentation_shows_the_table() -> None:
     """docs/commands.md has exactly this table. If it differs, replace it by the one in this failure."""
     (shown,) = re.findall(r"(?:^\|.*\n)+", PAGE.read_text("utf-8"), re.MULTILINE)

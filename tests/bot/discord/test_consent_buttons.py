@@ -64,7 +64,6 @@ async def pressed(consents: FakeConsents, where: Any, *, agrees: bool, channel_i
     return answer  # type: ignore[no-any-return]
 
 
-@pytest.mark.asyncio
 async def test_a_press_is_an_answer_that_only_the_person_sees() -> None:
     """One button agrees, the other takes it back, and the bot answers privately."""
     consents = FakeConsents()
@@ -76,7 +75,6 @@ async def test_a_press_is_an_answer_that_only_the_person_sees() -> None:
     assert await pressed(consents, whereabouts(), agrees=True) == ("Use /opt-in first.", True)
 
 
-@pytest.mark.asyncio
 async def test_nobody_agrees_and_takes_it_back_without_end() -> None:
     """Taking it back ends the bot's reply, so agreeing has a limit. Nobody waits to take it back."""
     consents = FakeConsents()
@@ -90,7 +88,6 @@ async def test_nobody_agrees_and_takes_it_back_without_end() -> None:
             assert consents.agreed == ({ADA} if agrees and number < 3 else set())
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("where", [None, 602])
 async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) -> None:
     """A press below an old notice, in a channel where the bot is not now, changes nothing."""
@@ -99,7 +96,6 @@ async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) 
     assert consents.agreed == set()
 
 
-@pytest.mark.asyncio
 async def test_the_buttons_stand_below_a_notice_that_asks() -> None:
     """A notice that asks has both buttons, any other has none."""
     async with LocalDiscord() as local:

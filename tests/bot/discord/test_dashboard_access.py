@@ -40,7 +40,6 @@ async def directory(
             yield DiscordDirectory(client, wanted, servers, monotonic=monotonic)
 
 
-@pytest.mark.asyncio
 async def test_moderators_see_the_rooms_of_their_server_and_others_do_not() -> None:
     """Without roles in the settings only moderators see rooms; those who manage the server see prompts too."""
     async with directory() as found:
@@ -58,7 +57,6 @@ async def test_moderators_see_the_rooms_of_their_server_and_others_do_not() -> N
         assert list(await found.names({(GUILD, 600), (GUILD, 1), (1, 600)})) == [(GUILD, 600)]
 
 
-@pytest.mark.asyncio
 async def test_of_a_server_about_which_discord_does_not_answer_nothing_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -75,7 +73,6 @@ async def test_of_a_server_about_which_discord_does_not_answer_nothing_is_shown(
     assert await found.access_of(ADA) == Access(is_whole=False)
 
 
-@pytest.mark.asyncio
 async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_members_see() -> None:
     """During an outage, and for moments in a new session: without its roles there would be no moderators. Who is not
     on it sees nothing there, whatever its roles are.
@@ -86,7 +83,6 @@ async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_m
         assert await found.access_of(STRANGER) == NOTHING
 
 
-@pytest.mark.asyncio
 async def test_discord_is_not_asked_again_and_again_about_a_server_that_somebody_is_not_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -119,7 +115,6 @@ async def test_discord_is_not_asked_again_and_again_about_a_server_that_somebody
         assert await found.access_of(BEN) == NOTHING
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("roles", "here_only", "sees"),
     [
@@ -142,7 +137,6 @@ async def test_members_with_a_role_see_rooms_but_no_prompts(
         assert not ben.sees_prompts(GUILD)
 
 
-@pytest.mark.asyncio
 async def test_who_runs_the_bot_sees_the_servers_where_they_are() -> None:
     """An owner of the bot counts as a manager of every server of which they are a member."""
     async with directory(owners=(BEN, STRANGER)) as found:
@@ -150,7 +144,6 @@ async def test_who_runs_the_bot_sees_the_servers_where_they_are() -> None:
         assert await found.access_of(STRANGER) == NOTHING
 
 
-@pytest.mark.asyncio
 async def test_a_channel_that_somebody_may_not_enter_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of their server people see the rooms of the channels that they may see and enter."""
 
@@ -164,7 +157,6 @@ async def test_a_channel_that_somebody_may_not_enter_is_not_shown(monkeypatch: p
         assert not ben.sees(GUILD, 602)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("who", [ADA, BEN])
 async def test_age_restricted_rooms_are_shown_to_nobody_who_logs_in_with_discord(
     monkeypatch: pytest.MonkeyPatch, who: int

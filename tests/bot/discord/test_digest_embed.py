@@ -16,7 +16,6 @@ from tests.bot.discord.test_client import FakeSupervisor, settings_for
 AT = 1_769_889_600.0
 
 
-@pytest.mark.asyncio
 async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a session was about is one message that calls nobody, in the language of the server. A refusal is told."""
     line = DigestLine(AT, "Who brings **the** map, @everyone?", "Ben")

@@ -50,7 +50,6 @@ def bad(logs: Sequence[Any]) -> list[Any]:
     return [line for line in logs if line["log_level"] in ("error", "critical")]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("carried_out", [0, 1])
 async def test_an_answer_survives_an_error_of_discords_servers(carried_out: int) -> None:
     """It is sent again. If Discord took the first one all the same, the person sees it once and nothing has failed."""
@@ -63,7 +62,6 @@ async def test_an_answer_survives_an_error_of_discords_servers(carried_out: int)
         assert bad(logs) == []
 
 
-@pytest.mark.asyncio
 async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer(tmp_path: Path) -> None:
     """Discord shows "thinking…" and takes no first answer any more, so the answer comes as the deferred one."""
     async with recalling(tmp_path) as here:
@@ -76,7 +74,6 @@ async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer
         assert bad(logs) == []
 
 
-@pytest.mark.asyncio
 async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_too() -> None:
     """Whoever calls the bot has read that it comes, and learns why it does not."""
     async with online() as (local, _, supervisor):
@@ -92,7 +89,6 @@ async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_to
         ]
 
 
-@pytest.mark.asyncio
 async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Discord took the delay, and its answer did not come in time. So the file is sent as a first answer, which is
     refused, and then as the deferred one.
@@ -115,7 +111,6 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(mo
         assert [each["size"] for each in result.replies[0].payload["attachments"]] == [1_000]
 
 
-@pytest.mark.asyncio
 async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
     """Discord takes no answer after three seconds. The log says so in one line, without a traceback."""
     async with LocalDiscord(response_timeout_s=0.1) as local, connected(settings_for(local), FakeSupervisor()):
@@ -127,7 +122,6 @@ async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
         assert bad(logs) == []
 
 
-@pytest.mark.asyncio
 async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +147,6 @@ async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
         assert bad(logs) == []
 
 
-@pytest.mark.asyncio
 async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_bot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -175,7 +168,6 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
         assert [message.content for message in local.messages] == ["This one is not."]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("status", "carried_out"), [(503, 0), (503, 1), (502, 1)])
 async def test_a_notice_is_posted_once_though_discords_servers_fail(
     status: int, carried_out: int, monkeypatch: pytest.MonkeyPatch
@@ -192,7 +184,6 @@ async def test_a_notice_is_posted_once_though_discords_servers_fail(
         assert not await here.write_notice("I still listen.")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("carried_out", [0, 1])
 async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(
     carried_out: int, monkeypatch: pytest.MonkeyPatch
@@ -207,7 +198,6 @@ async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(
         assert [each["size"] for message in local.messages for each in message.payload["attachments"]] == [1_000]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("fault", "options"),
     [
@@ -259,7 +249,6 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is there when the bot comes to a server is no news; who comes while Discord is away is."""
     async with online() as (local, client, supervisor):
@@ -281,7 +270,6 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monk
         assert (channel, change.person.id, change.joined) == (CHANNEL, CHLOE, True)
 
 
-@pytest.mark.asyncio
 async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some restarts Discord refuses them for minutes. The commands of the last start are still there."""
     limits = {("PUT", "/applications/{application}/commands"): (1, 3600.0)}
@@ -297,7 +285,6 @@ async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch
         assert "commands_not_registered" in {line["event"] for line in logs}
 
 
-@pytest.mark.asyncio
 async def test_commands_that_discord_never_takes_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another attempt would not help."""
 

@@ -12,7 +12,6 @@ from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import settings_for
 
 
-@pytest.mark.asyncio
 async def test_discord_tells_the_time_with_every_answer() -> None:
     """Nobody need be logged in. If it does not answer, that is an error of the system."""
     async with LocalDiscord() as local:

@@ -87,7 +87,6 @@ GUILD = GuildSpec(
 )
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("channel_id", "answered"),
     [(602, "lacks Connect, Speak there"), (603, "Small is full"), (604, "for people who are away")],

@@ -31,7 +31,6 @@ async def fail(*_: object, **__: object) -> None:
     raise KeyError("what Ada said")
 
 
-@pytest.mark.asyncio
 async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,7 +49,6 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
         assert [line["button"] for line in logs if line["event"] == "button_failed"] == ["roomtone:catch-up"]
 
 
-@pytest.mark.asyncio
 async def test_who_uses_a_command_that_an_upgrade_has_removed_is_told_what_to_do() -> None:
     """Discord clients go on showing it for a while. It is no fault of the bot."""
     async with online() as (local, client, _):
@@ -65,7 +63,6 @@ async def test_who_uses_a_command_that_an_upgrade_has_removed_is_told_what_to_do
 _COMMAND = cast("Any", SimpleNamespace(name="look", qualified_name="watch look"))
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("error", "told", "level"),
     [

@@ -55,7 +55,6 @@ class Watch:
         return 1e9 if self.is_over else 0.0
 
 
-@pytest.mark.asyncio
 async def test_packets_are_counted_and_nobody_is_decrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody counts as opted out. The people are told before and after, and the counts name nobody."""
     said: list[str] = []
@@ -97,7 +96,6 @@ async def test_packets_are_counted_and_nobody_is_decrypted(tmp_path: Path, monke
         ("", {}, 3.0, "held to the end"),
     ],
 )
-@pytest.mark.asyncio
 async def test_what_became_of_the_connection_is_named(
     monkeypatch: pytest.MonkeyPatch, fault: str, options: dict[str, Any], seconds: float, told: str
 ) -> None:
@@ -140,7 +138,6 @@ def _connected(local: LocalDiscord) -> bool:
     return any(member["id"] == str(BOT) and member["voice_connected"] for member in local.status()["members"])
 
 
-@pytest.mark.asyncio
 async def test_where_nobody_can_be_told_the_probe_does_not_come() -> None:
     """Nobody's packets are noted without a word: the bot does not even join."""
     silent = GuildSpec(voice_channels=(Channel(CHANNEL, "Evening", denied=int(DiscordPermission.SEND_MESSAGES)),))
@@ -152,7 +149,6 @@ async def test_where_nobody_can_be_told_the_probe_does_not_come() -> None:
             assert not local.status()["voice_states"]
 
 
-@pytest.mark.asyncio
 async def test_what_cannot_be_is_a_plain_sentence() -> None:
     with pytest.raises(SetupError, match="There is no bot token"):
         await probe_channel(DiscordSettings(), CHANNEL, seconds=1.0, say=lambda _: None)
@@ -179,7 +175,6 @@ def test_findings_name_what_is_odd() -> None:
     assert "5 rtcp" in found["packets"].detail
 
 
-@pytest.mark.asyncio
 async def test_a_chat_that_does_not_answer_tells_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """So the test is not made, rather than waiting with no word on the terminal."""
     monkeypatch.setattr(live_probe, "_TELL_TIMEOUT_S", 0.0, raising=False)

@@ -54,7 +54,6 @@ def links(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
     return links
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("require_e2ee", [False, True])
 async def test_what_is_said_goes_by_the_process_that_sends(links: list[Opened], *, require_e2ee: bool) -> None:
     """The place opens the voice link with the bot's paced sender, with the people who are not to be heard, and with the
@@ -72,7 +71,6 @@ async def test_what_is_said_goes_by_the_process_that_sends(links: list[Opened], 
     assert link.played is source
 
 
-@pytest.mark.asyncio
 async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(links: list[Opened]) -> None:
     """After a session that could not be resumed discord.py knows the server at once, and its members only later."""
     channel = a_channel()
@@ -95,7 +93,6 @@ def a_channel() -> Any:
     )
 
 
-@pytest.mark.asyncio
 async def test_it_joins_only_the_channels_in_the_settings() -> None:
     """However the bot comes to a voice channel, it does not connect to one that the settings leave out."""
     channel = a_channel()
@@ -138,7 +135,6 @@ SEES, ENTERS = discord.Permissions(view_channel=True), discord.Permissions(view_
         pytest.param([], {LOUNGE}, id="nobody"),
     ],
 )
-@pytest.mark.asyncio
 async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[int], shared: set[int]) -> None:
     """What was said in another channel may be told only where everybody present may see and enter that channel. The
     bot's own rights count for nothing, and a deleted channel is shared by nobody.
@@ -178,7 +174,6 @@ ADULTS = GuildSpec(
 )
 
 
-@pytest.mark.asyncio
 async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones() -> None:
     """Permissions let everybody in, and Discord keeps minors out. So what was said there is shared by no channel for
     every age, and is written into none.
@@ -199,7 +194,6 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
         assert [message.channel_id for message in local.messages] == [HALL]
 
 
-@pytest.mark.asyncio
 async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     """discord.py keeps the roles of when somebody came. Rights are those that Discord tells when it is asked; of
     newcomers, and where Discord does not answer, nothing is taken for granted.
@@ -232,7 +226,6 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     assert place.shared_channels() == {LOUNGE}
 
 
-@pytest.mark.asyncio
 async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_whom_that_is_known() -> None:
     """A manager reads everything once the server has opened it and Discord has told who they are; bots read nothing."""
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99))
@@ -269,7 +262,6 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     assert place.readers() == [replace(closed[0], opened=here), closed[1]]
 
 
-@pytest.mark.asyncio
 async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None:
     """discord.py keeps the name of when somebody came. The new one is that which Discord tells when it is asked; while
     it does not answer the name stays, and who comes back has the name that Discord tells with the arrival.
@@ -299,7 +291,6 @@ async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None
     assert names() == ["Ada again"]
 
 
-@pytest.mark.asyncio
 async def test_a_card_is_one_message_that_is_edited() -> None:
     """The second card changes the first message, in the language that the server has chosen."""
     async with online() as (local, client, _):
@@ -315,7 +306,6 @@ async def test_a_card_is_one_message_that_is_edited() -> None:
 
 
 @pytest.mark.parametrize("error", [aiohttp.ServerDisconnectedError(), aiohttp.ClientPayloadError(), OSError()])
-@pytest.mark.asyncio
 async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message, a card or the mark that it listens may be lost; what the room does goes on."""
     async with online() as (local, client, _):
@@ -342,7 +332,6 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
         (aiohttp.ServerDisconnectedError(), NOT_TAKEN, NOT_TAKEN, NOT_TAKEN),
     ],
 )
-@pytest.mark.asyncio
 async def test_a_permission_is_named_only_where_discord_forbids_something(
     error: Exception, of_file: Text, of_thread: Text, of_chat: Text, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,7 +361,6 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
         assert str(told.value) == of_thread.fill(channel="chat")
 
 
-@pytest.mark.asyncio
 async def test_a_room_ends_in_order_though_the_client_has_given_up() -> None:
     """discord.py closes its session where Discord refuses the bot for good, as after a reset of the token. The rooms
     end then: what they can write no more is no crash, in which the end of their sessions would be lost.
@@ -395,7 +383,6 @@ async def test_a_room_ends_in_order_though_the_client_has_given_up() -> None:
             await place.open_thread(local.guild.text_channel.id)
 
 
-@pytest.mark.asyncio
 async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:
     """A server's own words may have 1,000 characters. How to refuse follows them, also where much goes to endpoints."""
     heard = Text("the sound of your voice")
@@ -415,7 +402,6 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
         assert NO_MARK in written
 
 
-@pytest.mark.asyncio
 async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
     """A text channel gets a thread; the chat of a voice channel, which has none, is written into itself.
 
@@ -436,7 +422,6 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
         assert local.messages[2].payload["attachments"][0]["filename"] == "transcript.md"
 
 
-@pytest.mark.asyncio
 async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
     """After a crash the transcript goes on in the thread that was begun, unless nobody could read it there."""
     async with online() as (local, client, _):

@@ -35,7 +35,6 @@ ODD = GuildSpec(
 ODD_SHARD = Shards((1,), 2)
 
 
-@pytest.mark.asyncio
 async def test_a_process_serves_the_guilds_of_its_shards() -> None:
     """It knows only its own guilds, hears of moves there alone, and leaves the commands to the process with shard 0."""
     supervisor = FakeSupervisor()
@@ -55,7 +54,6 @@ async def test_a_process_serves_the_guilds_of_its_shards() -> None:
         assert even._state.commands(1001, None)
 
 
-@pytest.mark.asyncio
 async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
     """Once in ten minutes, as far as they are there. A channel is named only with the server that it belongs to, and
     nothing is asked about the own servers.
@@ -83,7 +81,6 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
         assert [each["event"] for each in logged] == ["place_name_not_told"] * 2, "the server and the channel, once"
 
 
-@pytest.mark.asyncio
 async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
     """Discord is silent: the page is shown without names, and half a minute later a page asks again."""
     now = 100.0
@@ -115,7 +112,6 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
         assert list(await names.of({place})) == [place]
 
 
-@pytest.mark.asyncio
 async def test_two_pages_at_once_ask_once() -> None:
     """Whoever comes while another page asks about a name waits for that answer."""
     async with (
@@ -133,7 +129,6 @@ async def test_two_pages_at_once_ask_once() -> None:
         channel.assert_awaited_once()
 
 
-@pytest.mark.asyncio
 async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
     """One shard loses its connection: the rooms of its servers know, those of the others do not mind. /status and the
     log name it, and it comes back.
@@ -178,7 +173,6 @@ def test_a_lost_shard_is_named_in_status_and_log() -> None:
     assert (list(only.away), only.degraded_parts()) == ([0], []), "with one shard nobody could be told"
 
 
-@pytest.mark.asyncio
 async def test_discords_recommendation_and_limit_are_heeded() -> None:
     """`auto` takes as many shards as Discord says. Fewer are pointed out. A start is refused when no more are allowed,
     and a bot with one shard asks nothing.

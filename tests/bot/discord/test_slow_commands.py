@@ -80,7 +80,6 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
     ]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("command", "options", "told"),
     [
@@ -111,7 +110,6 @@ async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
         assert reply.ephemeral
 
 
-@pytest.mark.asyncio
 async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_delay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -160,7 +158,6 @@ def test_a_check_and_the_work_after_it_leave_time_to_tell_discord() -> None:
     assert CHECK_S + answers.DEFER_AFTER_S <= 2.5
 
 
-@pytest.mark.asyncio
 async def test_work_does_not_go_on_without_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect while Discord is told that the answer comes later ends the work: nobody would see what becomes of it."""
     monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)

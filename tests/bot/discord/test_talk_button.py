@@ -52,7 +52,6 @@ class FakeTree:
         return SimpleNamespace(is_moderator=False)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("always", "refused", "answer", "lifted"),
     [
@@ -69,7 +68,6 @@ async def test_a_press_is_a_talk_command(always: bool, refused: Text | None, ans
     assert (press.answers, silences.lifted) == ([(answer, True)], lifted)
 
 
-@pytest.mark.asyncio
 async def test_it_stands_below_the_sentence_about_the_silence() -> None:
     """And below no other."""
     async with LocalDiscord() as local:

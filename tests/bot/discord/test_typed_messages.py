@@ -66,7 +66,6 @@ def answers(local: LocalDiscord) -> list[str]:
     return [each.content for each in local.messages if each.author_id == ROOMTONE_BOT_ID]
 
 
-@pytest.mark.asyncio
 async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None:
     """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody."""
     async with online(GUILD) as (local, client, supervisor):
@@ -84,7 +83,6 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         assert supervisor.typed[1].text == "Really?"
 
 
-@pytest.mark.asyncio
 async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> None:
     """So is who mentions it in the chosen text channel. Nothing of an age-restricted channel is told in another one."""
     async with online(GUILD) as (local, client, supervisor):
@@ -100,7 +98,6 @@ async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> 
         assert len(supervisor.typed) == 1
 
 
-@pytest.mark.asyncio
 async def test_one_person_cannot_keep_the_bot_writing() -> None:
     """After ten messages in a minute their next ones are ignored; other people are answered."""
     async with online(GUILD) as (local, client, supervisor):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.embedding.factory import open_embedder
 from bot.llm.openai_embeddings import OpenAIEmbeddings
 from bot.llm.settings import LlmSettings
@@ -27,14 +25,12 @@ async def chosen(folder: Path, **settings: object) -> Embedder | None:
         return embedder
 
 
-@pytest.mark.asyncio
 async def test_without_a_model_full_text_serves(tmp_path: Path) -> None:
     """A missing model means no embedder."""
     assert await chosen(tmp_path) is None
     assert await chosen(tmp_path, embedder="off", base_url=URL) is None
 
 
-@pytest.mark.asyncio
 async def test_an_endpoint_is_taken_where_one_is_set(tmp_path: Path) -> None:
     """A `base_url` chooses an endpoint as embedder."""
     embedder = await chosen(tmp_path, model="nomic", base_url=URL)

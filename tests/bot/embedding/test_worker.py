@@ -34,7 +34,6 @@ class ScriptedEngine:
         return np.array([len(text)], dtype=np.float32)
 
 
-@pytest.mark.asyncio
 async def test_texts_become_vectors_in_order() -> None:
     """Each text gives one vector, in the order of the texts."""
     async with ThreadedEmbedder(ScriptedEngine, model="lengths") as embedder:
@@ -43,7 +42,6 @@ async def test_texts_become_vectors_in_order() -> None:
         assert await embedder.embed([]) == []
 
 
-@pytest.mark.asyncio
 async def test_who_waits_goes_before_the_index() -> None:
     """A text that somebody waits for comes before the rest of a batch; the text that is being embedded is finished."""
     engine = ScriptedEngine()
@@ -59,7 +57,6 @@ async def test_who_waits_goes_before_the_index() -> None:
     assert engine.done[:2] == ["one", "ask"]
 
 
-@pytest.mark.asyncio
 async def test_a_failing_text_is_told_and_ends_nothing() -> None:
     """If a text fails, its caller gets an EmbeddingError and later texts are still embedded."""
     async with ThreadedEmbedder(ScriptedEngine, model="lengths") as embedder:
@@ -68,7 +65,6 @@ async def test_a_failing_text_is_told_and_ends_nothing() -> None:
         assert await embedder.embed(["fine"]) == [[4.0]]
 
 
-@pytest.mark.asyncio
 async def test_what_nobody_waits_for_is_left_undone() -> None:
     """The waiting texts of a cancelled call are skipped."""
     engine = ScriptedEngine()
@@ -83,7 +79,6 @@ async def test_what_nobody_waits_for_is_left_undone() -> None:
     assert engine.done == ["one", "after"]
 
 
-@pytest.mark.asyncio
 async def test_after_the_end_nothing_is_embedded() -> None:
     """An embedder that was never started, or is closed, raises an error instead of waiting for ever."""
     embedder = ThreadedEmbedder(ScriptedEngine, model="lengths")
@@ -95,7 +90,6 @@ async def test_after_the_end_nothing_is_embedded() -> None:
         await embedder.embed(["late"])
 
 
-@pytest.mark.asyncio
 async def test_who_gives_up_while_the_model_loads_ends_the_thread() -> None:
     """Cancelling the start ends the thread once the model is loaded, and the embedder refuses texts."""
     is_loading, may_load = threading.Event(), threading.Event()
@@ -117,7 +111,6 @@ async def test_who_gives_up_while_the_model_loads_ends_the_thread() -> None:
         await embedder.embed(["late"])
 
 
-@pytest.mark.asyncio
 async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None:
     """If the model files are missing, entering the embedder raises an error that says what to do."""
     from pathlib import Path
@@ -127,7 +120,6 @@ async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None
             pass
 
 
-@pytest.mark.asyncio
 async def test_a_model_that_breaks_while_loading_is_told() -> None:
     """If loading the model raises, the error names only the type of the exception."""
 

@@ -148,7 +148,6 @@ async def test_a_summary_is_written(server: ProviderServer) -> None:
     assert len(server.bodies) == 2
 
 
-@pytest.mark.asyncio
 async def test_an_error_in_a_list_is_read() -> None:
     """Gemini's reason is in the sentence."""
     async with adapter(GeminiServer()) as chat:

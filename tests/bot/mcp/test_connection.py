@@ -64,7 +64,6 @@ async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) 
         yield running
 
 
-@pytest.mark.asyncio
 async def test_tools_are_called_as_ours() -> None:
     """The tools of an MCP server are called through the toolbox with all its checks; their names begin with the
     server's.
@@ -85,14 +84,12 @@ async def test_tools_are_called_as_ours() -> None:
         assert "key-1 None" in secret, "our own tokens are not handed on"
 
 
-@pytest.mark.asyncio
 async def test_a_program_may_start_more_slowly_than_a_call_may_take() -> None:
     """It may have to be downloaded first. The limit for connecting is another one than the limit for calls."""
     async with servers(desk(timeout_s=0.001)) as running:
         assert running.tools(GUILD)
 
 
-@pytest.mark.asyncio
 async def test_failures_are_sentences() -> None:
     """A failing tool and an unknown tool each raise a ToolError; the connection stays open."""
     async with servers(desk()) as running:
@@ -104,7 +101,6 @@ async def test_failures_are_sentences() -> None:
         assert connection.connected.is_set()
 
 
-@pytest.mark.asyncio
 async def test_the_text_of_a_file_is_read() -> None:
     """GitHub's server sends a file as a resource beside a sentence about it. What is no text is only named."""
     async with servers(desk()) as running:
@@ -112,7 +108,6 @@ async def test_the_text_of_a_file_is_read() -> None:
     assert fetched == "Fetched.\nBuy milk.\n[resource, which I can't read]"
 
 
-@pytest.mark.asyncio
 async def test_a_slow_tool_is_given_up() -> None:
     """A call that takes longer than `timeout_s` raises a ToolError; the connection stays open."""
     async with servers(desk()) as running:
@@ -127,7 +122,6 @@ async def test_a_slow_tool_is_given_up() -> None:
         assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
 
 
-@pytest.mark.asyncio
 async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
     """A long answer is taken; a longer one ends the connection, and the log and the model read why. It is started
     again as after a crash.
@@ -148,7 +142,6 @@ async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
     assert isinstance(lost["problem"], ServerDroppedError)
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_dies_again_and_again_is_started_at_growing_intervals() -> None:
     """That it answers at first does not count, unless it has lasted."""
     clock = FakeClock()
@@ -172,7 +165,6 @@ async def test_a_server_that_dies_again_and_again_is_started_at_growing_interval
     assert [line["event"] for line in logs].count("mcp_server_lost") == 2
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
     """A server that cannot be started is tried again at growing intervals, and does not affect the other servers."""
     clock = FakeClock()
@@ -187,7 +179,6 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
     assert [describe_server_error(line["problem"]) for line in lost] == ["there is no program 'no-such-program'"]
 
 
-@pytest.mark.asyncio
 async def test_a_visit_tells_what_there_is() -> None:
     """`list_server_tools`, which `roomtone doctor` uses, returns a server's tools or raises an error with
     the reason.
@@ -201,7 +192,6 @@ async def test_a_visit_tells_what_there_is() -> None:
         await list_server_tools(desk(args=["-c", "print('hello')"]), AllApproved())
 
 
-@pytest.mark.asyncio
 async def test_results_are_not_checked_against_a_schema_of_the_server() -> None:
     """Its pattern could keep the event loop busy for ever. So even a result that it does not allow is only text."""
     async with servers(desk()) as running:
@@ -230,7 +220,6 @@ def test_no_key_of_an_address_is_told(url: str) -> None:
     assert error.startswith("Client error '401 Unauthorized' for url 'http")
 
 
-@pytest.mark.asyncio
 async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
     """A server program that never answers is ended when the bot ends."""
     started = tmp_path / "started"
@@ -242,7 +231,6 @@ async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
         assert running.tools(GUILD) == ()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
 async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     """A server that hangs is ended before the bot, also if the bot ends just then. `turns`: of the event loop."""
@@ -270,7 +258,6 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
     assert process.returncode is not None
 
 
-@pytest.mark.asyncio
 async def test_a_server_over_http() -> None:
     """A server over streamable HTTP offers the same tools."""
     process = await asyncio.create_subprocess_exec(sys.executable, str(SERVER), "0", stderr=asyncio.subprocess.PIPE)

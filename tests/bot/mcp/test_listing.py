@@ -27,7 +27,6 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.asyncio
 
 GUILD = 500
 

@@ -69,7 +69,6 @@ async def pieces(count: int) -> AsyncIterator[bytes]:
         yield b"x" * 30
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("kind", "encoding", "count", "why"),
     [
@@ -101,7 +100,6 @@ async def test_an_answer_has_a_bound(kind: str, encoding: str | None, count: int
     assert exceeded == ([] if why is None else ["web"])
 
 
-@pytest.mark.asyncio
 async def test_a_server_cannot_have_itself_asked_without_a_pause() -> None:
     """It says how soon it is asked again for a stream that has ended. The library would do so for ever."""
     exceeded: list[str] = []

@@ -18,8 +18,6 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-pytestmark = pytest.mark.asyncio
-
 
 class Opened:
     """Opens as the test says. `failures`: what the next attempts fail with."""

@@ -58,7 +58,6 @@ def tiers_as_store(tiers: SlowTiers) -> TierStore:
     return tiers  # type: ignore[return-value]
 
 
-@pytest.mark.asyncio
 async def test_two_rooms_that_write_at_once_count_once() -> None:
     """Each access is written once, and what comes meanwhile is written next."""
     accesses, tiers = a_log()
@@ -74,7 +73,6 @@ async def test_two_rooms_that_write_at_once_count_once() -> None:
     assert tiers.counted == [(1, 1), (2, 2), (3, 3)]
 
 
-@pytest.mark.asyncio
 async def test_what_could_not_be_written_is_kept() -> None:
     """A store that is away loses no access."""
     accesses, tiers = a_log()
@@ -89,7 +87,6 @@ async def test_what_could_not_be_written_is_kept() -> None:
     assert tiers.counted == [(1, 1), (2, 2)]
 
 
-@pytest.mark.asyncio
 async def test_quotes_in_a_section_of_their_own_count() -> None:
     """In speech-to-speech all quotes stand in one part."""
     accesses, tiers = a_log()
@@ -115,7 +112,6 @@ async def stored(database: Database) -> list[tuple[str, int, str, int | None]]:
     return sorted(rows, key=str)
 
 
-@pytest.mark.asyncio
 async def test_quotes_of_other_sessions_are_stored_once(place: Place) -> None:
     """Turns by their number, notes and summaries as the whole of their session, facts by the turn that states them.
     What is of the session itself, or of one that is gone, is left out.

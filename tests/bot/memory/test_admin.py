@@ -34,7 +34,6 @@ def test_no_id_leads_out_of_its_folder(name: str) -> None:
         assert unquote(written) == name
 
 
-@pytest.mark.asyncio
 async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
     """Without an id the last session is found. If several ids begin with the given text, the error lists them."""
     async with Evening(place, name="20260101-one") as first:
@@ -52,7 +51,6 @@ async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
             await admin.find_session("x")
 
 
-@pytest.mark.asyncio
 async def test_turns_are_stored_while_an_archive_is_pruned(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of years is pruned in small transactions: whoever speaks meanwhile is not kept waiting for all."""
     monkeypatch.setattr(tiers, "MOST_PRUNED", 1)

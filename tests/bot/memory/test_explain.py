@@ -89,7 +89,6 @@ async def an_evening(evening: Evening) -> Replies:
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 @pytest.mark.parametrize("max_input_tokens", [28_672, 900])
 async def test_every_prompt_of_an_evening_is_shown_as_it_was_sent(place: Place, max_input_tokens: int) -> None:
     """With all kinds of parts, although the memory has changed since; also where turns were evicted."""
@@ -110,7 +109,6 @@ async def test_every_prompt_of_an_evening_is_shown_as_it_was_sent(place: Place, 
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_each_fact_behind_the_summary_leads_to_who_said_it(place: Place) -> None:
     """For sent summaries and for the current one."""
     async with Evening(place) as evening:
@@ -128,7 +126,6 @@ async def test_each_fact_behind_the_summary_leads_to_who_said_it(place: Place) -
         assert len(await explainer.facts_now(evening.session_id)) >= len(explained.facts)
 
 
-@pytest.mark.asyncio
 async def test_each_call_is_shown_as_the_server_got_it(place: Place) -> None:
     """Every message that the server received is shown: also the tool's output in the second call, and what the budget
     cut to fit a small model. After something was forgotten, nothing of it is stored.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot.store.speech_forgetting import SpeechForgetter
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 
-@pytest.mark.asyncio
 async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
     """Facts about people are extracted once from each folded batch, and not from turns that are in the window."""
     async with Evening(place, summariser=LabellingSummariser()) as evening:
@@ -43,7 +41,6 @@ async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
         assert evening.people.section(Audience(GUILD + 1, HERE.channels), present) == ()
 
 
-@pytest.mark.asyncio
 async def test_what_a_later_batch_closes_is_history(place: Place) -> None:
     """A person's later fact ends the one that it closes."""
     async with Evening(place, summariser=LabellingSummariser()) as evening:
@@ -59,7 +56,6 @@ async def test_what_a_later_batch_closes_is_history(place: Place) -> None:
         ]
 
 
-@pytest.mark.asyncio
 async def test_no_fact_is_drawn_of_who_opted_out(place: Place) -> None:
     """What somebody said before they opted out is drawn into no fact afterwards; others' words are."""
     async with Evening(place, summariser=LabellingSummariser()) as evening:
@@ -72,7 +68,6 @@ async def test_no_fact_is_drawn_of_who_opted_out(place: Place) -> None:
         assert [fact.text for fact in await evening.people.facts_about(GUILD, "id-Bob")] == ["My dog is called Bruno."]
 
 
-@pytest.mark.asyncio
 async def test_people_may_be_left_alone_by_setting(place: Place) -> None:
     """If the setting is off, no facts about people are extracted or sent."""
     settings = PeopleSettings(enabled=False)
@@ -84,7 +79,6 @@ async def test_people_may_be_left_alone_by_setting(place: Place) -> None:
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
-@pytest.mark.asyncio
 async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(place: Place) -> None:
     """Facts from turns that were forgotten while they were being extracted are not stored."""
     async with Evening(place) as evening:

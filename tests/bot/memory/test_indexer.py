@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
@@ -54,7 +53,6 @@ async def stored(room: _Room) -> int:
     return int((await room.database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
 
 
-@pytest.mark.asyncio
 async def test_everything_is_embedded_newest_first(room: _Room) -> None:
     """All turns are embedded in small steps, newest first."""
     embedder = Moody()
@@ -66,7 +64,6 @@ async def test_everything_is_embedded_newest_first(room: _Room) -> None:
     assert embedder.embedded[-1].endswith("number 0.")
 
 
-@pytest.mark.asyncio
 async def test_the_task_works_rests_and_ends(room: _Room) -> None:
     """The task embeds the waiting turns in steps, later also new turns, and ends with its context."""
     clock, embedder = FakeClock(), Moody()
@@ -82,7 +79,6 @@ async def test_the_task_works_rests_and_ends(room: _Room) -> None:
     assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "recall-indexer"] == []
 
 
-@pytest.mark.asyncio
 async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
     """A failure is logged once and retried at growing intervals until everything is embedded."""
     clock = FakeClock()
@@ -103,7 +99,6 @@ async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
     ]
 
 
-@pytest.mark.asyncio
 async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
     """A failure that is not retryable is tried again only after the longest interval."""
     clock = FakeClock()

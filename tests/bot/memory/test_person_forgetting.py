@@ -219,7 +219,6 @@ def quotes(evening: Evening, session_id: SessionId, seq: int) -> None:
     evening.upkeep.on_payload_sent([make_part("user", PartKind.RECALL, "…", refs=(f"turn:{session_id}#{seq}",))])
 
 
-@pytest.mark.asyncio
 async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
     """A person's id, name and words, planted everywhere, are in no byte of the data folder while the database is open,
     nor of a backup that is made then. Nothing is there from which they could be guessed. What other people said stays.
@@ -287,7 +286,6 @@ class Outage:
             raise StoreError("The database is away.")
 
 
-@pytest.mark.asyncio
 async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) -> None:
     """Wherever the database goes away, the second attempt leaves nothing: no quotation of the bot in another session,
     and no log line. Which sessions had changed is told.
@@ -328,7 +326,6 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
     assert not failed
 
 
-@pytest.mark.asyncio
 async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -> None:
     """The words have left the store by then. The list of forgotten sessions says which lines go."""
     log = log_path(tmp_path)
@@ -395,7 +392,6 @@ class Wipes:
         monkeypatch.setattr(Database, "wipe", counted)
 
 
-@pytest.mark.asyncio
 async def test_many_who_are_forgotten_have_one_wipe_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first is wiped at once. Who comes within the pause is told that bytes may be left, and the next wipe after it
     takes these too. A wipe that fails forgets all the same, and a stranger begins none.

@@ -63,7 +63,6 @@ class Broken(LetterEmbedder):
         raise EmbeddingError("The key is wrong.", retryable=False)
 
 
-@pytest.mark.asyncio
 async def test_what_was_said_is_found_word_for_word() -> None:
     """A result has the words, the speaker, the time and the neighbouring turns."""
     index, store = await evening(*SAID)
@@ -74,7 +73,6 @@ async def test_what_was_said_is_found_word_for_word() -> None:
     assert found.relevance == pytest.approx(1.0)
 
 
-@pytest.mark.asyncio
 async def test_what_is_in_view_crowds_nothing_out() -> None:
     """What was said long ago is found while everybody talks about it, however many turns in view have its words."""
     said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(300)]
@@ -86,7 +84,6 @@ async def test_what_is_in_view_crowds_nothing_out() -> None:
     assert all(each.seq is not None and each.seq < 300 for each in found)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("embedder", [None, Dawdling(), Broken()])
 async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | None) -> None:
     """If the embedder is missing, never answers or fails, full-text search still finds the turn."""
@@ -96,7 +93,6 @@ async def test_full_text_serves_without_an_embedder(embedder: LetterEmbedder | N
     assert found[0].likeness is None
 
 
-@pytest.mark.asyncio
 async def test_likeness_finds_what_no_word_does() -> None:
     """The embedding finds a turn that has no word in common with the query."""
     index, store = await evening(*SAID)
@@ -107,7 +103,6 @@ async def test_likeness_finds_what_no_word_does() -> None:
     assert found[0].likeness is not None
 
 
-@pytest.mark.asyncio
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     """A room's search finds nothing outside its session, channel or guild, whatever the query asks for."""
     index, store = await evening(turn(0, "Lisbon is lovely."))
@@ -130,7 +125,6 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     assert len(await alone.memory_search("Lisbon")) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
     """A search of the guild finds the words of another channel only while everybody present may enter that channel. It
     always finds those of its own channel, and never those of a session without a known channel.
@@ -149,7 +143,6 @@ async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
         assert len(await room.memory_search("Lisbon", session=SessionId("next door"))) == found - 1
 
 
-@pytest.mark.asyncio
 async def test_nothing_of_who_opted_out_is_found() -> None:
     """Neither the search nor the numbers of turns bring a withheld person's words, alone or beside somebody else's, or
     as the bot or a note may repeat them; the others' own words are found, and all of it again after an opt-in.
@@ -171,7 +164,6 @@ async def test_nothing_of_who_opted_out_is_found() -> None:
     assert await room.recall_turns(0, 2) == (mine, yours, told)
 
 
-@pytest.mark.asyncio
 async def test_turns_are_recalled_by_their_numbers() -> None:
     """A range of turn numbers includes both ends and is bounded; an invalid range returns nothing."""
     index, store = await evening(*(turn(seq, f"Number {seq}.") for seq in range(MOST_TURNS + 20)))
@@ -182,7 +174,6 @@ async def test_turns_are_recalled_by_their_numbers() -> None:
     assert await room.recall_turns(5, 4) == ()
 
 
-@pytest.mark.asyncio
 async def test_a_turn_number_beyond_what_the_database_holds_is_no_turn(tmp_path: Path) -> None:
     """A model may write any number of digits, and a database refuses numbers of more than 64 bits."""
     async with Evening(tmp_path / "a.db") as evening:
@@ -191,7 +182,6 @@ async def test_a_turn_number_beyond_what_the_database_holds_is_no_turn(tmp_path:
             assert await recall.turns(evening.session_id, number, number) == ()
 
 
-@pytest.mark.asyncio
 async def test_a_failing_store_is_told() -> None:
     """If the store fails, the search raises its error and cancels the running embedding."""
     index, store = await evening(*SAID)

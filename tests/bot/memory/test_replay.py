@@ -55,7 +55,6 @@ async def play(
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_a_thousand_turns_lose_nothing() -> None:
     """Every turn is either in the summary or in the prompt, and the cursor moves in steps of ten turns."""
     result = await play(talk(1000))
@@ -72,7 +71,6 @@ async def test_a_thousand_turns_lose_nothing() -> None:
     assert 0 < len(result.summary) <= 1200
 
 
-@pytest.mark.asyncio
 async def test_the_payload_is_reported_part_by_part() -> None:
     """The report lists system prompt, summary with its range, turns in order, notes, and the current turn last."""
     note = NoteLine("A map of the harbour.", "Bo", 1_000_000_000.0 + 4 * 69)
@@ -97,7 +95,6 @@ def test_the_transcripts_clock_never_goes_back() -> None:
     assert clock.monotonic() - before >= 3600.0
 
 
-@pytest.mark.asyncio
 async def test_a_rolling_replay_evicts_and_tells() -> None:
     """In mode rolling, nothing is summarised: the prompt has the newest turns and one note for all turns
     before them.
@@ -115,7 +112,6 @@ async def test_a_rolling_replay_evicts_and_tells() -> None:
     assert sum(part.tokens for part in result.payload) <= 2_000
 
 
-@pytest.mark.asyncio
 async def test_the_bot_is_known_by_its_name() -> None:
     """What the bot said is not taken for a person's."""
     lines: list[TranscriptLine] = [SaidLine("Ada", "Hello.", 1_000.0), SaidLine("ROOMTONE", "Hi, Ada.", 1_004.0)]

@@ -53,7 +53,6 @@ async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 6
             await evening.memory.end()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("tiers", [True, False])
 async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -> None:
     """Short, long and crashed sessions are deleted 30 days after their last turn, whether tiers are on or off. Their
@@ -82,7 +81,6 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
         assert await later.people.facts_about(GUILD, "id-Ada") == ()
 
 
-@pytest.mark.asyncio
 async def test_open_sessions_of_other_processes_stay(place: Place) -> None:
     """Sessions are deleted by the process that serves their server: only that knows whether an open one goes on."""
     path, clock = place, FakeClock()
@@ -97,7 +95,6 @@ async def test_open_sessions_of_other_processes_stay(place: Place) -> None:
         assert set((await own.enforce()).sessions) == {SessionId("open"), SessionId("ended")}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("operators", "theirs", "stays"), [(0, None, True), (0, 10, False), (30, 10, False), (10, 30, False)]
 )
@@ -117,7 +114,6 @@ async def test_a_server_chooses_a_shorter_time_and_never_a_longer_one(
     assert done.sessions == (() if stays else (SessionId("old"),))
 
 
-@pytest.mark.asyncio
 async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> None:
     """The session of an open room is kept however long nobody speaks. With 0 days, everything is kept."""
     path, clock = place, FakeClock()
@@ -130,7 +126,6 @@ async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> No
         assert (await Retention(database, TierSettings(), clock=clock).enforce()).sessions == (SessionId("open"),)
 
 
-@pytest.mark.asyncio
 async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure, or while another program reads what was deleted, it is tried again in an hour."""
     clock = FakeClock()
@@ -156,7 +151,6 @@ async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pyte
     assert tries == [0.0, *accumulate(pauses)]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("apart_s", "left"), [(60.0, 0), (-400 * DAY_S, 1), (400 * DAY_S, 1), (None, 1)])
 async def test_nothing_is_deleted_before_discord_has_told_the_time(
     tmp_path: Path, apart_s: float | None, left: int
@@ -177,7 +171,6 @@ async def test_nothing_is_deleted_before_discord_has_told_the_time(
         assert len(await database.rows(select(sessions))) == left
 
 
-@pytest.mark.asyncio
 async def test_logs_are_kept_as_long_as_sessions(tmp_path: Path) -> None:
     """Log lines go after the retention time too, and with 0 days they stay. A file that was changed stays private."""
     clock = FakeClock()
@@ -196,7 +189,6 @@ async def test_logs_are_kept_as_long_as_sessions(tmp_path: Path) -> None:
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
-@pytest.mark.asyncio
 async def test_a_reading_program_does_not_hide_what_was_left(tmp_path: Path) -> None:
     """If another connection reads, so that the journal cannot be truncated, the result says so."""
     async with open_database(tmp_path / "a.db", busy_timeout_s=0.05) as database:
@@ -213,7 +205,6 @@ def unreadable(path: Path) -> None:
     path.mkdir()
 
 
-@pytest.mark.asyncio
 async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(place: Place, tmp_path: Path) -> None:
     """What servers chose is deleted, and the other log files are changed, before the failure is raised."""
     clock = FakeClock()

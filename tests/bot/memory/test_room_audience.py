@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.room_audience import RoomAudience
 from bot.readers import Reader
@@ -26,7 +24,6 @@ def reader(name: str, *, opened: frozenset[int] = frozenset()) -> Reader:
     return Reader(f"id-{name}", GUILD, HERE, opened, CHANNEL)
 
 
-@pytest.mark.asyncio
 async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(tmp_path: Path) -> None:
     """Of the session that goes on everything is told: who is there can catch up with it."""
     place = tmp_path / "roomtone.db"

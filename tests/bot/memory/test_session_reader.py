@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.memory import session_reader
 from bot.memory.session_reader import SessionReader
 from bot.readers import Reader
@@ -18,6 +16,8 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pytest
 
     from compaction.model import Turn
     from tests.bot.conftest import Place
@@ -46,7 +46,6 @@ async def there(evening: Evening, person_id: str = "id-Ada", *, joined: bool = T
     await AttendanceStore(evening.database).add(evening.session_id, [Presence(person_id, at, joined=joined)])
 
 
-@pytest.mark.asyncio
 async def test_only_sessions_that_somebody_attended_are_found(place: Place) -> None:
     """A session is found by its id or as the newest, but only on its server and in a channel that may be told there."""
     async with Evening(place) as evening:
@@ -72,7 +71,6 @@ async def test_only_sessions_that_somebody_attended_are_found(place: Place) -> N
         assert await sessions.find(ada(), session_id=SessionId("other")) is None
 
 
-@pytest.mark.asyncio
 async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Place) -> None:
     """For that alone, while they are in the channel, and not once it has ended."""
     async with Evening(place) as evening:
@@ -90,7 +88,6 @@ async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Pla
         assert (await sessions.read(found, late, catches_up=True)).turns == ()
 
 
-@pytest.mark.asyncio
 async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(place: Place) -> None:
     """Their words are not read, nor the bot's answers from then on, which may repeat them; earlier ones are."""
     async with Evening(place) as evening:
@@ -108,7 +105,6 @@ async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(
         assert [turn.seq for turn in (await reader(evening).read(found)).turns] == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.asyncio
 async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest turns are cut, and not read from the store either. What the bot said may repeat what somebody said
     there who has opted out since.
@@ -137,7 +133,6 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, mon
         assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
 
 
-@pytest.mark.asyncio
 async def test_answers_that_quote_somebody_of_another_session_are_left_out(place: Place) -> None:
     """The bot finds what was said in earlier sessions. Once its speaker has opted out, neither people nor the model are
     told what it said with their words, though they never spoke in the session.

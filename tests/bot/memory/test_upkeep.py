@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 
-@pytest.mark.asyncio
 async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> None:
     """A search includes archived segments only on request, but always the turns in them. After thirty days the facts of
     a segment are pruned; its gist stays.
@@ -62,7 +61,6 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_retrieval_counts_and_warms(place: Place) -> None:
     """A hit that was shown updates its segment's access count, access time and relevance, and counts as a mention. A
     search alone does not.
@@ -90,7 +88,6 @@ async def test_retrieval_counts_and_warms(place: Place) -> None:
         assert before < first.accesses.relevance <= 1.0
 
 
-@pytest.mark.asyncio
 async def test_who_comes_in_is_read_beforehand(place: Place) -> None:
     """The facts about a person are read when the person joins, so that building a prompt never waits for the store."""
     path = place
@@ -134,7 +131,6 @@ def test_a_fact_is_told_to_those_who_could_have_heard_it(channels: set[int], ask
     assert Audience(GUILD, frozenset(channels), asker_id).may_hear(fact) is told
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_fails_costs_nothing_but_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure of the store is logged once, and the work is done at the next run."""
     async with Evening(place) as evening:
@@ -154,7 +150,6 @@ async def test_a_store_that_fails_costs_nothing_but_time(place: Place, monkeypat
         assert await evening.tier_store.last_check(evening.session_id) == 20
 
 
-@pytest.mark.asyncio
 async def test_prompts_that_were_sent_are_stored_in_the_background(place: Place) -> None:
     """Each once, also if a fold lands between."""
     async with Evening(place) as evening:
@@ -167,7 +162,6 @@ async def test_prompts_that_were_sent_are_stored_in_the_background(place: Place)
         assert await evening.prompts_kept() == ["first", "second"]
 
 
-@pytest.mark.asyncio
 async def test_the_task_wakes_when_there_is_something_to_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The task wakes after a compaction, and runs until it is cancelled."""
     async with Evening(place) as evening:
@@ -192,7 +186,6 @@ async def test_the_task_wakes_when_there_is_something_to_do(place: Place, monkey
 
 
 @pytest.mark.slow
-@pytest.mark.asyncio
 async def test_a_running_room_takes_a_forgetting_over(place: Place) -> None:
     """From the next turn on, a running room neither sends forgotten words nor compacts them again."""
     async with Evening(place, summariser=LabellingSummariser()) as evening:
@@ -226,7 +219,6 @@ async def test_a_running_room_takes_a_forgetting_over(place: Place) -> None:
         assert "Zanzibar" not in str(stored.state)
 
 
-@pytest.mark.asyncio
 async def test_a_fold_that_is_under_way_does_not_bring_it_back(place: Place) -> None:
     """The result of a running compaction is refused if one of its turns was forgotten, and is made again without that
     turn.
@@ -264,7 +256,6 @@ class _Held:
         return await ExtractiveSummariser().fold(request)
 
 
-@pytest.mark.asyncio
 async def test_forgetting_does_not_wait_for_a_fold_under_way(place: Place) -> None:
     """Forgotten words leave the window and the live notes at once, even while a compaction runs. A model may take a
     minute for it, and its result would be refused anyway.
@@ -294,7 +285,6 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(place: Place) -> No
         assert "Zanzibar" not in str((await evening.store.load(evening.session_id)).segments)
 
 
-@pytest.mark.asyncio
 async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) -> None:
     """If the refused result of a compaction shows that words were forgotten, notes and facts about the person are
     removed too.
@@ -325,7 +315,6 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
-@pytest.mark.asyncio
 async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(place: Place) -> None:
     """Forgotten turns that are already compacted are also removed from memory, because the next compaction would use
     them as context.
@@ -343,7 +332,6 @@ async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(place: Pl
         assert "Zanzibar" not in str(evening.memory.turns)
 
 
-@pytest.mark.asyncio
 async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(place: Place) -> None:
     """Facts from an older session are used in a running room until they are forgotten."""
     async with Evening(place, name="yesterday", summariser=LabellingSummariser()) as yesterday:

@@ -80,7 +80,6 @@ class House:
         await self.servers.change(GUILD, lambda now: replace(now, **changes), by=ADA)
 
 
-@pytest.mark.asyncio
 async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     """Without a choice the settings apply, and each guild has one object that all callers share."""
     house = House()
@@ -90,7 +89,6 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     assert await house.participation.of_guild(11) is not guild
 
 
-@pytest.mark.asyncio
 async def test_opt_outs_of_another_process_are_read_anew() -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
     house = House()
@@ -107,7 +105,6 @@ async def test_opt_outs_of_another_process_are_read_anew() -> None:
     assert await elsewhere.withheld_on(GUILD) == {"2001"}
 
 
-@pytest.mark.asyncio
 async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
     """Mode, names, silence and opt-outs survive a restart; the server's other choices stay."""
     house = House()
@@ -123,7 +120,6 @@ async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
     assert house.participation.names_of(GUILD) == ("Jeeves",)
 
 
-@pytest.mark.asyncio
 async def test_silence_for_now_takes_a_room() -> None:
     """Silencing a session stops its speech at once; if the bot is in no room, it raises an error."""
     house = House()
@@ -138,7 +134,6 @@ async def test_silence_for_now_takes_a_room() -> None:
     assert house.servers.of(GUILD).silence == Silence()
 
 
-@pytest.mark.asyncio
 async def test_silence_for_some_minutes_lasts_that_long() -> None:
     """Also if the bot goes to another channel meanwhile, or is started again."""
     house = House()
@@ -150,7 +145,6 @@ async def test_silence_for_some_minutes_lasts_that_long() -> None:
         assert not guild.silence.applies("another", now=house.clock.now() + 3_600.0)
 
 
-@pytest.mark.asyncio
 async def test_a_moderators_silence_takes_a_moderator() -> None:
     """Only a moderator can end a permanent silence, and starting one stops the speech at once."""
     house = House()
@@ -164,7 +158,6 @@ async def test_a_moderators_silence_takes_a_moderator() -> None:
     assert not guild.silence.always
 
 
-@pytest.mark.asyncio
 async def test_what_cannot_be_stored_is_in_effect() -> None:
     """Whoever chose is told so. The next choice of the same is stored, and other settings end no silence."""
     house = House()
@@ -186,7 +179,6 @@ async def test_what_cannot_be_stored_is_in_effect() -> None:
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
-@pytest.mark.asyncio
 async def test_a_server_whose_opt_outs_cannot_be_read_is_not_served() -> None:
     """Who opts out before it is served is not heard once it is, whether that could be stored or not."""
     house = House()
@@ -217,7 +209,6 @@ class SlowOptOuts(FakeOptOuts):
         await super().put(guild_id, person_id, out=out)
 
 
-@pytest.mark.asyncio
 async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> None:
     """It is in effect at once, and stored after the earlier change, however long that takes."""
     house = House()
@@ -235,7 +226,6 @@ async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> Non
     assert (await (await house.again()).of_guild(GUILD)).excludes(ADA)
 
 
-@pytest.mark.asyncio
 async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The opt-outs were read before it."""
     house = House()
@@ -259,7 +249,6 @@ async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.Monke
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
-@pytest.mark.asyncio
 async def test_rooms_drop_what_is_forgotten() -> None:
     """All rooms drop what the person has just said. Only rooms whose session was changed drop what was made of it."""
     house = House()
@@ -272,7 +261,6 @@ async def test_rooms_drop_what_is_forgotten() -> None:
     assert (there.forgetting, there.forgotten) == ([ADA], 0)
 
 
-@pytest.mark.asyncio
 async def test_opting_out_again_interrupts_nobody() -> None:
     """Only the first /opt-out stops the reply in progress, and no /opt-in, after which they are heard again."""
     house = House()
@@ -284,7 +272,6 @@ async def test_opting_out_again_interrupts_nobody() -> None:
     assert room.opted_out == [ADA]
 
 
-@pytest.mark.asyncio
 async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None:
     """Where the bot asks, it is as an opt-out: what is on its way is dropped, unless they were not heard anyway."""
     house = House()
@@ -302,7 +289,6 @@ async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None
     assert room.opted_out == [ADA]
 
 
-@pytest.mark.asyncio
 async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> None:
     """Whoever is heard already was not asked."""
     house, chosen = House(), False
@@ -321,7 +307,6 @@ async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> Non
     assert guild.excludes(ADA)
 
 
-@pytest.mark.asyncio
 async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence() -> None:
     """While it goes on there is nothing to lift: /talk says what to do. Once its room has ended, it lifts a silence."""
     house = House()
@@ -336,7 +321,6 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
     assert not guild.silence.always
 
 
-@pytest.mark.asyncio
 async def test_another_session_begins_without_answers() -> None:
     """A session that goes on keeps who agreed and who has had the newest notice; another one does not."""
     house = House()

@@ -29,7 +29,6 @@ class Endpoint:
         return self.answer
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("answer", "cost"),
     [
@@ -52,7 +51,6 @@ async def test_a_call_counts_in_the_hour(answer: CompletionAnswer | None, cost: 
     assert metered.model == "small"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("ceiling", [CostCeiling(calls=3), CostCeiling(tokens=3_600)])
 async def test_at_the_ceiling_no_call_is_made(ceiling: CostCeiling) -> None:
     """300 folds of one hour make no more calls than its ceiling has. The refusal is retryable, and the hour ends."""

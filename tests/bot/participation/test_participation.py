@@ -188,7 +188,6 @@ def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]],
             assert (decision.answer, decision.reason) == (True, Reason.WAKE_NAME)  # type: ignore[attr-defined]
 
 
-@pytest.mark.asyncio
 async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
     """If somebody silences and unsilences the bot repeatedly, the bot obeys each time but limits its messages."""
     table = Table(9)
@@ -208,7 +207,6 @@ async def written(participation: Participation) -> None:
         await participation.wait_until_written(within_s=PATIENCE_S)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("happens", ["opt-out", "forgotten"])
 async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happens: str) -> None:
     """Words that could not be spoken wait for Discord, and may be those of who opts out meanwhile. The rest is written
@@ -227,7 +225,6 @@ async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happe
     assert table.place.written == ["one", "two"]
 
 
-@pytest.mark.asyncio
 async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> None:
     """It is stored, posted with the button, and over after ten minutes. Asking again meanwhile changes nothing."""
     table = Table(9)
@@ -244,7 +241,6 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     assert not participation.silenced
 
 
-@pytest.mark.asyncio
 async def test_a_moderators_silence_stays_as_it_is() -> None:
     """Nobody makes one of ten minutes of it."""
     table = Table(9)
@@ -254,7 +250,6 @@ async def test_a_moderators_silence_stays_as_it_is() -> None:
     assert (guild.silence, participation.queue.waiting) == (Silence(always=True), 0)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(
     "text",
@@ -282,7 +277,6 @@ def decided(participation: Participation, user_id: int, text: str, *, at: float 
     return participation.preview_decision(cast("SpokenText", Said(user_id, text, at))).answer
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("who", ["opted out", "another bot", "nobody answers"])
 async def test_who_is_not_heard_silences_nothing(who: str) -> None:
     """Their words may be recognised already, and name the bot. Where it only writes down, nobody has to silence it."""
@@ -297,7 +291,6 @@ async def test_who_is_not_heard_silences_nothing(who: str) -> None:
     assert participation.silenced is guild.listens_only
 
 
-@pytest.mark.asyncio
 async def test_what_becomes_no_turn() -> None:
     """Speech of who opted out, and what somebody began to say before they were forgotten. Both are dropped at once
     where they wait, and the person may not go on without the bot's name afterwards.
@@ -320,7 +313,6 @@ async def test_what_becomes_no_turn() -> None:
     assert not decided(participation, BO.id, "And on Sunday?", at=at)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("ends", ["silence", "leaving"])
 async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
     """After a silence, whoever asked for it, and after somebody has left and come back."""
@@ -336,7 +328,6 @@ async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
     assert not decided(participation, ADA.id, "And on Sunday?")
 
 
-@pytest.mark.asyncio
 async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
     """They were not alone with the bot, although only one person is there by the time the words have their text."""
     table = Table(9)
@@ -348,7 +339,6 @@ async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
     assert not decided(participation, BO.id, "I have to get up at six.")
 
 
-@pytest.mark.asyncio
 async def test_what_nobody_can_hear_is_not_answered() -> None:
     """Where the bot is muted or may not speak, a reply is not worth a model's work."""
     table = Table(9)
@@ -358,7 +348,6 @@ async def test_what_nobody_can_hear_is_not_answered() -> None:
     assert not decided(participation, ADA.id, TEXTS[0])
 
 
-@pytest.mark.asyncio
 async def test_the_ceiling_is_told_once_an_hour() -> None:
     """However often the bot is called meanwhile."""
     table = Table(1)

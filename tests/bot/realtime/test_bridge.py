@@ -26,7 +26,6 @@ async def _no_tool(call: RealtimeToolCall) -> str:
     return ""
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("seed", range(8))
 async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: int) -> None:
     """In a long session with compactions, reconnections, unheard speech and answers, no turn is missing from the
@@ -74,7 +73,6 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
         assert len(standing) <= 2 * len(room.memory.window)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("language", "told"), [("de", "de"), ("auto", None)])
 async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: str | None) -> None:
     """A configured language is sent to the endpoint, so that a lone 'mm-hm' is not transcribed in another one; `auto`
@@ -94,7 +92,6 @@ async def test_the_endpoint_is_told_what_everybody_speaks(language: str, told: s
     assert update["session"]["audio"]["input"]["transcription"].get("language") == told
 
 
-@pytest.mark.asyncio
 async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
     """A failure and the recovery are each written into the channel. After it, the model gets the turns that
     it missed.
@@ -120,7 +117,6 @@ async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
         await running
 
 
-@pytest.mark.asyncio
 async def test_what_is_said_while_a_service_comes_back_stands_before_the_question() -> None:
     """A turn may be recorded after the new conversation was begun, and before the service has accepted it."""
     async with desk() as room:
@@ -134,7 +130,6 @@ async def test_what_is_said_while_a_service_comes_back_stands_before_the_questio
         assert told == ["I am Bo", "Ada speaks:", "who said that", "Ada."]
 
 
-@pytest.mark.asyncio
 async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
     """After a permanent failure the session is not tried again before the next join, and the channel gets a message."""
     async with desk() as room:
@@ -148,7 +143,6 @@ async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
         assert (await room.bridge.recognise(SPEECH, speaker_id=1)).text == "own"
 
 
-@pytest.mark.asyncio
 async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
     """A changed persona applies from the next answer on; instructions for one answer apply only to that answer."""
     async with desk() as room:
@@ -162,7 +156,6 @@ async def test_what_holds_on_the_server_holds_from_the_next_answer_on() -> None:
         assert "innkeeper" not in room.session.instructions
 
 
-@pytest.mark.asyncio
 async def test_what_holds_on_the_server_is_known_from_the_start() -> None:
     """The first conversation begins with the server's instructions."""
     async with desk() as room:
@@ -178,7 +171,6 @@ async def test_what_holds_on_the_server_is_known_from_the_start() -> None:
         assert "You are a pirate." in begun[0]
 
 
-@pytest.mark.asyncio
 async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
     """In mode rolling, the oldest turns are replaced in the conversation by one note about them."""
     async with desk() as room:

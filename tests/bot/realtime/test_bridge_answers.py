@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
 
 
-@pytest.mark.asyncio
 async def test_an_answer_is_spoken_and_stands_once() -> None:
     """An answer's words come with its sound, and the turn that records the answer is not sent to the model."""
     async with desk() as room:
@@ -57,7 +56,6 @@ class Remembering:
         """Do nothing: it prepares nothing."""
 
 
-@pytest.mark.asyncio
 async def test_what_was_said_before_the_window_is_brought_along() -> None:
     """Quotes about the question are in the instructions for its answer, and removed before the next one."""
     async with desk(quoting=Remembering()) as room:
@@ -82,7 +80,6 @@ async def test_what_was_said_before_the_window_is_brought_along() -> None:
         assert "when does it open" not in room.session.instructions
 
 
-@pytest.mark.asyncio
 async def test_what_was_found_for_an_answer_can_be_taken_back() -> None:
     """What the last answer had been given is not in the instructions any more, and a new conversation, which may begin
     before the next answer, does not get it.
@@ -98,7 +95,6 @@ async def test_what_was_found_for_an_answer_can_be_taken_back() -> None:
         assert "at nine" not in room.session.instructions
 
 
-@pytest.mark.asyncio
 async def test_what_was_talked_over_is_corrected() -> None:
     """If an answer is interrupted, the model learns how many milliseconds of it were heard."""
     async with desk() as room:
@@ -109,7 +105,6 @@ async def test_what_was_talked_over_is_corrected() -> None:
         assert room.session.interrupted == [740]
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_was_not_asked_for_leaves_the_one_before_whole() -> None:
     """If an answer is given up before the model was asked, the model keeps its earlier answer."""
     async with desk() as room:
@@ -124,7 +119,6 @@ async def test_an_answer_that_was_not_asked_for_leaves_the_one_before_whole() ->
         assert room.session.interrupted == []
 
 
-@pytest.mark.asyncio
 async def test_an_answer_ends_before_words_that_are_forbidden() -> None:
     """Nothing of a forbidden word is yielded, also if its beginning came with an earlier piece."""
     async with desk() as room:
@@ -142,7 +136,6 @@ async def test_an_answer_ends_before_words_that_are_forbidden() -> None:
         assert room.session.interrupted == [500, 500]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -161,7 +154,6 @@ async def test_a_forbidden_word_is_found_wherever_it_begins(pieces: Sequence[Rep
             await room.answer(turn)
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one() -> None:
     """If the session is renewed while an answer is still playing, the new conversation gets the answer as text."""
     async with desk() as room:
@@ -174,7 +166,6 @@ async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one(
         assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("complete", [True, False])
 async def test_an_answer_is_of_the_conversation_in_which_it_came(complete: bool) -> None:
     """If the session is renewed while the room has not yet taken all of an answer that has arrived, the new
@@ -194,7 +185,6 @@ async def test_an_answer_is_of_the_conversation_in_which_it_came(complete: bool)
         assert texts == ["who are you", "I am Roomtone" if complete else "I am"]
 
 
-@pytest.mark.asyncio
 async def test_an_answer_asked_for_anew_stands_once() -> None:
     """If the connection is lost before anything of an answer has come, the answer is asked for anew. The next
     conversation holds it, so its turn is not sent.
@@ -209,7 +199,6 @@ async def test_an_answer_asked_for_anew_stands_once() -> None:
         assert [text.split(": ", 1)[-1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("answer", ["SKIP", "Skip.", "SKIP. They talk to each other."])
 async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None:
     """If the model skips its answer, nothing is spoken, and the answer is cancelled and not kept."""
@@ -222,7 +211,6 @@ async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None
         assert list(room.session.items.values()) == ["Ada speaks:", "look at that"]
 
 
-@pytest.mark.asyncio
 async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole() -> None:
     """An answer that was continued after a reconnection has each word once, and all its items are deleted when its turn
     is compacted.
@@ -244,7 +232,6 @@ async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole
         assert not [item for item in room.session.items if item.startswith(("cut_", "reply_"))]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("unplayed", [False, True])
 async def test_an_answer_interrupted_after_a_loss_stands_as_it_was_heard(unplayed: bool) -> None:
     """If an answer was continued after a reconnection and is then interrupted, the conversation has its recorded turn

@@ -25,7 +25,6 @@ def spoken_by(user_id: int, recognition: Recognition) -> SpokenText:
     return SpokenText(Utterance("u", user_id, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
 
 
-@pytest.mark.asyncio
 async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
     """Speech is sent to the model as sound after the speaker's name, and its turn is not sent again as text."""
     async with desk() as room:
@@ -34,7 +33,6 @@ async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
         assert list(room.session.items.values()) == ["Ada speaks:", "hello there"]
 
 
-@pytest.mark.asyncio
 async def test_a_text_that_nobody_can_have_said_is_not_believed() -> None:
     """The room's own recogniser then says what was said. The model keeps the sound."""
     async with desk() as room:
@@ -47,7 +45,6 @@ async def test_a_text_that_nobody_can_have_said_is_not_believed() -> None:
         assert list(room.session.items.values()) == ["Ada speaks:", "and then " * 1_000]
 
 
-@pytest.mark.asyncio
 async def test_what_became_no_turn_does_not_stay() -> None:
     """Sound that became no turn, such as a cough, is deleted at the next turn of the same person."""
     async with desk() as room:
@@ -59,7 +56,6 @@ async def test_what_became_no_turn_does_not_stay() -> None:
         assert list(room.session.items.values()) == ["Bo speaks:", "hello there", "Ada speaks:", "good evening"]
 
 
-@pytest.mark.asyncio
 async def test_sounds_of_somebody_who_is_forgotten_do_not_stay() -> None:
     """All sounds of one person that are no turn are deleted at once. Turns and sounds of others stay."""
     async with desk() as room:
@@ -74,7 +70,6 @@ async def test_sounds_of_somebody_who_is_forgotten_do_not_stay() -> None:
         assert list(room.session.items.values()) == ["Ada speaks:", "good evening", "Bo speaks:", "(cough)"]
 
 
-@pytest.mark.asyncio
 async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
     """Somebody who opts out and in again within a moment is heard, but the sound is gone."""
     async with desk() as room:
@@ -87,7 +82,6 @@ async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
         assert told.endswith("Ada: good evening")
 
 
-@pytest.mark.asyncio
 async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
     """If the memory is compared with the conversation before the turn is reported, its text stays and its sound goes:
     an item that no turn holds could not be deleted later.
@@ -104,7 +98,6 @@ async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
         assert told.endswith("Ada: good evening")
 
 
-@pytest.mark.asyncio
 async def test_text_takes_the_place_of_a_turns_sounds() -> None:
     """If the model did not get one sound of a turn, it gets the turn as text, and the other sounds are deleted: nobody
     could delete them later.
@@ -121,7 +114,6 @@ async def test_text_takes_the_place_of_a_turns_sounds() -> None:
         assert told.endswith("left right")
 
 
-@pytest.mark.asyncio
 async def test_unfinished_utterances_are_not_sent() -> None:
     """An unfinished utterance is refused, because sent audio cannot be taken back."""
     async with desk() as room:
@@ -130,7 +122,6 @@ async def test_unfinished_utterances_are_not_sent() -> None:
         assert room.session.items == {}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("heard", [None, RealtimeError("slow")])
 async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> None:
     """If the model gives no transcript, the room's own recogniser does. If the model did not get the sound, it gets the
@@ -147,7 +138,6 @@ async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> No
         assert said == ["Bo speaks:", "(unclear)"] if heard is None else said[0].endswith("Bo: own words")
 
 
-@pytest.mark.asyncio
 async def test_other_turns_are_told_in_writing() -> None:
     """The model gets membership changes, and answers spoken by the bot's other voice, as text."""
     async with desk() as room:
@@ -158,7 +148,6 @@ async def test_other_turns_are_told_in_writing() -> None:
         assert said.endswith("Roomtone: Hello Bo.")
 
 
-@pytest.mark.asyncio
 async def test_several_at_once_are_heard_as_one_sound() -> None:
     """In mixed mode, simultaneous utterances are sent as one mixed sound with all names; the own recogniser makes the
     text.
@@ -179,7 +168,6 @@ async def test_several_at_once_are_heard_as_one_sound() -> None:
         assert sound.max() == 100
 
 
-@pytest.mark.asyncio
 async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -> None:
     """The sound arrives after one of its speakers has opted out: it is deleted, and the model has the others' words."""
     async with desk("mixed") as room:
@@ -196,7 +184,6 @@ async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -
         await settle(lambda: not [text for text in room.session.items.values() if "secret" in text])
 
 
-@pytest.mark.asyncio
 async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
     """If a sound could not be sent in mixed mode, its text is sent before the next turn."""
     async with desk("mixed") as room:

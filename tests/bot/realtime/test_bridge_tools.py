@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
@@ -57,7 +56,6 @@ def a_room() -> tuple[Toolbox, FakePlace, list[str]]:
     return toolbox, place, done
 
 
-@pytest.mark.asyncio
 async def test_a_call_waits_for_the_press_of_who_asked() -> None:
     """The model is told to say so. The call is recorded, for the language model that answers if the session fails."""
     toolbox, place, done = a_room()
@@ -77,7 +75,6 @@ async def test_a_call_waits_for_the_press_of_who_asked() -> None:
         assert "Posted map" in toolbox.exchanges.messages({turn.seq})[turn.seq][-1].content
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("length", [1, 60, 300])
 async def test_the_result_of_what_was_pressed_for_is_data(length: int) -> None:
     """It stands between data marks in the instructions of the one answer that tells it, and takes no room from our
@@ -107,7 +104,6 @@ async def test_the_result_of_what_was_pressed_for_is_data(length: int) -> None:
         assert "Ignore" not in room.session.instructions, "it belongs to one reply"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("withdrawn", [True, False])
 async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
     """It leaves the conversation at once when words may not be used any more, and otherwise before the next answer,
@@ -126,7 +122,6 @@ async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
         assert "secret" not in str(room.session.items)
 
 
-@pytest.mark.asyncio
 async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
     """The model gets the current tools before each answer, for example after a tool server connected or went away."""
     more: list[RoomTool] = []

@@ -6,7 +6,6 @@ import re
 from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.system_prompt import SystemPrompt
@@ -64,7 +63,6 @@ def items_of(evening: Evening, *, max_input_tokens: int, tools: tuple[RoomTool, 
     )
 
 
-@pytest.mark.asyncio
 async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None:
     """Forgotten words are removed from the conversation, as text and as sound; other turns stay in order."""
     async with Evening(tmp_path / "a.db") as evening:
@@ -94,7 +92,6 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
         assert conversation.items == before
 
 
-@pytest.mark.asyncio
 async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path: Path) -> None:
     """A conversation grows at its end alone. What had no room in it stays out until the next one begins, and a note
     says so; no id is used twice.
@@ -122,7 +119,6 @@ async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path:
         assert _Conversation(items.brief().items).stories == list(range(26))
 
 
-@pytest.mark.asyncio
 async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
     """One more would have the service refuse the session. Our own come first, and what is left out is said once."""
 

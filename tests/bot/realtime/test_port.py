@@ -24,7 +24,6 @@ async def _no_tool(call: RealtimeToolCall) -> str:
     raise AssertionError(call)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("usage", "tokens"),
     [

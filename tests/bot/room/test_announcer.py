@@ -6,8 +6,6 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.channel.port import Person
 from bot.room.notice import GATHER_S, NO_MARK, Announcer, ListeningNotice
 from tests.fakes.clock import FakeClock
@@ -62,7 +60,6 @@ async def a_hall() -> AsyncIterator[tuple[Hall, asyncio.Task[None]]]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-@pytest.mark.asyncio
 async def test_people_who_come_later_are_told_once_and_together() -> None:
     """Newcomers share one notice half a minute after the last; who was told and comes back gets no other."""
     async with a_hall() as (hall, _):
@@ -80,7 +77,6 @@ async def test_people_who_come_later_are_told_once_and_together() -> None:
         assert len(hall.place.notices) == 3
 
 
-@pytest.mark.asyncio
 async def test_who_was_told_before_a_crash_is_not_told_again() -> None:
     """The room goes on hearing at once. The mark is shown in any case, as soon as the announcer runs."""
     hall = Hall()
@@ -99,7 +95,6 @@ async def test_who_was_told_before_a_crash_is_not_told_again() -> None:
     running.cancel()
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_comes_is_told_nothing() -> None:
     """Another bot is never heard, so it needs no notice."""
     async with a_hall() as (hall, _):
@@ -108,7 +103,6 @@ async def test_a_bot_that_comes_is_told_nothing() -> None:
         assert len(hall.place.notices) == 1
 
 
-@pytest.mark.asyncio
 async def test_each_notice_comes_with_the_mark() -> None:
     """The mark is set again with each notice, and the notice says so if nothing shows that the bot listens."""
     async with a_hall() as (hall, _):

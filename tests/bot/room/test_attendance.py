@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.channel.port import MembershipChange, Person
 from bot.readers import Stay
 from bot.room.attendance import MEND_EVERY_S, without_whole_stays
@@ -41,7 +39,6 @@ async def move(house: House, room: Session, person: Person, *, joined: bool) -> 
     return at
 
 
-@pytest.mark.asyncio
 async def test_each_stay_is_stored_with_when_it_began_and_ended(tmp_path: Path) -> None:
     """Whoever is there from the beginning, comes, leaves or comes back; the last stays end with the session."""
     async with a_house(tmp_path) as house, living(house) as (room, task):
@@ -65,7 +62,6 @@ async def test_each_stay_is_stored_with_when_it_began_and_ended(tmp_path: Path) 
         }
 
 
-@pytest.mark.asyncio
 async def test_who_opted_out_has_no_attendance(tmp_path: Path) -> None:
     """It begins when they opt in again."""
     async with a_house(tmp_path) as house:
@@ -80,7 +76,6 @@ async def test_who_opted_out_has_no_attendance(tmp_path: Path) -> None:
             assert at <= stay.came_at <= house.clock.now()
 
 
-@pytest.mark.asyncio
 async def test_of_who_opts_out_right_after_coming_nothing_is_stored(tmp_path: Path) -> None:
     """What was noted and not stored yet is dropped."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
@@ -91,7 +86,6 @@ async def test_of_who_opts_out_right_after_coming_nothing_is_stored(tmp_path: Pa
         assert set(await stays(house)) == {"Ada", "Bo"}
 
 
-@pytest.mark.asyncio
 async def test_who_left_while_no_room_ran_was_there_until_the_crash(tmp_path: Path) -> None:
     """The stays of the others go on."""
     async with a_house(tmp_path) as house:
@@ -107,7 +101,6 @@ async def test_who_left_while_no_room_ran_was_there_until_the_crash(tmp_path: Pa
             assert [stay.left_at for stay in found["Bo"]] == [last]
 
 
-@pytest.mark.asyncio
 async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on(tmp_path: Path) -> None:
     """The stay before is gone."""
     async with a_house(tmp_path) as house, living(house):

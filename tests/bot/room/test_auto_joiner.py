@@ -14,7 +14,6 @@ from tests.fakes.rooms import House
 from voice.errors import LinkError
 
 
-@pytest.mark.asyncio
 async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None:
     """With enough people the bot comes. After /leave it stays away until the channel has been empty."""
     house, place = House(), FakePlace(people=[ADA])
@@ -40,7 +39,6 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
     assert place.written == []
 
 
-@pytest.mark.asyncio
 async def test_it_goes_along_with_the_last_one() -> None:
     """When the last person goes to another channel, the room ends there and the next one opens here."""
     house, lounge, side = House(), FakePlace(people=[ADA, BO]), FakePlace(channel_id=21, people=[])
@@ -60,7 +58,6 @@ async def test_it_goes_along_with_the_last_one() -> None:
 HUB, SIDE, YARD = 20, 21, 22
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("moves", "then", "ends_in"),
     [
@@ -110,7 +107,6 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
         assert (None if stays is None else stays.channel_id) == ends_in
 
 
-@pytest.mark.asyncio
 async def test_a_visit_that_fails_is_explained_once() -> None:
     """What is missing is written into the channel once, not at each arrival."""
     house, place = House(), FakePlace(people=[ADA])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot import events
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    import pytest
 
 
 @asynccontextmanager
@@ -50,7 +51,6 @@ def reason(task: asyncio.Task[str]) -> BaseException:
     return error
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +79,6 @@ async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
             assert (session.turn_count, session.ended_at) == (4, None)
 
 
-@pytest.mark.asyncio
 async def test_a_quiet_room_finds_out_too(tmp_path: Path) -> None:
     """Where nobody says anything, the room asks at intervals whether it still has the server's room."""
     async with two_houses(tmp_path) as (old, new), living(old) as (_, first), living(new) as (_, second):
@@ -92,7 +91,6 @@ async def test_a_quiet_room_finds_out_too(tmp_path: Path) -> None:
         assert old.place.shown_as_listening
 
 
-@pytest.mark.asyncio
 async def test_only_the_owner_changes_the_voice_state(tmp_path: Path) -> None:
     """After a takeover, a room may neither join again nor leave: Discord would move the new room's connection."""
     async with two_houses(tmp_path) as (old, new), living(old):
@@ -111,7 +109,6 @@ class AwayDatabase:
         raise StoreError("The database does not answer.")
 
 
-@pytest.mark.asyncio
 async def test_a_database_that_is_away_ends_no_room() -> None:
     """Nobody is taken for another owner because the database fails."""
     watch = ClaimWatch(cast("Sessions", AwayDatabase()), RoomClaim(10, 1), FakeClock())

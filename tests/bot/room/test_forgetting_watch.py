@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot.guild import VoiceMode
@@ -27,6 +26,8 @@ from tests.fakes.place import ADA
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import pytest
 
     from bot.store.database import Database
 
@@ -65,7 +66,6 @@ class Scene:
         return self.room.forgetting, self.room.forgotten
 
 
-@pytest.mark.asyncio
 async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> None:
     """Once for each time, and not for what was before the room. Who was never there, and other sessions, do not
     count; of one turn only what was made of it is dropped.
@@ -93,7 +93,6 @@ async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> N
         assert await scene.check() == ([2, 1, 2], 4)
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> None:
     """/forget-me in the room's own process has told it: what the person says since is kept, and no reply is stopped."""
     async with open_database(tmp_path / "a.db") as database:
@@ -107,7 +106,6 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         assert await scene.check() == ([1], 1)
 
 
-@pytest.mark.asyncio
 async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
     monkeypatch.setattr(other_processes, "ANSWER_WITHIN_S", 60.0)

@@ -21,7 +21,6 @@ from tests.fakes.rooms import FakeRoom, House
 from voice.errors import LinkError
 
 
-@pytest.mark.asyncio
 async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
     """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
     house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
@@ -37,7 +36,6 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         assert other.written == []
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_keeps_crashing_is_given_up() -> None:
     """The pauses between restarts grow. After too many crashes the room is given up, and the channel is informed."""
     house, place = House(), FakePlace()
@@ -54,7 +52,6 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
     assert place.written[-1].endswith("so I stop. Use /join to call me back.")
 
 
-@pytest.mark.asyncio
 async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None:
     """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
     that it may come back before.
@@ -78,7 +75,6 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None
     assert [line["event"] for line in logs].count("session_left_open") == 1
 
 
-@pytest.mark.asyncio
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
     """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
     house, place = House(), FakePlace()
@@ -105,7 +101,6 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
         await until(lambda: place.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
     house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
@@ -120,7 +115,6 @@ async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one that takes too long to close nor one that resists its end keeps the process."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
@@ -151,7 +145,6 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     [(True, True, True), (True, False, False), (False, True, False)],
     ids=["crashed and sent away", "crashed as the process ends", "ended in order"],
 )
-@pytest.mark.asyncio
 async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     *, crashes: bool, is_sent_away: bool, ends: bool
 ) -> None:
@@ -169,7 +162,6 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     assert house.sessions_ended == ([place] if ends else [])
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
     or moved too.
@@ -189,7 +181,6 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     assert place.written == side.written == attic.written == []
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("asked", "stored", "opens", "expected"),
     [

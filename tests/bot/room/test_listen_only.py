@@ -14,7 +14,6 @@ FIRST, SECOND = SessionId("first"), SessionId("second")
 THREAD, FILE = ListenRequest("thread", 601), ListenRequest("file", 601)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("stored", "wanted", "session_id", "expected"),
     [
@@ -38,7 +37,6 @@ async def test_a_request_holds_for_its_session(
     assert servers.of(GUILD) == ServerSettings(live_message=False, listen_only=kept)
 
 
-@pytest.mark.asyncio
 async def test_a_thread_is_kept_as_long_as_its_session() -> None:
     """The next room goes on with it, also one that was asked the same; another session or channel begins another."""
     servers = no_server_settings()

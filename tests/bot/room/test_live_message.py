@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from bot.events import TurnRecorded
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.settings import ParticipationSettings
@@ -44,7 +42,6 @@ class Session:
             await asyncio.sleep(0)
 
 
-@pytest.mark.asyncio
 async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
     """Who spoke how often, for how long, and how many answers: in one message, which is edited if that has changed."""
     session = Session()
@@ -67,7 +64,6 @@ async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
     assert session.place.cards[-1][1].text == OVER
 
 
-@pytest.mark.asyncio
 async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
     """People beyond the first ten are a number; who has opted out is neither named nor counted."""
     session = Session()
@@ -82,7 +78,6 @@ async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
     running.cancel()
 
 
-@pytest.mark.asyncio
 async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
     """Discord did not answer for a while: the same message shows what is new afterwards, and the end at last."""
     session = Session()

@@ -47,7 +47,6 @@ async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
         yield house
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("chosen", "said", "posted"), [(True, 6, True), (False, 6, False), (True, 2, False)])
 async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: bool, said: int, posted: bool) -> None:
     """It is posted if the server has chosen it and enough was said; who opted out is not in it."""
@@ -68,7 +67,6 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
             assert "on Friday" in str(digest.last)
 
 
-@pytest.mark.asyncio
 async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
     """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes."""
     async with house_with_recaps(tmp_path) as house:
@@ -108,7 +106,6 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
         assert await house.sessions.stale_recaps() == ()
 
 
-@pytest.mark.asyncio
 async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
     """Between reading and posting somebody may be forgotten; a recap that cannot be remembered is deleted again."""
     async with house_with_recaps(tmp_path) as house:

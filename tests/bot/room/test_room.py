@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
 
 
-@pytest.mark.asyncio
 async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> None:
     """While a room lives it is shown, with its session, memory and server; the process's observer gets all as well."""
     shown: list[events.Event] = []
@@ -64,7 +63,6 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
     assert {events.RoomOpened, events.TurnRecorded, events.LinkChanged, events.QueuesMeasured} <= kinds
 
 
-@pytest.mark.asyncio
 async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
     """The room posts its notice, records what is said, and answers a question from it. The answer becomes a
     turn too.
@@ -87,7 +85,6 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
         assert house.recogniser.asked[0][2] == expected
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("target", ["file", "thread"])
 async def test_a_session_can_be_only_written_down(tmp_path: Path, target: ListenTarget) -> None:
     """Called with `listen`, the bot writes down and never answers: not by name, not after /talk, not after a crash."""
@@ -127,7 +124,6 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert "only write down" not in room.status()
 
 
-@pytest.mark.asyncio
 async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:
     """Where no thread can be made, the bot says so and leaves."""
     async with a_house(tmp_path) as house:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
 
 
-@pytest.mark.asyncio
 async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> None:
     """Until Discord has accepted the notice, the packets of everybody are dropped unread; then nobody's are."""
     async with a_house(tmp_path) as house:
@@ -41,7 +40,6 @@ async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> Non
             assert not house.place.excludes(ADA.id)
 
 
-@pytest.mark.asyncio
 async def test_who_had_the_notice_is_heard_at_once_when_the_session_goes_on(tmp_path: Path) -> None:
     """After a crash or a move to another process nobody waits for Discord, and nobody is told twice. Somebody who came
     meanwhile is told, and not heard before.
@@ -68,7 +66,6 @@ async def test_who_had_the_notice_is_heard_at_once_when_the_session_goes_on(tmp_
             assert not house.place.excludes(newcomer.id)
 
 
-@pytest.mark.asyncio
 async def test_a_notice_with_other_words_is_given_to_everybody(tmp_path: Path) -> None:
     """Another machine may send speech elsewhere: then nobody is heard before they could know."""
     async with a_house(tmp_path) as house:
@@ -80,7 +77,6 @@ async def test_a_notice_with_other_words_is_given_to_everybody(tmp_path: Path) -
             assert len(house.place.notices) == 2
 
 
-@pytest.mark.asyncio
 async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: Path) -> None:
     """With `consent = "ask"` packets of a person are dropped unread until they press the button, and again after they
     take it back. The next session asks anew; a session that goes on after a crash does not.
@@ -106,7 +102,6 @@ async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: P
             assert house.place.excludes(ADA.id)
 
 
-@pytest.mark.asyncio
 async def test_rights_are_asked_anew_while_the_room_is_open(tmp_path: Path) -> None:
     """What people may do is asked when the room opens and every half a minute; of newcomers, within two seconds."""
     async with a_house(tmp_path) as house, living(house):
@@ -116,7 +111,6 @@ async def test_rights_are_asked_anew_while_the_room_is_open(tmp_path: Path) -> N
         assert everybody == [0, REFRESH_RIGHTS_S / CHECK_NEWCOMERS_S]
 
 
-@pytest.mark.asyncio
 async def test_where_the_bot_asks_an_opt_out_comes_first(tmp_path: Path) -> None:
     """Who has opted out cannot agree before they opt in; opting out takes an agreement back."""
     async with a_house(tmp_path) as house:
@@ -131,7 +125,6 @@ async def test_where_the_bot_asks_an_opt_out_comes_first(tmp_path: Path) -> None
             assert house.place.excludes(ADA.id)
 
 
-@pytest.mark.asyncio
 async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) -> None:
     """What Ada said before she opted out is in no later prompt, nor is her name expected by the recogniser."""
     async with a_house(tmp_path) as house, living(house):
@@ -146,7 +139,6 @@ async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) 
         assert "Ada" not in house.recogniser.asked[-1][2]
 
 
-@pytest.mark.asyncio
 async def test_after_an_opt_out_no_earlier_result_of_a_tool_is_sent(tmp_path: Path) -> None:
     """What tools found before an opt-out may repeat the person, so it is dropped at once, and again before the next
     prompt, because a tool may have been running.
@@ -167,7 +159,6 @@ async def test_after_an_opt_out_no_earlier_result_of_a_tool_is_sent(tmp_path: Pa
             assert not tools.exchanges.messages({1})
 
 
-@pytest.mark.asyncio
 async def test_where_nobody_can_agree_the_bot_leaves(tmp_path: Path) -> None:
     """Where the bot asks and the chat refuses the button, it does not stay, even if it could speak."""
     async with a_house(tmp_path) as house:
@@ -180,7 +171,6 @@ async def test_where_nobody_can_agree_the_bot_leaves(tmp_path: Path) -> None:
             assert house.voice.spoken == []
 
 
-@pytest.mark.asyncio
 async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
     """If the chat refuses the notice, the bot says it aloud before it hears anybody."""
     async with a_house(tmp_path) as house:
@@ -190,7 +180,6 @@ async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
             assert house.voice.spoken[0] == RoomSettings().notice
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["hoarse", "muted"])
 async def test_without_chat_and_voice_the_bot_leaves(tmp_path: Path, fault: str) -> None:
     """If the notice can be neither written nor heard, the bot hears nobody, leaves and says why."""
@@ -207,7 +196,6 @@ async def test_without_chat_and_voice_the_bot_leaves(tmp_path: Path, fault: str)
             assert not house.place.shown_as_listening
 
 
-@pytest.mark.asyncio
 async def test_rights_taken_away_during_the_session_end_it(tmp_path: Path) -> None:
     """If somebody comes who can be told in no way, the bot writes why and leaves in order."""
     async with a_house(tmp_path) as house, living(house) as (room, task):

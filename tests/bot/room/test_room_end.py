@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import SpeechFrames
 
 
-@pytest.mark.asyncio
 async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_path: Path) -> None:
     """If the bot is sent away while a person is speaking, their words become a turn and the session is closed."""
     async with a_house(tmp_path) as house, living(house) as (room, task):
@@ -45,7 +44,6 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         assert memory.segments[-1].closing
 
 
-@pytest.mark.asyncio
 async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> None:
     """After a crash, the next room continues the session and its turn numbers, and no turn is missing or doubled."""
     async with a_house(tmp_path) as house:
@@ -63,7 +61,6 @@ async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> No
         assert [turn.seq for turn in house.turns] == [0, 1, 2]
 
 
-@pytest.mark.asyncio
 async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(tmp_path: Path) -> None:
     """The bot was being moved. It would come back to the first channel at a later start, also if somebody has sent it
     away from the second one.
@@ -80,7 +77,6 @@ async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(tmp_pat
         assert (ended_first.ended_at, ended_second.ended_at) == (ended_first.last_turn_at, None)
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tmp_path: Path) -> None:
     """The mark that the bot listens stays, and the message with it: people would be without the bot for that long."""
     async with a_house(tmp_path) as house:
@@ -97,7 +93,6 @@ async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tm
         assert not house.place.shown_as_listening
 
 
-@pytest.mark.asyncio
 async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) -> None:
     """After the server's longest time the bot says so and ends the session; the next room begins a new one."""
     async with a_house(tmp_path) as house:
@@ -115,7 +110,6 @@ async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) ->
         assert len({each.session_id for each in house.seen if isinstance(each, events.RoomOpened)}) == 2
 
 
-@pytest.mark.asyncio
 async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tmp_path: Path) -> None:
     """A lost voice connection ends the room with `LinkError`. A moderator's disconnect ends it in order."""
     async with a_house(tmp_path) as house:
@@ -134,7 +128,6 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
             assert not room.opened.is_set()
 
 
-@pytest.mark.asyncio
 async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Path) -> None:
     """/leave while Discord's voice server does not answer ends the room at once, and not after the time that a
     connection may take. Nothing is left of the session.
@@ -150,7 +143,6 @@ async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Pat
         assert await house.sessions.recent() == ()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("reason", "heard"), [(PROCESS_ENDS, "One two three four. (interrupted)"), ("left", "One two (interrupted)")]
 )
@@ -175,7 +167,6 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
         assert [part.text for turn in spoken for part in turn.parts] == [heard]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("error", [LinkError("No voice server."), RemovedFromChannelError()])
 async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error: LinkError) -> None:
     """An attempt that failed is no session that somebody had."""
@@ -186,7 +177,6 @@ async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error:
         assert await house.sessions.recent() == ()
 
 
-@pytest.mark.asyncio
 async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path: Path) -> None:
     """What is said while the process ends becomes a turn, also over the bot's sentence, and nobody is answered."""
     async with a_house(tmp_path) as house:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot import events
 from bot.room.room_check import CHECK_ROOM_S, GPU_FAILED
 from bot.room.room_troubles import (
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from compaction.model import SessionId, Turn
 
 
-@pytest.mark.asyncio
 async def test_a_gpu_that_fails_is_told_once_in_the_channel(tmp_path: Path) -> None:
     """People who talk when the GPU fails learn why texts come later. A room that opens afterwards does not tell it."""
     async with a_house(tmp_path) as house:
@@ -57,7 +54,6 @@ class FullDisk:
         await self._store.append_turn(session_id, turn)
 
 
-@pytest.mark.asyncio
 async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> None:
     """A full disk is reported once in the channel, and the turns of that time are stored when there is space again."""
     async with a_house(tmp_path) as house:
@@ -77,7 +73,6 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
         assert house.place.written == ["I cannot store what is said: The disk is full. Make room."]
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
     """The channel and /status say why nobody hears the bot, or the bot nobody, once. While it is muted no model works
     for an answer that nobody can hear.

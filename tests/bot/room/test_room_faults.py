@@ -50,7 +50,6 @@ async def kinds(
     return [fault.kind for fault in found]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("happened", "expected"),
     [
@@ -76,7 +75,6 @@ async def test_what_happened_makes_a_room_deaf_or_mute(
     assert await kinds(happened) == expected
 
 
-@pytest.mark.asyncio
 async def test_the_connection_makes_a_room_deaf_or_mute() -> None:
     """A connection that is down for longer than a new one takes is deafness, and so is sound that does not arrive. A
     deafened bot is deaf, whatever else, and a muted one is mute, unless it only writes down what is said.

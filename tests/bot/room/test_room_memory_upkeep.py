@@ -8,7 +8,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot import events
@@ -100,7 +99,6 @@ class KeptHouse(House):
         return opened.session.id
 
 
-@pytest.mark.asyncio
 async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Path) -> None:
     """The prompt has facts that people said about themselves in an earlier session. After the session has ended, each
     sent payload can be rebuilt word for word from the log and the database.
@@ -135,7 +133,6 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
         assert [line["log_level"] for line in logs if str(line["event"]).startswith("keeping")] == []
 
 
-@pytest.mark.asyncio
 async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path: Path) -> None:
     """A fact from another channel is in a prompt only while everybody present may enter that channel, or if the person
     that it is about asks. When somebody comes who may not, earlier results of tools are dropped from the prompt.
@@ -173,7 +170,6 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
             assert [each for each in ("Lisbon", "Bruno") if each in section] == told.split()
 
 
-@pytest.mark.asyncio
 async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
     """Facts about a person who has opted out are not put into prompts."""
     async with KeptHouse(tmp_path) as house:

@@ -52,7 +52,6 @@ async def silent(house: House, seconds: float = 2.0) -> None:
     assert len(house.of(events.ReplySpoken)) == before
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("answer", ["SKIP", "SKIP. They talk to each other."])
 async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: str) -> None:
     """A SKIP leaves no sound, no turn and no message, only a log line and a count in the status."""
@@ -71,7 +70,6 @@ async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: st
             assert "1 time there was nothing to say after all." in room.status()
 
 
-@pytest.mark.asyncio
 async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
     """ "Shut up" with the bot's name stops a reply at once. The bot goes on listening for ten minutes."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
@@ -95,7 +93,6 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         assert "I am silenced for now" in room.status()
 
 
-@pytest.mark.asyncio
 async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
     """A guild's own names for the bot are used by the recogniser's glossary, the decider and the model's prompt."""
     async with a_house(tmp_path) as house:
@@ -110,7 +107,6 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
             assert house.recogniser.asked[-1][2][0] == "Jeeves"
 
 
-@pytest.mark.asyncio
 async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
     """In a room of two languages the model is told whose to answer in. Events are in the recogniser's glossary."""
     async with a_house(tmp_path) as house:
@@ -134,7 +130,6 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
         assert {"Curse", "Strahd"} <= set(house.recogniser.asked[0][2])
 
 
-@pytest.mark.asyncio
 async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
     """After the set silence the bot may speak unasked, at most once in the set time, and not before anybody
     has spoken.
@@ -156,7 +151,6 @@ async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
             assert len(responder.contexts) == 1
 
 
-@pytest.mark.asyncio
 async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -> None:
     """The sound of a person who has opted out is excluded and not even recognised, and their coming and going become
     no turns.
@@ -178,7 +172,6 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert not house.place.excludes(ADA.id)
 
 
-@pytest.mark.asyncio
 async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> None:
     """Each tool step counts towards the hourly ceiling as a call of its own with the whole prompt."""
     async with a_house(tmp_path) as house:
@@ -207,7 +200,6 @@ async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> No
             assert spent.tokens > 3 * sum(part.tokens for part in built.parts)
 
 
-@pytest.mark.asyncio
 async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
     """Words from before /forget-me that are not recorded yet become no turn, and the reply in progress stops. What the
     person says later is recorded.
@@ -238,7 +230,6 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         await settle(lambda: house.said[-1] == "Ada: Good morning to all of you.")
 
 
-@pytest.mark.asyncio
 async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_path: Path) -> None:
     """Words from before /forget-me whose text comes later reach no observer, and so neither dashboard nor tail."""
     async with a_house(tmp_path) as house, living(house):

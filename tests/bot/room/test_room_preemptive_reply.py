@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.settings import BrainSettings
@@ -54,7 +53,6 @@ def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if str(line["event"]).startswith("preemptive_reply")]
 
 
-@pytest.mark.asyncio
 async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:
     """The model is asked once, before the turn is recorded, and nothing is spoken until the turn has ended."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
@@ -46,7 +44,6 @@ def furnish(house: House, model: Thinker) -> list[str]:
     return noted
 
 
-@pytest.mark.asyncio
 async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
     """Whatever anybody says meanwhile does nothing."""
     async with a_house(tmp_path) as house:
@@ -71,7 +68,6 @@ async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
             assert "Roomtone: It is note one." in house.said
 
 
-@pytest.mark.asyncio
 async def test_a_bot_that_leaves_lets_calls_lapse(tmp_path: Path) -> None:
     """The message says so, and a press does nothing any more."""
     async with a_house(tmp_path) as house:

@@ -99,7 +99,6 @@ async def a_studio(folder: Path) -> AsyncIterator[Studio]:
         yield Studio(cinema)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("wish", "when"),
     [
@@ -148,7 +147,6 @@ async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_pat
         assert list(session.items.values()) == ["Bo speaks:", "We leave at nine.", "Bo speaks:", "I bring the bread."]
 
 
-@pytest.mark.asyncio
 async def test_the_model_keeps_no_quotes_after_somebody_has_opted_out(tmp_path: Path) -> None:
     """What was recalled for the last answer may be their words. A new conversation may begin before the next answer."""
     async with a_studio(tmp_path) as studio:

@@ -87,7 +87,6 @@ async def a_cinema(folder: Path) -> AsyncIterator[Cinema]:
         yield Cinema(house)
 
 
-@pytest.mark.asyncio
 async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
     """Alone with one person, the bot remarks once on a new note, which is in the prompt."""
     async with a_cinema(tmp_path) as cinema:
@@ -109,7 +108,6 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
             assert len(house.of(events.ReplySpoken)) == 2
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("asks", [False, True])
 async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bool) -> None:
     """With /opt-out, or when consent is withdrawn, the share ends at once, before the next check of the sharers."""
@@ -131,7 +129,6 @@ async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bo
             await settle(lambda: sharer.share is None)
 
 
-@pytest.mark.asyncio
 async def test_a_picture_from_before_forget_me_is_not_noted(tmp_path: Path) -> None:
     """A picture that is being read when its person has themselves forgotten becomes no note; later ones do."""
     async with a_cinema(tmp_path) as cinema:
@@ -151,7 +148,6 @@ async def test_a_picture_from_before_forget_me_is_not_noted(tmp_path: Path) -> N
             assert cinema.noted == ["a window, just shared. It reads “Victory”"]
 
 
-@pytest.mark.asyncio
 async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
     """When the room closes, the page is informed, the recap of the share becomes a turn, and the closing segment has
     the notes.
@@ -178,7 +174,6 @@ async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
         assert len(stored.segments[-1].note_ids) == 1
 
 
-@pytest.mark.asyncio
 async def test_the_model_may_look(tmp_path: Path) -> None:
     """The screen tool is available only while somebody shares, and describes the latest picture."""
     async with a_cinema(tmp_path) as cinema, cinema.living():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.guild import VoiceMode
 from bot.participation.statistics import mode_sentence
 from bot.room.room_status import memory_sentence
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
     """The status says first whether the bot hears, whether it answers and what is wrong; then where it is, for how
     long, with how many people, what it remembers and what it left out.
@@ -44,7 +41,6 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         assert room.status().splitlines()[2] == house.ailing
 
 
-@pytest.mark.asyncio
 async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
     """In the mode `off` no prompt has the summary that an earlier mode has made, nor turns beyond the window."""
     async with Room() as room:
@@ -61,7 +57,6 @@ async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
         assert memory_sentence(room.memory) == "I remember 50 turns of this session."
 
 
-@pytest.mark.asyncio
 async def test_a_room_says_that_it_has_not_joined_yet(tmp_path: Path) -> None:
     """Before the room is open there is nothing else to tell."""
     async with a_house(tmp_path) as house:

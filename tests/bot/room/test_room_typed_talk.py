@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot import events
 from bot.channel.port import Person
 from bot.llm.port import ChatModelError
@@ -39,7 +37,6 @@ class Message:
         return not self.refused
 
 
-@pytest.mark.asyncio
 async def test_what_is_typed_is_a_turn_and_answered_in_writing(tmp_path: Path) -> None:
     """The answer knows what was said, is a turn too, and is not spoken. What was typed is in later prompts."""
     async with a_house(tmp_path) as house:
@@ -64,7 +61,6 @@ async def test_what_is_typed_is_a_turn_and_answered_in_writing(tmp_path: Path) -
             assert not any(TYPED in each.content for each in responder.contexts[1].messages)
 
 
-@pytest.mark.asyncio
 async def test_who_may_not_be_heard_or_is_not_there_is_not_recorded(tmp_path: Path) -> None:
     """Who opted out gets no answer at all. Who is not in the voice channel may not read what is said there."""
     async with a_house(tmp_path) as house:
@@ -77,7 +73,6 @@ async def test_who_may_not_be_heard_or_is_not_there_is_not_recorded(tmp_path: Pa
             assert (house.turns, responder.contexts) == ([], [])
 
 
-@pytest.mark.asyncio
 async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
     """It is a turn all the same, as what is said to a silent bot is. So it is at the hour's ceiling."""
     async with a_house(tmp_path) as house:
@@ -95,7 +90,6 @@ async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
             assert [turn.kind for turn in house.turns].count(TurnKind.TYPED) == 3
 
 
-@pytest.mark.asyncio
 async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
     """Whoever comes too late is told so. An opt-out ends the answer in progress, and drops those that wait."""
     async with a_house(tmp_path) as house:
@@ -117,7 +111,6 @@ async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
             assert [message.answers for message in messages] == [[]] * len(messages)
 
 
-@pytest.mark.asyncio
 async def test_a_failed_answer_is_one_sentence_and_no_turn(tmp_path: Path) -> None:
     """So is an answer that Discord does not take."""
     async with a_house(tmp_path) as house:

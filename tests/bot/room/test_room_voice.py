@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-import pytest
-
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: Path) -> None:
     """A sample is said with its own voice and becomes no turn; a silenced bot says none."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
@@ -53,7 +50,6 @@ class ChosenVoice(FakeVoice):
         return verbatim("Heart is away, so I use my usual one.")
 
 
-@pytest.mark.asyncio
 async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path: Path) -> None:
     """What the room says comes from the voice that `open_voice` returns for its place."""
     chosen = ChosenVoice()
@@ -76,7 +72,6 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     assert house.voice.spoken == []
 
 
-@pytest.mark.asyncio
 async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
     """If the voice fails, the answer and the reason are written in the channel, and the answer is recorded
     as a turn.
@@ -97,7 +92,6 @@ async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
         assert not house.of(events.ReplySpoken)
 
 
-@pytest.mark.asyncio
 async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(tmp_path: Path) -> None:
     """An interrupted reply is recorded as far as it was heard, before the turn that interrupted it, and marked in the
     next prompt.

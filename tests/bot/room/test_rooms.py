@@ -18,7 +18,6 @@ from tests.fakes.rooms import House
 from voice.errors import LinkError
 
 
-@pytest.mark.asyncio
 async def test_a_room_is_joined_asked_and_left() -> None:
     """A guild has one room. A second /join is refused, and /leave reports whether there was a room."""
     house, place = House(), FakePlace()
@@ -39,7 +38,6 @@ async def test_a_room_is_joined_asked_and_left() -> None:
     assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("commands", "comes"),
     [
@@ -72,7 +70,6 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
     assert len(house.rooms) == 1 + comes
 
 
-@pytest.mark.asyncio
 async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
     """The bot counts as away or as coming to the next channel then, so somebody may ask who may not see the old one."""
     house, place = House(), FakePlace()
@@ -95,7 +92,6 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
         assert rooms.status(place.guild_id) == f"I am in {place.name}."
 
 
-@pytest.mark.asyncio
 async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
@@ -109,7 +105,6 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(mon
         assert house.sessions_ended == [place]
 
 
-@pytest.mark.asyncio
 async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     """If a room cannot open, the person who asked gets the error, and it is not tried again."""
     house, place = House(), FakePlace()
@@ -122,7 +117,6 @@ async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     assert place.written == []
 
 
-@pytest.mark.asyncio
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
     """A room gets the membership changes of its own channel only."""
     house, place = House(), FakePlace()
@@ -135,7 +129,6 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
         assert house.rooms[0].moves == [joined]
 
 
-@pytest.mark.asyncio
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
     house, place = House(), FakePlace()
@@ -146,7 +139,6 @@ async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     assert house.rooms[0].end.cancelled()
 
 
-@pytest.mark.asyncio
 async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
     """The faults are each room's, one for a room that is started again, and one while all rooms end."""
     house, place, other = House(), FakePlace(), FakePlace(guild_id=11)

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import pytest
 
 from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text
@@ -87,7 +86,6 @@ class Server:
         return (await synthesize_all(self.voice, "The blue canoe leaves on Friday.")).rate_hz
 
 
-@pytest.mark.asyncio
 async def test_a_choice_applies_to_the_next_sentence() -> None:
     """Without a choice the usual voice speaks; a choice, and its end, apply to the next sentence."""
     server = Server()
@@ -100,7 +98,6 @@ async def test_a_choice_applies_to_the_next_sentence() -> None:
     assert server.told == []
 
 
-@pytest.mark.asyncio
 async def test_a_voice_that_fails_is_told_once_and_the_usual_one_speaks() -> None:
     """The usual voice says what the chosen one cannot; the channel is told why, once, and the status says it after
     the second failure in a row, because then the voice is left alone for a minute.
@@ -117,7 +114,6 @@ async def test_a_voice_that_fails_is_told_once_and_the_usual_one_speaks() -> Non
     assert server.voice.status() == ""
 
 
-@pytest.mark.asyncio
 async def test_a_voice_whose_files_are_gone_is_not_tried_before_they_are_back() -> None:
     """The usual voice speaks at once, the status says why, and the chosen one speaks as soon as it is here again."""
     server = Server("heart")
@@ -130,7 +126,6 @@ async def test_a_voice_whose_files_are_gone_is_not_tried_before_they_are_back() 
     assert server.voice.status() == ""
 
 
-@pytest.mark.asyncio
 async def test_a_voice_that_could_not_be_loaded_is_tried_again_in_the_same_session() -> None:
     """The usual voice speaks meanwhile and no sentence waits. The channel is told once that the voice failed."""
     server = Server("heart")
@@ -148,7 +143,6 @@ async def test_a_voice_that_could_not_be_loaded_is_tried_again_in_the_same_sessi
     assert server.told == [failed]
 
 
-@pytest.mark.asyncio
 async def test_nobody_is_told_of_a_voice_that_is_still_being_loaded() -> None:
     """The usual voice says the first sentence, and the chosen one the next."""
     server = Server("heart")
@@ -159,7 +153,6 @@ async def test_nobody_is_told_of_a_voice_that_is_still_being_loaded() -> None:
     assert server.told == []
 
 
-@pytest.mark.asyncio
 async def test_another_language_has_its_own_voice() -> None:
     """An answer in another language has an installed voice of that language; the next one in its own has the usual or
     chosen voice again.

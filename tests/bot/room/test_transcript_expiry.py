@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.room.posted_messages import TranscriptExpiry
 from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 async def test_messages_go_with_their_session(tmp_path: Path) -> None:
     """What Discord refuses is tried again; of another process's servers nothing is said to be gone."""
     async with Evening(tmp_path / "roomtone.db") as evening:

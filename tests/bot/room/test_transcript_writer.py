@@ -84,7 +84,6 @@ class Writing:
                 await asyncio.sleep(0)
 
 
-@pytest.mark.asyncio
 async def test_a_thread_gets_few_messages_without_markup() -> None:
     """What was said in ten seconds is one message; what the bot did, and who is left out, is not in it."""
     writing = Writing()
@@ -105,7 +104,6 @@ async def test_a_thread_gets_few_messages_without_markup() -> None:
     assert writing.place.thread.posted[-1] == "<t:60:t> **P1:** Last."
 
 
-@pytest.mark.asyncio
 async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None:
     """They are heard on, as /forget-me tells them. What waited when they were forgotten is not written."""
     writing = Writing()
@@ -122,7 +120,6 @@ async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None
     assert writing.place.thread.posted == ["<t:60:t> **P2:** Lanterns.\n<t:60:t> **P1:** After."]
 
 
-@pytest.mark.asyncio
 async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
     """After a failure the lines wait; after too many in a row the writer gives up.
 
@@ -153,7 +150,6 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
     assert isinstance(task.exception(), ChatError)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("turns", range(12))
 async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: int) -> None:
     """Discord takes long for a message, and the bot is told to leave before, meanwhile or afterwards. What is left
@@ -181,7 +177,6 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
     assert posted[1] == "<t:60:t> **P1:** Two."
 
 
-@pytest.mark.asyncio
 async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> None:
     """What was said before is more than one message. Somebody opts out while Discord takes the first one."""
     writing = Writing()
@@ -204,7 +199,6 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
     assert posted[1] == "<t:60:t> **P1:** Bye."
 
 
-@pytest.mark.asyncio
 async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     """The reason is written into the channel; the session still ends."""
     writing = Writing("file")

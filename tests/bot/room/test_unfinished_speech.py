@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot import events
 from bot.channel.port import UnfinishedWords
 from bot.room.room_status import UnfinishedSpeech
@@ -45,7 +43,6 @@ def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     assert speech.words(_nobody) == (ADA_SAYS,)
 
 
-@pytest.mark.asyncio
 async def test_a_room_knows_what_is_being_said(tmp_path: Path) -> None:
     """The room's own events make it."""
     async with a_house(tmp_path) as house, living(house) as (room, _):

@@ -52,7 +52,6 @@ class Way:
         return of_group or isinstance(value, SpokenText | HeardText | SpokenWords) or value == self._text
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "text", ["Roomtone, when does Ben come home?", "Well, I will be in the garden until Ben comes home."]
 )

@@ -69,7 +69,6 @@ class Watched:
             await asyncio.wait({task})
 
 
-@pytest.mark.asyncio
 async def test_a_remark_waits_for_a_pause() -> None:
     """A remark is deferred while somebody speaks or the bot is busy, and until the pause is long enough."""
     async with Watched().running() as room:
@@ -84,7 +83,6 @@ async def test_a_remark_waits_for_a_pause() -> None:
         assert len(room.remarks) == 1
 
 
-@pytest.mark.asyncio
 async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
     """A question drops the pending remark, since its answer already uses the notes; a later note can get a remark."""
     async with Watched().running() as room:
@@ -97,7 +95,6 @@ async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
         assert len(room.remarks) == 1
 
 
-@pytest.mark.asyncio
 async def test_who_stops_sharing_while_another_person_shares_is_not_remarked_upon() -> None:
     """The notes of a share go with it, also its last one, which comes when it has ended. Those of others stay."""
     async with Watched().running() as room:

@@ -30,7 +30,6 @@ class Page:
         return outcome
 
 
-@pytest.mark.asyncio
 async def test_bad_pictures_and_floods_are_refused() -> None:
     """Bad pictures and floods are refused with the reason. If they continue, the share ends; a few are forgiven."""
     page = Page()
@@ -44,7 +43,6 @@ async def test_bad_pictures_and_floods_are_refused() -> None:
         await page.send(b"no picture")
 
 
-@pytest.mark.asyncio
 async def test_a_page_is_not_blamed_for_a_decoder_that_does_not_start() -> None:
     """If no picture can be decoded, the page is told so and its share goes on until pictures are decoded again."""
     page = Page()

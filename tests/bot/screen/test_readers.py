@@ -46,7 +46,6 @@ class Stub(OcrReader):
         return VisionReading(self.source)
 
 
-@pytest.mark.asyncio
 async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     """If the model fails, OCR reads the picture, and the model is not asked for a while, longer each time."""
     now = 0.0
@@ -86,7 +85,6 @@ class Stalling(Stub):
             raise VisionError("It did not answer in time.")
 
 
-@pytest.mark.asyncio
 async def test_a_first_look_has_the_models_own_time() -> None:
     """A look without a question has the model's full time. A question meanwhile gets the OCR text, which is
     no failure.
@@ -106,7 +104,6 @@ class WeakRequest(VisionRequest):
     """A request of which a test knows whether anything still refers to it."""
 
 
-@pytest.mark.asyncio
 async def test_a_failure_keeps_no_picture() -> None:
     """The model's failure is remembered until it answers again, but not the picture that it had."""
 
@@ -129,7 +126,6 @@ async def test_a_failure_keeps_no_picture() -> None:
     assert readers.limitation == "Only the text is read at present: It did not take 7 bytes."
 
 
-@pytest.mark.asyncio
 async def test_one_outage_is_one_failure() -> None:
     """Looks that waited while the model failed get the OCR text, without asking the model and without a
     longer pause.
@@ -146,7 +142,6 @@ async def test_one_outage_is_one_failure() -> None:
     assert readers.limitation == ""
 
 
-@pytest.mark.asyncio
 async def test_an_hour_has_so_many_looks() -> None:
     """After the hourly limit of model looks, OCR reads until an hour after the first look."""
     clock, model, ocr = FakeClock(), Stub(VisionSource.MODEL), Stub()
@@ -164,7 +159,6 @@ async def test_an_hour_has_so_many_looks() -> None:
         assert (await readers.read(lambda: LOOK)).source is source
 
 
-@pytest.mark.asyncio
 async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     """A missing picture is not a failure of the model, does not count against the hourly limit, and is not
     read by OCR.
@@ -190,7 +184,6 @@ def test_who_shares_is_told_who_looks() -> None:
     assert "eyes at OpenAI" in describe_reader(ScreenSettings(model="eyes"), LlmSettings())
 
 
-@pytest.mark.asyncio
 async def test_when_both_fail_it_is_told() -> None:
     """If the model and OCR both fail, the error names both, also while the model is not asked."""
     model, ocr = Stub(VisionSource.MODEL), Stub()
@@ -209,7 +202,6 @@ async def test_when_both_fail_it_is_told() -> None:
         await alone.read(lambda: LOOK)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("settings", "by_model"),
     [

@@ -54,7 +54,6 @@ async def pass_time(watching: Watching, seconds: float) -> None:
             await asyncio.sleep(0)
 
 
-@pytest.mark.asyncio
 async def test_what_is_seen_is_remembered() -> None:
     """A note is stored under the sharing person's name, is live, and is sent to the page."""
     watching = Watching()
@@ -71,7 +70,6 @@ async def test_what_is_seen_is_remembered() -> None:
         assert room.status() == "Ada has shared a window for less than a minute; I took 1 note."
 
 
-@pytest.mark.asyncio
 async def test_stopping_loses_no_note_and_is_told() -> None:
     """When a share ends, its live notes wait for the next compaction, and a recap is added to the timeline."""
     watching = Watching()
@@ -97,7 +95,6 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
         assert room.status().startswith("Nobody shares a screen with me.")
 
 
-@pytest.mark.asyncio
 async def test_a_note_is_shown_as_long_as_its_share_goes_on() -> None:
     """The notes of a share that has ended are shown no more, although others share, or the same person does again."""
     watching = Watching()
@@ -117,7 +114,6 @@ async def test_a_note_is_shown_as_long_as_its_share_goes_on() -> None:
         assert [room.is_shown(note) for note in (of_ada, of_bo, watching.notes[-1])] == [False, True, True]
 
 
-@pytest.mark.asyncio
 async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
     """If the caller is cancelled while a share ends, the recap and the notes are still stored."""
     watching = Watching()
@@ -133,7 +129,6 @@ async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
         assert await watching.stored_notes() == (set(), set(watching.told()))
 
 
-@pytest.mark.asyncio
 async def test_a_crash_loses_no_note() -> None:
     """After a crash, the next room finds the notes in the store and takes them off the live list."""
     watching = Watching()
@@ -148,7 +143,6 @@ async def test_a_crash_loses_no_note() -> None:
         assert await watching.stored_notes() == (set(), set(watching.told()))
 
 
-@pytest.mark.asyncio
 async def test_who_leaves_the_channel_shares_no_more() -> None:
     """No pictures are read from a person who left the channel; a long absence ends the share."""
     watching = Watching()
@@ -167,7 +161,6 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
         assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
 
 
-@pytest.mark.asyncio
 async def test_who_opts_out_is_not_watched_either() -> None:
     """If a person opts out, their share ends without further notes or a recap, and they get no new link."""
     watching = Watching()
@@ -184,7 +177,6 @@ async def test_who_opts_out_is_not_watched_either() -> None:
             await room.welcome(ADA, "n2")
 
 
-@pytest.mark.asyncio
 async def test_a_recap_tells_nothing_that_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recap at the end of a share repeats no note from before words were forgotten."""
     watching = Watching()
@@ -201,7 +193,6 @@ async def test_a_recap_tells_nothing_that_was_forgotten(monkeypatch: pytest.Monk
         assert "nine" in recap
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("ends", [False, True])
 async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) -> None:
     """After /forget-me a share notes nothing that it showed before, also if it is just being closed (`ends`), and its
@@ -229,7 +220,6 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
         assert not room._closing
 
 
-@pytest.mark.asyncio
 async def test_several_people_share() -> None:
     """Each note names the sharing person. Notes stay live until the last share has ended."""
     watching = Watching()
@@ -247,7 +237,6 @@ async def test_several_people_share() -> None:
         assert watching.memory.live_notes == ()
 
 
-@pytest.mark.asyncio
 async def test_links_that_are_opened_together_leave_one_share() -> None:
     """If a person opens several links at the same time, only the last share stays, and it can be ended."""
     watching = Watching(settings=ScreenSettings(max_shares=1))
@@ -262,7 +251,6 @@ async def test_links_that_are_opened_together_leave_one_share() -> None:
         assert last.ended is ShareEnd.CLOSED
 
 
-@pytest.mark.asyncio
 async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
     """Discord says which member is meant. Names have other signs in the session than on Discord, and two people may
     have the same one.
@@ -279,7 +267,6 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
             await room.look_at(BO.id, "what?")
 
 
-@pytest.mark.asyncio
 async def test_who_looks_without_a_share_is_told() -> None:
     """A look without a share, at an unknown person or before the first picture raises a ToolError for the model."""
     watching = Watching()
@@ -309,7 +296,6 @@ async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyn
     return asked
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("opts_out", [False, True])
 async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> None:
     """If the share ends or its person opts out while a look waits, the reader gets no picture, and nothing is noted."""
@@ -331,7 +317,6 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
             await room.look("what?", who=None)
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
     """If the share ends while the reader has its picture, the answer is discarded."""
     watching = Watching()
@@ -350,7 +335,6 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         assert watching.memory.live_notes == ()
 
 
-@pytest.mark.asyncio
 async def test_who_has_opted_out_is_looked_at_no_more() -> None:
     """A picture that waits for the reader is not read after its person opts out, and no error is reported."""
     watching = Watching()
@@ -366,7 +350,6 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
         assert (watching.readers.looks, watching.notes, list(sharer.outbox)) == ([], [], [])
 
 
-@pytest.mark.asyncio
 async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a share crashes, only that share ends, with a recap."""
     watching = Watching()
@@ -384,7 +367,6 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
         await see(watching, room, bo, "bright", "A spreadsheet")
 
 
-@pytest.mark.asyncio
 async def test_a_store_that_refuses_costs_no_note() -> None:
     """A note that could not be stored stays in memory and is stored with the next write."""
     watching = Watching()
@@ -401,7 +383,6 @@ async def test_a_store_that_refuses_costs_no_note() -> None:
         assert watching.turns == list(stored[:2]), "whoever listens to turns has those that were stored late too"
 
 
-@pytest.mark.asyncio
 async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is_stored() -> None:
     """It is in memory and stored when that is closed."""
     watching = Watching()
@@ -415,7 +396,6 @@ async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is
     assert [turn.parts[0].text for turn in watching.turns] == ["Ada shares a window with the bot from now on."]
 
 
-@pytest.mark.asyncio
 async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the shares of people who have left would go on."""
     watching = Watching()

@@ -38,7 +38,6 @@ async def last(line: ScreenPageConnection) -> str:
     return str(messages[-1]["reason"])
 
 
-@pytest.mark.asyncio
 async def test_a_link_lets_its_person_in_once() -> None:
     """A link admits its person once, with the details that the page shows. A used, changed or expired link
     is refused.
@@ -61,7 +60,6 @@ async def test_a_link_lets_its_person_in_once() -> None:
         assert await refusal(watching, late) == "expired"
 
 
-@pytest.mark.asyncio
 async def test_who_may_not_share_gets_no_link() -> None:
     """There is no link without a room, for people outside the channel, when sharing is off, when the room is full, or
     for people who may not be heard, as where they are asked and have not agreed.
@@ -85,7 +83,6 @@ async def test_who_may_not_share_gets_no_link() -> None:
             off.screens.invite(GUILD, ADA.id)
 
 
-@pytest.mark.asyncio
 async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
     """A link is refused if its person left, if the room filled up, or if the room closed."""
     watching = Watching(settings=ScreenSettings(max_shares=1))
@@ -99,7 +96,6 @@ async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
     assert await refusal(watching, late) == "closed"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("ending", [ShareEnd.COMMAND, ShareEnd.SUPERSEDED])
 async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: ShareEnd) -> None:
     """Its connection may be slow. What waits for the page goes to the one that has superseded it, if any."""
@@ -121,7 +117,6 @@ async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: Sha
         assert told[-1]["reason"] == ending.value
 
 
-@pytest.mark.asyncio
 async def test_a_page_shares_and_stops() -> None:
     """Pictures are accepted from the start of the share until its end, and the page learns that the share has ended."""
     watching = Watching()
@@ -146,7 +141,6 @@ async def test_a_page_shares_and_stops() -> None:
         assert await refusal(watching, resume=line.welcome.resume_secret) == "ended"
 
 
-@pytest.mark.asyncio
 async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
     """And why: the page sends it again, because a screen that stands still yields no other."""
     watching = Watching()
@@ -167,7 +161,6 @@ async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
         assert told == ["not_jpeg", "undecoded", *["dropped"] * 5]
 
 
-@pytest.mark.asyncio
 async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:
     """Too many dropped pictures in a row end the share, or its page if none has begun."""
     watching = Watching()
@@ -178,7 +171,6 @@ async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:
         assert await last(line) == "stopped"
 
 
-@pytest.mark.asyncio
 async def test_a_page_comes_back_to_its_share() -> None:
     """A page can reconnect to its share; a second page with the same secret replaces the first."""
     watching = Watching()
@@ -200,7 +192,6 @@ async def test_a_page_comes_back_to_its_share() -> None:
         assert sharer.share.counts["taken"] == 1
 
 
-@pytest.mark.asyncio
 async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
     """A look fails while the page is disconnected, and after that until the page has sent a picture."""
     watching = Watching()
@@ -220,7 +211,6 @@ async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
         assert "Tokyo 2099" in await room.look("what?", who=None)
 
 
-@pytest.mark.asyncio
 async def test_what_ends_a_share_is_told_to_its_page() -> None:
     """The page learns whether a command or the end of the room ended its share."""
     watching = Watching()
@@ -235,7 +225,6 @@ async def test_what_ends_a_share_is_told_to_its_page() -> None:
     assert await last(other) == "closed"
 
 
-@pytest.mark.asyncio
 async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
     """The reader is unloaded when the last share of all rooms ends."""
     watching = Watching()
@@ -252,7 +241,6 @@ async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
         assert watching.readers.unloads == 1
 
 
-@pytest.mark.asyncio
 async def test_rooms_do_not_mix() -> None:
     """A link belongs to one server, and bots get no link."""
     watching = Watching()

@@ -66,7 +66,6 @@ class Sharing:
             await asyncio.wait({task})
 
 
-@pytest.mark.asyncio
 async def test_a_share_is_noted_from_its_first_picture_on() -> None:
     """The first picture is noted at once; later notes contain only what is new."""
     async with Sharing().running() as sharing:
@@ -80,7 +79,6 @@ async def test_a_share_is_noted_from_its_first_picture_on() -> None:
         assert sharing.notes[1].frame_hash
 
 
-@pytest.mark.asyncio
 async def test_a_screen_that_stands_still_costs_nothing() -> None:
     """A picture that equals the last one is not read."""
     async with Sharing().running() as sharing:
@@ -94,7 +92,6 @@ async def test_a_screen_that_stands_still_costs_nothing() -> None:
         assert sharing.share.counts["taken"] == 4
 
 
-@pytest.mark.asyncio
 async def test_the_latest_picture_is_the_one_that_is_read() -> None:
     """If several pictures arrive while the reader is busy, only the latest is read."""
     async with Sharing().running() as sharing:
@@ -110,7 +107,6 @@ async def test_the_latest_picture_is_the_one_that_is_read() -> None:
         assert look.boxes == (WHOLE,)
 
 
-@pytest.mark.asyncio
 async def test_text_that_waits_is_noted_before_a_new_scene() -> None:
     """A line that waits for its turn when the scene changes is noted first, because it was on the screen."""
     first, second = (
@@ -130,7 +126,6 @@ async def test_text_that_waits_is_noted_before_a_new_scene() -> None:
         assert (await sharing.noted(4))[2:] == ["new text: “First kill by Ada”", "now: “Victory”"]
 
 
-@pytest.mark.asyncio
 async def test_a_model_looks_now_and_then() -> None:
     """A model looks at a new scene, but not before `CUT_SPACING_S` has passed since its last look."""
     readers = FakeReaders(by_model=True)
@@ -147,7 +142,6 @@ async def test_a_model_looks_now_and_then() -> None:
         assert readers.looks[1].before == "a window, just shared: Marvel Rivals, the Tokyo map"
 
 
-@pytest.mark.asyncio
 async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
     """If the reader fails, the share is noted without content, the failure is reported once, and reading is retried."""
     async with Sharing().running() as sharing:
@@ -165,7 +159,6 @@ async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
         assert sharing.troubles[1:] == [sharing.share.trouble] == [""]
 
 
-@pytest.mark.asyncio
 async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
     """A limitation of the reader is reported once, and so is its end."""
     async with Sharing().running() as sharing:
@@ -180,7 +173,6 @@ async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:
         assert sharing.troubles[1:] == [""]
 
 
-@pytest.mark.asyncio
 async def test_something_else_may_be_shared() -> None:
     """If the person switches to another window or tab, the new picture is read at once. Text that still waited is noted
     first.
@@ -202,7 +194,6 @@ async def test_something_else_may_be_shared() -> None:
         assert sharing.readers.urgent == [True, False, True]
 
 
-@pytest.mark.asyncio
 async def test_what_is_read_too_late_is_of_no_screen_of_now() -> None:
     """A reading that ends after the person switched to another window or tab is discarded."""
     async with Sharing().running() as sharing:
@@ -218,7 +209,6 @@ async def test_what_is_read_too_late_is_of_no_screen_of_now() -> None:
         assert await sharing.noted(1) == ["a browser tab, just shared. It reads “The train leaves at nine”"]
 
 
-@pytest.mark.asyncio
 async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
     """Switching between windows too quickly does not start anew, because each start costs an immediate look
     and a note.
@@ -232,7 +222,6 @@ async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
         assert sharing.share.surface == "the whole screen"
 
 
-@pytest.mark.asyncio
 async def test_who_asks_is_answered_from_the_latest_picture() -> None:
     """A question gets the text of the latest picture or the model's answer, and makes a note with the reason ASKED."""
     sharing = Sharing()
@@ -250,7 +239,6 @@ async def test_who_asks_is_answered_from_the_latest_picture() -> None:
     assert model.readers.looks[-1].question == "which map?"
 
 
-@pytest.mark.asyncio
 async def test_text_that_waits_is_forgotten() -> None:
     """Neither the text that waits for its turn nor that of an earlier screen becomes a note after /forget-me. What is
     on the screen then is noted from the next picture on.
@@ -274,7 +262,6 @@ async def test_text_that_waits_is_forgotten() -> None:
         assert await sharing.noted(1) == ["a window, just shared. It reads “The train leaves at nine”"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("has_picture", [False, True])
 async def test_a_picture_that_is_being_read_is_forgotten(*, has_picture: bool) -> None:
     """A reading that waits for its reader gets no picture after /forget-me; of one that has its picture nothing is
@@ -302,7 +289,6 @@ async def test_a_picture_that_is_being_read_is_forgotten(*, has_picture: bool) -
         assert len(readers.looks) == 1 + has_picture
 
 
-@pytest.mark.asyncio
 async def test_a_picture_that_is_being_checked_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """It came before /forget-me, so it is dropped."""
     sharing, checking = Sharing(), asyncio.Event()
@@ -322,7 +308,6 @@ async def test_a_picture_that_is_being_checked_is_forgotten(monkeypatch: pytest.
         await sharing.share.look("what is it?")
 
 
-@pytest.mark.asyncio
 async def test_an_answer_about_a_forgotten_picture_is_not_given() -> None:
     """A question about the screen gets no answer from a picture of before /forget-me, and no note is taken."""
     sharing = Sharing()

@@ -37,7 +37,6 @@ async def desk(
         yield WatchService(watching.screens, web, participation), participation
 
 
-@pytest.mark.asyncio
 async def test_the_first_link_opens_the_pages() -> None:
     """The first link starts the web server, and the link admits its person."""
     watching = Watching()
@@ -50,7 +49,6 @@ async def test_the_first_link_opens_the_pages() -> None:
         assert (await watching.screens.admit(token)).welcome.who == "Ada"
 
 
-@pytest.mark.asyncio
 async def test_who_may_have_no_link_is_told_why() -> None:
     """Without a room, or after opting out, a person gets an error instead of a link."""
     watching = Watching()
@@ -64,7 +62,6 @@ async def test_who_may_have_no_link_is_told_why() -> None:
             await at.link(GUILD, BO.id)
 
 
-@pytest.mark.asyncio
 async def test_looks_and_ends() -> None:
     """People in the channel can look at every share. A person can end their own share or, with `everybody`,
     all shares.

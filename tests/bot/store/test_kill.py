@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from pydantic import SecretStr
 
 from bot.store.database import open_database

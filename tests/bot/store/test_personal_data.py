@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
 from bot.store.personal_data import PersonalDataStore
 from bot.store.servers import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter

@@ -130,7 +130,6 @@ async def test_a_wrong_request_is_answered_with_a_sentence(path: str, body: byte
         assert (await control.get("/weather"))[0] == 404
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/status", "/members/2001/join"])
 async def test_nothing_happens_without_the_token(path: str) -> None:
     """Without the token of the printed address, or with another, every request is refused."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.faults import FAULTS
-from rehearsal.errors import LocalDiscordError
 from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
 

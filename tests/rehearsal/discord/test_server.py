@@ -84,7 +84,6 @@ async def test_keys_change_with_everybody_who_comes_or_goes() -> None:
         await until(lambda: encrypted(first, again), "keys after the reset")
 
 
-@pytest.mark.asyncio
 async def test_messages_go_both_ways() -> None:
     """A bot reads what a person writes, and the local Discord sees what the bot posts, edits and deletes."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot:

@@ -38,7 +38,6 @@ async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code:
         assert ada.sessions + ada.resumes == 2
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault: str) -> None:
     """A person who gets a message that MLS refuses leaves the group and joins it again without losing the call."""
@@ -50,7 +49,6 @@ async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault:
         assert ada.sessions == 1
 
 
-@pytest.mark.asyncio
 async def test_a_closed_door_is_told(room: Room) -> None:
     """A wrong token raises one clear error."""
 

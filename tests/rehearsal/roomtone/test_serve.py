@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rehearsal.runner.ports import BotSetup
 
 
-@pytest.mark.asyncio
 async def test_a_bot_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
     """Without a bot, the lines for `.env` are printed, and they are settings."""
     async with LocalDiscord() as discord:

@@ -49,7 +49,6 @@ def both(*first: str | RecogniserError) -> tuple[FallbackRecogniser, FakeRecogni
     return FallbackRecogniser(one, two, monotonic=lambda: clock[0]), one, two, clock
 
 
-@pytest.mark.asyncio
 async def test_what_the_first_cannot_hear_the_second_does() -> None:
     """If the first recogniser fails, the second gets the same sound, language and glossary. The next utterance goes to
     the first again.
@@ -64,7 +63,6 @@ async def test_what_the_first_cannot_hear_the_second_does() -> None:
     assert len(first.heard) == 2
 
 
-@pytest.mark.asyncio
 async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
     """After two failures the first recogniser is skipped for a minute. Then one utterance tries it, and a success puts
     it back in use.
@@ -78,7 +76,6 @@ async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
     assert (await recogniser.recognise(voiced(1), language="en")).text == "from afar"
 
 
-@pytest.mark.asyncio
 async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
     """A guess that is shed, or dropped because its speaker goes on, does not keep the first recogniser out of use."""
     recogniser, _, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))
@@ -97,7 +94,6 @@ async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
     assert recogniser.outage is None
 
 
-@pytest.mark.asyncio
 async def test_a_right_guess_is_told_to_both() -> None:
     """A confirmation goes to both recognisers, because either may hold the interim request."""
     recogniser, first, second, _ = both()
@@ -105,7 +101,6 @@ async def test_a_right_guess_is_told_to_both() -> None:
     assert (first.confirmed, second.confirmed) == ([7], [7])
 
 
-@pytest.mark.asyncio
 async def test_interims_that_fail_do_not_open_the_breaker_while_finished_speech_is_served() -> None:
     """A busy recogniser leaves interims and careful passes unanswered and serves finished speech. It is not broken,
     and what it does not hear the second one does.
@@ -122,7 +117,6 @@ async def test_interims_that_fail_do_not_open_the_breaker_while_finished_speech_
     assert [one for one in first.interims if one] == [True] * 5
 
 
-@pytest.mark.asyncio
 async def test_interims_alone_find_out_that_the_first_is_away() -> None:
     """After an interim that failed, the next ones are sent as finished speech, which count: where all speech is
     recognised in pauses, a recogniser that is away is left alone after three.
@@ -140,7 +134,6 @@ async def test_interims_alone_find_out_that_the_first_is_away() -> None:
     assert first.interims[3:] == [False, True], "the trial tells for certain, and then nothing is in doubt"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("asked", [{"interim": True}, {"careful": True}])
 async def test_one_that_cannot_be_reached_is_left_alone_after_two_requests_of_any_kind(asked: dict[str, Any]) -> None:
     """No load explains a connection that is refused, so each request counts, and /status soon says so."""
@@ -164,7 +157,6 @@ class SlowRecogniser(FakeRecogniser):
         return await super().recognise(pcm, **others)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("answer", "outcome", "second_hears"),
     [

@@ -128,7 +128,6 @@ def test_a_gpu_that_cannot_compute_is_found_at_the_start(device: str, loads: boo
     assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["recogniser_moved_to_cpu"]
 
 
-@pytest.mark.asyncio
 async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
     """When CUDA fails in the middle, the same sound is recognised on the CPU, and so is everything after it. The model
     is not tried on CUDA again, also when it is loaded again.
@@ -145,7 +144,6 @@ async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
     assert fallback.load().recognise(SOUND).text == "heard on cpu"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("hangs_at", [2, 3])
 async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
     """A model whose computation on CUDA never ends is loaded again on the CPU, not before the same wall."""

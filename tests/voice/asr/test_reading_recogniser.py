@@ -84,20 +84,17 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
         yield Bench(reader, model)
 
 
-@pytest.mark.asyncio
 async def test_what_was_said_before_a_pause_is_read(bench: Bench) -> None:
     assert await bench.text_end() == READ
     assert bench.model.texts == ["That is all."]
 
 
-@pytest.mark.asyncio
 async def test_finished_speech_is_not_read(bench: Bench) -> None:
     """Its end is known, so nobody waits for it to be read."""
     assert await bench.text_end(interim=False) is None
     assert bench.model.texts == []
 
 
-@pytest.mark.asyncio
 async def test_speech_that_ends_while_it_is_recognised_is_not_read(bench: Bench) -> None:
     """Its answer waits for the text alone. Who else speaks is not concerned."""
     bench.recogniser.gate.clear()
@@ -109,7 +106,6 @@ async def test_speech_that_ends_while_it_is_recognised_is_not_read(bench: Bench)
     assert bench.recogniser.confirmed == [1]
 
 
-@pytest.mark.asyncio
 async def test_speech_that_nobody_has_taken_back_for_long_is_not_read(bench: Bench) -> None:
     """It has ended, also where nobody says so: a cluster's recogniser gets no confirmation."""
     bench.recogniser.gate.clear()
@@ -124,7 +120,6 @@ async def test_speech_that_nobody_has_taken_back_for_long_is_not_read(bench: Ben
     assert len(bench.model.texts) == 1
 
 
-@pytest.mark.asyncio
 async def test_what_fails_or_is_cancelled_leaves_nothing(bench: Bench) -> None:
     """Speakers come and go for hours."""
     bench.recogniser.answer = RecogniserOverloadedError("The queue is full.")

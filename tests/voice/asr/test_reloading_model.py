@@ -26,7 +26,6 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from voice.asr.worker import Engine
 
-pytestmark = pytest.mark.asyncio
 
 FAILS = -1
 FAILS = -1

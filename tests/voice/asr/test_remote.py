@@ -50,7 +50,6 @@ async def endpoint(
             yield recogniser, server
 
 
-@pytest.mark.asyncio
 async def test_what_is_asked_for() -> None:
     """A request has every sample, the model, the language and the expected words, and asks for Whisper's figures."""
     pcm = bicycle()
@@ -62,7 +61,6 @@ async def test_what_is_asked_for() -> None:
     assert (call.response_format, call.wants_logprobs, call.key) == ("verbose_json", False, SECRET)
 
 
-@pytest.mark.asyncio
 async def test_what_is_left_open_is_not_sent() -> None:
     """Without a language and a glossary neither is sent, and the endpoint reports the language that it detected."""
     async with endpoint(language_names={"de": "german"}) as (recogniser, server):
@@ -73,14 +71,12 @@ async def test_what_is_left_open_is_not_sent() -> None:
     assert heard.no_speech_probability == pytest.approx(0.1)
 
 
-@pytest.mark.asyncio
 async def test_a_language_that_nobody_speaks_counts_as_undetected() -> None:
     """The endpoint may detect any; the words are recognised again in one that is spoken (`Transcriber`)."""
     async with endpoint(languages=("en", "fr"), language_names={"de": "german"}) as (recogniser, _):
         assert (await recogniser.recognise(bicycle())).language_probability == 0.0
 
 
-@pytest.mark.asyncio
 async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities() -> None:
     """If a model refuses to give Whisper's figures, the log probabilities of its tokens are requested from then on."""
     async with endpoint(formats=frozenset({"json"})) as (recogniser, server):
@@ -92,7 +88,6 @@ async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities()
     assert first.language == "en"
 
 
-@pytest.mark.asyncio
 async def test_no_sound_costs_no_call() -> None:
     """Sound shorter than a tenth of a second is not sent, because endpoints refuse it."""
     async with endpoint() as (recogniser, server):
@@ -100,7 +95,6 @@ async def test_no_sound_costs_no_call() -> None:
     assert (heard.text, server.calls) == ("", [])
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("behaviour", "remedy"),
     [
@@ -130,7 +124,6 @@ async def test_failures_are_plain_sentences(behaviour: dict[str, Any], remedy: s
         assert (await recogniser.recognise(bicycle(), language="en")).text == WORDS
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("told", "sentence_end", "language"),
     [
@@ -155,7 +148,6 @@ async def test_what_only_our_own_recognisers_tell(
     assert (heard.sentence_end_probability, heard.language_probability) == (sentence_end, language)
 
 
-@pytest.mark.asyncio
 async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint may end its text in the middle of a character. JSON can carry that as a lone surrogate."""
     async with endpoint() as (recogniser, _):
@@ -168,7 +160,6 @@ async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) 
     assert heard.text == "We leave at nine \N{REPLACEMENT CHARACTER}"
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "body",
     [
@@ -200,7 +191,6 @@ def test_languages_are_known_by_name_code_and_locale() -> None:
     assert [language_code(one) for one in told] == ["en", "en", "en", "pt", "yue", "lo", "", ""]
 
 
-@pytest.mark.asyncio
 async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
     """Too many requests is a failure for finished speech, which the local model takes; an interim is just dropped."""
     async with endpoint(refuses=RequestRefusal.RATE_LIMITED) as (recogniser, _):
@@ -211,7 +201,6 @@ async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
         assert not isinstance(failed.value, RecogniserOverloadedError)
 
 
-@pytest.mark.asyncio
 async def test_finished_speech_takes_the_place_of_a_guess() -> None:
     """When all places are taken, a finished request ends the oldest interim, which is dropped like any under load, and
     does not wait until the endpoint has answered it.

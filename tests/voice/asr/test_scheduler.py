@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognition
     from voice.audio import Pcm
 
-pytestmark = pytest.mark.asyncio
-
 
 def _sound(label: int) -> Pcm:
     return np.full(1600, label, dtype=np.int16)

@@ -66,7 +66,6 @@ class _Reader(SentenceReader):
         return TextEnd(0.6, 0.1)
 
 
-@pytest.mark.asyncio
 async def test_only_the_language_of_the_model_is_read() -> None:
     """In another language, or where nobody knows which it is, the recogniser's marks decide as without the model."""
     model = _Reader()

@@ -73,7 +73,6 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", PATIENCE_S)
 
 
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("patient")
 async def test_too_many_questions_are_shed() -> None:
     """When too many questions wait, a further one gets no answer at once, and the others are still answered."""
@@ -88,7 +87,6 @@ async def test_too_many_questions_are_shed() -> None:
     assert judge.figures.unanswered == 1
 
 
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("patient")
 async def test_a_failing_model_is_told_once() -> None:
     """Failures of the model are logged only once, because turns then end by silence."""
@@ -99,7 +97,6 @@ async def test_a_failing_model_is_told_once() -> None:
     assert judge.figures.failed == 3
 
 
-@pytest.mark.asyncio
 @pytest.mark.usefixtures("patient")
 async def test_a_model_that_hangs_is_asked_no_more_until_it_has_come_back() -> None:
     """A thousand pauses beside a model that hangs neither wait for it nor pile up before it. That is logged once, and

@@ -42,7 +42,6 @@ def held(socket: Socket, **beside: asyncio.Future[None]) -> asyncio.Task[Any]:
     return asyncio.create_task(holding, name="connection")
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("what", ["read", "renewal"])
 async def test_a_task_that_is_cancelled_from_inside_ends_the_connection(what: str) -> None:
     """A task group ignores such a child: the connection would go on without anybody who reads or renews it."""
@@ -56,7 +55,6 @@ async def test_a_task_that_is_cancelled_from_inside_ends_the_connection(what: st
     assert (end.reason, str(end.error)) == ("lost", "CancelledInsideError")
 
 
-@pytest.mark.asyncio
 async def test_who_holds_a_connection_may_be_cancelled() -> None:
     """Its tasks end with it, and nothing is lost."""
     task = held(Socket())

@@ -18,7 +18,6 @@ def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
     return ReplyPiece(item_id, np.full(samples, 7, np.int16), words)
 
 
-@pytest.mark.asyncio
 async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
     """The waiting sound and words of one item are taken together. Another item and the end are taken separately."""
     pieces = ReplyQueue()
@@ -35,7 +34,6 @@ async def test_what_has_come_of_one_item_is_taken_at_once() -> None:
     assert await pieces.take() == ResponseEnded(ResponseStatus.COMPLETE)
 
 
-@pytest.mark.asyncio
 async def test_not_more_is_taken_than_playback_wants() -> None:
     """A long reply is taken in parts of a few seconds, so that it can be broken off."""
     pieces = ReplyQueue()
@@ -47,7 +45,6 @@ async def test_not_more_is_taken_than_playback_wants() -> None:
     assert len(first.pcm) == MOST_AT_ONCE
 
 
-@pytest.mark.asyncio
 async def test_who_takes_waits_for_what_comes() -> None:
     """Taking waits for the next part."""
     pieces = ReplyQueue()
@@ -58,7 +55,6 @@ async def test_who_takes_waits_for_what_comes() -> None:
     assert isinstance(await taking, ReplyPiece)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("piece_s", [0.1, 1.0, 100.0])
 async def test_a_reply_that_nobody_takes_ends_after_minutes_of_sound(piece_s: float) -> None:
     """However large the parts are, as much sound waits as is allowed. The reply ends there, and the rest is ignored."""
@@ -78,7 +74,6 @@ async def test_a_reply_that_nobody_takes_ends_after_minutes_of_sound(piece_s: fl
     assert pieces.waiting_s == 0
 
 
-@pytest.mark.asyncio
 async def test_what_is_played_makes_room() -> None:
     """A reply that is played as it comes may last as long as it likes."""
     pieces, part = ReplyQueue(), sound("a", 100 * REALTIME_RATE_HZ, "a hundred seconds")
@@ -94,7 +89,6 @@ def test_words_without_sound_are_bounded_too() -> None:
     assert not pieces.put(ReplyPiece("a", words="x"))
 
 
-@pytest.mark.asyncio
 async def test_crumbs_do_not_fill_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service may send each sample alone, and of two items in turn, so that none are joined."""
     monkeypatch.setattr(reply_queue, "MOST_PIECES", 100)

@@ -122,7 +122,6 @@ def _speech(words: int = 2) -> Pcm:
     return tone(words, 16_000)
 
 
-@pytest.mark.asyncio
 async def test_people_are_heard_and_answered() -> None:
     """Speech at 16 kHz is sent at 24 kHz after the speaker's name; its text and the reply's sound and words
     come back.
@@ -138,7 +137,6 @@ async def test_people_are_heard_and_answered() -> None:
         assert server.asked[0].instructions == "Be kind."
 
 
-@pytest.mark.asyncio
 async def test_what_each_answer_cost_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tokens are those that the endpoint reports, and the answer's time is the clock's."""
     report_usage(monkeypatch, USAGE)
@@ -148,7 +146,6 @@ async def test_what_each_answer_cost_is_told(monkeypatch: pytest.MonkeyPatch) ->
     assert room.finished == [FinishedResponse(ResponseStatus.COMPLETE, 40, 7, 0.0)]
 
 
-@pytest.mark.asyncio
 async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
     """A reply that is broken off is truncated on the server, so the next reply knows what was heard."""
     mind = FakeModel("tell me", "go on")
@@ -162,7 +159,6 @@ async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
         assert ("assistant", "one two") in server.asked[1].items
 
 
-@pytest.mark.asyncio
 async def test_a_reply_that_comes_too_fast_and_too_long_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits is played; the rest is not, and the model is told where its reply ended. The metric counts one."""
     monkeypatch.setattr(reply_queue, "MOST_SOUND_S", 1)
@@ -187,7 +183,6 @@ async def test_a_reply_that_comes_too_fast_and_too_long_is_cut_off(monkeypatch: 
         assert room.session.queues[1].dropped == {"full": 1}
 
 
-@pytest.mark.asyncio
 async def test_items_instructions_and_tools_change_while_it_lives() -> None:
     """Instructions, items and tools can change during a session, for example after a compaction."""
     async with served(FakeModel("x")) as server, room_of(server) as room:
@@ -205,7 +200,6 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
         assert server.asked[0].tools == ("dig",)
 
 
-@pytest.mark.asyncio
 async def test_tools_are_run_and_their_failures_told() -> None:
     """The model gets a tool's result, or the message that the tool failed. Both calls and results can be deleted."""
     mind = FakeModel("what is there")
@@ -221,7 +215,6 @@ async def test_tools_are_run_and_their_failures_told() -> None:
         assert {kind for kind, _ in server.asked[3].items} == {"user", "assistant"}
 
 
-@pytest.mark.asyncio
 async def test_what_tools_take_is_not_the_models_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that looks two things up has its time for the answer after each of them."""
     mind = FakeModel("what is there")
@@ -234,7 +227,6 @@ async def test_what_tools_take_is_not_the_models_time(monkeypatch: pytest.Monkey
         assert (words, len(room.calls)) == ("I see a cat", 2)
 
 
-@pytest.mark.asyncio
 async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
     """A session is replaced before it expires, while nobody speaks, and the new session knows what was said."""
     async with served(FakeModel("one", "two")) as server, room_of(server, session_s=600) as room:
@@ -250,7 +242,6 @@ async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
         assert server.asked[0].instructions == "New."
 
 
-@pytest.mark.asyncio
 async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None:
     """If a session expires during a reply, the next session continues the reply, and people hear only a pause."""
     mind = FakeModel("tell me a story")
@@ -274,7 +265,6 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
         assert words.startswith(resumed.said)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("mode", [RealtimeMode.BROKEN, RealtimeMode.GARBAGE])
 async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: RealtimeMode) -> None:
     """After three failures in a row the session is given up with a message, and waiting callers get an
@@ -291,7 +281,6 @@ async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: Real
             await room.session.send_audio(_speech(), speakers="Ada speaks:")
 
 
-@pytest.mark.asyncio
 async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would answer without instructions, with another voice. The sentence names what was refused."""
 
@@ -321,7 +310,6 @@ def _refuse_long_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServerSession, "_configure", refuse)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("from_start", [True, False])
 async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One tool of an MCP server that the service does not take costs neither the session nor the other tools."""
@@ -342,7 +330,6 @@ async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch:
         assert room.session._availability.failures == 0
 
 
-@pytest.mark.asyncio
 async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each refused tool ends a connection, and none of these is waited for as the service itself is."""
     _refuse_long_descriptions(monkeypatch)
@@ -360,7 +347,6 @@ async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypa
         await room.time_passes(lambda: RealtimeRestored() in room.news, step_s=0)
 
 
-@pytest.mark.asyncio
 async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:
     """The sound of the conversation goes to the server that the notice names. Waiting does not help."""
     async with served(FakeModel()) as elsewhere:
@@ -383,7 +369,6 @@ async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:
         )
 
 
-@pytest.mark.asyncio
 async def test_nobody_there_is_a_sentence() -> None:
     """The message for a server that is not running names its address."""
     async with served(FakeModel()) as server:
@@ -397,7 +382,6 @@ async def test_nobody_there_is_a_sentence() -> None:
         )
 
 
-@pytest.mark.asyncio
 async def test_failed_answers_are_errors_and_count() -> None:
     """A failed reply raises an error and is counted. An exceeded quota gives the session up at once."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.FAIL_RESPONSE)
@@ -412,7 +396,6 @@ async def test_failed_answers_are_errors_and_count() -> None:
         assert not room.session.usable
 
 
-@pytest.mark.asyncio
 async def test_an_answer_that_stalls_is_an_error() -> None:
     """A reply raises an error if no part of it comes within the time limit."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.STALL)
@@ -424,7 +407,6 @@ async def test_an_answer_that_stalls_is_an_error() -> None:
             await room.answer()
 
 
-@pytest.mark.asyncio
 async def test_what_is_not_written_down_is_told_apart() -> None:
     """An input without a transcription still has its items, because the model has heard it."""
     async with served(FakeModel("a"), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
@@ -433,7 +415,6 @@ async def test_what_is_not_written_down_is_told_apart() -> None:
         assert len(heard.item_ids) == 2
 
 
-@pytest.mark.asyncio
 async def test_what_is_never_written_down_is_heard_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """An input that is never transcribed returns the items that hold it. Three of them give the session up, although
     replies come.
@@ -453,7 +434,6 @@ async def test_what_is_never_written_down_is_heard_all_the_same(monkeypatch: pyt
         assert [str(each.error) for each in room.news if isinstance(each, RealtimeFailed)] == [NOT_WRITTEN]
 
 
-@pytest.mark.asyncio
 async def test_a_service_that_says_nothing_at_all_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that takes the connection and what is said, and sends nothing, is given up although nobody has asked
     for a reply.
@@ -473,7 +453,6 @@ async def test_a_service_that_says_nothing_at_all_is_given_up(monkeypatch: pytes
         assert [str(each.error) for each in room.news if isinstance(each, RealtimeFailed)] == [NOT_WRITTEN]
 
 
-@pytest.mark.asyncio
 async def test_mixed_speech_need_not_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """In mixed mode missing transcriptions are no failure, because the room's own recogniser transcribes."""
     behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
@@ -486,7 +465,6 @@ async def test_mixed_speech_need_not_be_written_down(monkeypatch: pytest.MonkeyP
         assert room.session.usable
 
 
-@pytest.mark.asyncio
 async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
     """A long quiet session that the server ends is no failure, because some accounts have shorter sessions than the
     setting.
@@ -504,7 +482,6 @@ async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
         assert room.session.usable
 
 
-@pytest.mark.asyncio
 async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
     """A failed service is used again after its rest, with the current briefing and without the reply that broke off."""
     mind = FakeModel("tell me", "and now")
@@ -532,7 +509,6 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
         assert server.asked[1].items[0] == ("user", "[21:04] Ada: tell me")
 
 
-@pytest.mark.asyncio
 async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -> None:
     """During an outage the session retries without reporting each failure, and reports once when the service works
     again.
@@ -547,7 +523,6 @@ async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -
         assert room.news[3:] == [RealtimeRestored()]
 
 
-@pytest.mark.asyncio
 async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
     """A connection without any event does not count as a recovery."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
@@ -558,7 +533,6 @@ async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
         assert not room.session.usable
 
 
-@pytest.mark.asyncio
 async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -> None:
     """If a failure becomes permanent during an outage, for example a withdrawn key, it is reported and not retried."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from voice.realtime import tool_calls
 from voice.realtime.port import RealtimeToolCall
 from voice.realtime.tool_calls import tool_output
 
+if TYPE_CHECKING:
+    import pytest
+
 CALL = RealtimeToolCall("c1", "search", '{"about": "a secret"}')
 
 
-@pytest.mark.asyncio
 async def test_the_model_gets_the_output_or_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool that fails or takes too long costs its output, and the log has neither its arguments nor its error."""
 

@@ -34,7 +34,6 @@ def real_decoder() -> FrameDecoder:
     return FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S)
 
 
-@pytest.mark.asyncio
 async def test_a_picture_is_decoded_elsewhere() -> None:
     """The grey copy from the process equals one made here. After a rest, the next picture starts another process."""
     async with real_decoder() as of:
@@ -46,7 +45,6 @@ async def test_a_picture_is_decoded_elsewhere() -> None:
             assert not of.running
 
 
-@pytest.mark.asyncio
 async def test_the_decoder_outlives_hostile_pictures() -> None:
     """Pictures whose header is right and whose scan is damaged are decoded or refused, all by the same process."""
     chance = random.Random(11)
@@ -63,7 +61,6 @@ async def test_the_decoder_outlives_hostile_pictures() -> None:
         assert of.running
 
 
-@pytest.mark.asyncio
 async def test_a_hostile_header_does_not_reach_the_process() -> None:
     """A picture with 100,000 empty segments is refused without starting a process."""
     async with real_decoder() as of:
@@ -73,7 +70,6 @@ async def test_a_hostile_header_does_not_reach_the_process() -> None:
         assert not of.running
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "act",
     [
@@ -95,7 +91,6 @@ async def test_a_picture_that_breaks_the_decoder_is_refused(act: str) -> None:
         assert caught.value.reason is FrameRefusal.DAMAGED
 
 
-@pytest.mark.asyncio
 async def test_a_decoder_that_does_not_start_is_no_fault_of_the_picture() -> None:
     """If the program does not start, the error is about the decoder and not about the picture."""
     for of in (FrameDecoder(command=("/nowhere/python",)), decoder("pass", ready='{"error": "missing"}')):
@@ -115,7 +110,6 @@ def test_the_process_that_holds_the_token_has_no_decoder() -> None:
     assert done.stdout.strip() == "set()"
 
 
-@pytest.mark.asyncio
 async def test_the_decoder_may_write_no_file_and_take_no_memory_without_end() -> None:
     """The process that decodes has limits on memory and on the size of files, and leaves no core dump."""
     async with real_decoder() as of:

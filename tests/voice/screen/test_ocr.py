@@ -79,7 +79,6 @@ async def texts(of: OcrReader, look: VisionRequest = LOOK) -> list[str]:
     return [line.text for line in (await of.read(lambda: look)).lines]
 
 
-@pytest.mark.asyncio
 async def test_a_screen_is_read() -> None:
     """The real reader reads a game's head-up display over a noisy picture, whole and in part."""
     async with reader(PATIENT_READER) as of:
@@ -102,7 +101,6 @@ async def test_a_screen_is_read() -> None:
     assert not of.running
 
 
-@pytest.mark.asyncio
 async def test_a_hang_costs_one_picture() -> None:
     """If reading a picture takes too long, the process is killed, and another process reads the next picture."""
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": [["read", 0, 0, 1, 1, 0.9]]})'
@@ -114,7 +112,6 @@ async def test_a_hang_costs_one_picture() -> None:
         assert await texts(of) == ["read"]
 
 
-@pytest.mark.asyncio
 async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
     """While one reading waits for its pause to end, an urgent reading is answered at once."""
     resting = asyncio.Event()
@@ -134,7 +131,6 @@ async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
         await asyncio.wait({moving})
 
 
-@pytest.mark.asyncio
 async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
     """A reading in progress, even one that hangs, fails then. The next picture is read by a new process."""
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": []})'
@@ -155,7 +151,6 @@ async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
         assert runs(of)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("act", "sentence"),
     [
@@ -175,7 +170,6 @@ async def test_trouble_is_a_sentence(act: str, sentence: str) -> None:
             await of.read(lambda: LOOK)
 
 
-@pytest.mark.asyncio
 async def test_what_is_missing_is_told_with_the_remedy() -> None:
     """The errors for a missing library and for a program that does not start name the problem, also while reading
     rests after several failures.
@@ -193,7 +187,6 @@ async def test_what_is_missing_is_told_with_the_remedy() -> None:
                 await of.read(lambda: LOOK)
 
 
-@pytest.mark.asyncio
 async def test_after_failures_in_a_row_it_rests() -> None:
     """After three failures in a row, no process is started for a minute."""
     time = Time()
@@ -208,7 +201,6 @@ async def test_after_failures_in_a_row_it_rests() -> None:
             await of.read(lambda: LOOK)
 
 
-@pytest.mark.asyncio
 async def test_a_picture_that_is_gone_costs_no_process() -> None:
     """If the picture is gone, the OCR process keeps running and reads the next picture."""
 
@@ -223,7 +215,6 @@ async def test_a_picture_that_is_gone_costs_no_process() -> None:
         assert await texts(of) == ["Hi"]
 
 
-@pytest.mark.asyncio
 async def test_reading_takes_a_share_of_the_time() -> None:
     """After a reading the reader pauses in proportion to its CPU time. An urgent reading does not wait."""
     time = Time()
@@ -238,7 +229,6 @@ async def test_reading_takes_a_share_of_the_time() -> None:
         assert time.slept == [pytest.approx(1.4)]
 
 
-@pytest.mark.asyncio
 async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
     """A waiting reading asks for its picture only when its turn comes, so it gets the latest one."""
     asked: list[str] = []
@@ -257,7 +247,6 @@ async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
     assert asked == ["first", "second"]
 
 
-@pytest.mark.asyncio
 async def test_a_cancelled_reading_leaves_no_answer_behind() -> None:
     """A cancelled reading leaves no answer behind that the next reading would take for its own."""
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]]})'
@@ -276,7 +265,6 @@ async def test_a_cancelled_reading_leaves_no_answer_behind() -> None:
         assert (await of.read(lambda: VisionRequest(b"next"))).lines[0].text == "next"
 
 
-@pytest.mark.asyncio
 async def test_the_process_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """The OCR process gets neither the bot's token nor a key, so a picture that exploits it finds none."""
     monkeypatch.setenv("DISCORD_TOKEN", "secret")
@@ -288,7 +276,6 @@ async def test_the_process_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> N
     assert "OMP_NUM_THREADS" in names.split()
 
 
-@pytest.mark.asyncio
 async def test_a_hostile_answer_is_sifted() -> None:
     """Lines of the wrong shape are left out of an answer, and positions are limited to the picture."""
     lines = (

@@ -30,7 +30,6 @@ class Bench:
         return "first" if len(self.first.spoken) > before else "second"
 
 
-@pytest.mark.asyncio
 async def test_after_failures_in_a_row_the_first_rests() -> None:
     """After two failures in a row the first synthesizer is skipped for a minute. Then one sentence tries it."""
     bench = Bench()
@@ -48,7 +47,6 @@ async def test_after_failures_in_a_row_the_first_rests() -> None:
     assert await bench.say("y", fails=False) == "first"
 
 
-@pytest.mark.asyncio
 async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
     """The second says it, and the first stays in use, however often; one that neither can read is told as that."""
     bench = Bench()
@@ -65,7 +63,6 @@ async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
         await synthesize_all(bench.voice, "кот")
 
 
-@pytest.mark.asyncio
 async def test_when_both_fail_both_say_why() -> None:
     """The error names the causes of both failures, also while the first is skipped. Identical causes are named once."""
     bench = Bench()
@@ -85,7 +82,6 @@ async def test_when_both_fail_both_say_why() -> None:
     assert (outage.since, outage.retry_at, str(outage.problem)) == (100.0, 221.0, "The voice is hoarse. Give it tea.")
 
 
-@pytest.mark.asyncio
 async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
     """If the first voice breaks off, the second speaks the rest. Once the pace is known, no word is lost or
     repeated.
@@ -101,7 +97,6 @@ async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
     assert len(speech.pcm) == 8 * FRAMES * DISCORD_FRAME_SAMPLES
 
 
-@pytest.mark.asyncio
 async def test_when_both_fail_it_is_known_how_much_was_said() -> None:
     """If both fail, the error says how much was spoken, so that the rest can be written."""
     bench = Bench()

@@ -42,7 +42,6 @@ def test_a_long_sentence_is_cut_where_it_pauses(phonemes: str, lengths: list[int
     assert sum(token == 43 for piece in pieces for token in piece) == phonemes.count("a")
 
 
-@pytest.mark.asyncio
 async def test_a_missing_or_damaged_model_says_what_to_run(tmp_path: Path) -> None:
     """The error names the command that fetches the model."""
     with pytest.raises(SynthesisError, match="roomtone models pull voice-kokoro"):

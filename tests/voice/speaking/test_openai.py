@@ -43,7 +43,6 @@ async def endpoint(
             yield voice, server
 
 
-@pytest.mark.asyncio
 async def test_what_is_asked_for() -> None:
     """A request has the text, and the model, voice, speed and format of the settings."""
     async with endpoint(speed=1.25) as (voice, server):
@@ -54,7 +53,6 @@ async def test_what_is_asked_for() -> None:
     assert (speech.text, speech.rate_hz, len(speech.pcm)) == (WORDS, 24_000, 9_600)
 
 
-@pytest.mark.asyncio
 async def test_a_server_that_answers_in_wav_is_heard() -> None:
     """Audio is read in the format that the server sends, even if another one was requested."""
     async with endpoint(sends="wav") as (voice, _):
@@ -63,7 +61,6 @@ async def test_a_server_that_answers_in_wav_is_heard() -> None:
     assert np.abs(speech.pcm).max() > 6_000
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("mode", "remedy"),
     [
@@ -97,7 +94,6 @@ async def test_failures_are_plain_sentences(mode: SpeechMode, remedy: str) -> No
         assert (await synthesize_all(voice, WORDS)).text == WORDS
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("audio_format", ["pcm", "wav"])
 async def test_sound_is_passed_on_while_the_rest_is_made(audio_format: str) -> None:
     """Sound that the endpoint has sent is passed on in every format while the endpoint still makes the rest."""
@@ -109,7 +105,6 @@ async def test_sound_is_passed_on_while_the_rest_is_made(audio_format: str) -> N
     assert 0 < first.duration_s < 1.9
 
 
-@pytest.mark.asyncio
 async def test_sound_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sound that does not end is stopped at a maximum length, so that it cannot fill the memory."""
     monkeypatch.setattr("voice.speaking.openai.MAX_SOUND_S", 1.0)
@@ -118,7 +113,6 @@ async def test_sound_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
             await synthesize_all(voice, " ".join(["word"] * 60))
 
 
-@pytest.mark.asyncio
 async def test_a_voice_slower_than_speech_is_given_up() -> None:
     """A sentence whose sound comes more slowly than it is heard fails, although no single pause is long."""
     async with endpoint(behind_s=0.05) as (voice, server):
@@ -127,7 +121,6 @@ async def test_a_voice_slower_than_speech_is_given_up() -> None:
             await synthesize_all(voice, " ".join(["word"] * 20))
 
 
-@pytest.mark.asyncio
 async def test_hanging_up_frees_the_adapter() -> None:
     """Cancelling a reply cancels its call, and the next call works."""
     async with endpoint(SpeechMode.STALL) as (voice, server):

@@ -18,7 +18,6 @@ from voice.speaking.piper import EspeakVoice, PiperSynthesizer
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
 
-@pytest.mark.asyncio
 async def test_it_begins_to_speak_at_once_and_spells_no_other_script_out() -> None:
     """The speech has no silence before it, so that people who wait for a reply hear it earlier. What the voice could
     only spell it refuses, and speaks the next sentence.
@@ -31,7 +30,6 @@ async def test_it_begins_to_speak_at_once_and_spells_no_other_script_out() -> No
         assert len((await voice.synthesize("Good morning.")).pcm)
 
 
-@pytest.mark.asyncio
 async def test_without_variety_the_same_words_sound_the_same() -> None:
     """Without variety the same words give the same samples, so that a rehearsal is repeatable. With variety they never
     do.
@@ -53,7 +51,6 @@ def test_only_the_silence_before_the_first_sound_goes() -> None:
         assert len(trim_leading_silence(quiet, 22_050)) == len(quiet)
 
 
-@pytest.mark.asyncio
 async def test_a_missing_voice_says_what_to_run(tmp_path: Path) -> None:
     """The error for an empty voice directory names the command that fetches the voice."""
     with pytest.raises(SynthesisError, match="roomtone models pull voice"):
@@ -61,7 +58,6 @@ async def test_a_missing_voice_says_what_to_run(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.asyncio
 async def test_a_damaged_voice_says_what_to_run(tmp_path: Path) -> None:
     """The error for a damaged voice file names the option that fetches the voice again."""
     (tmp_path / "voice.onnx").write_bytes(b"not a model")
@@ -71,7 +67,6 @@ async def test_a_damaged_voice_says_what_to_run(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.asyncio
 async def test_a_voice_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its disk hangs. The bot goes on without it, and says so."""
     gate = threading.Event()

@@ -20,7 +20,6 @@ def speech(text: str, frames: int) -> Speech:
     return Speech(text, np.full(frames * DISCORD_FRAME_SAMPLES, 1000, dtype=np.int16), DISCORD_RATE_HZ)
 
 
-@pytest.mark.asyncio
 async def test_speech_is_sent_in_order_and_told_as_heard() -> None:
     """Every frame of a piece is sent once, and the piece's future reports that all of it was heard."""
     playback = Playback(monotonic=lambda: 7.0)
@@ -34,7 +33,6 @@ async def test_speech_is_sent_in_order_and_told_as_heard() -> None:
     assert not playback.speaking
 
 
-@pytest.mark.asyncio
 async def test_stop_tells_how_far_it_came() -> None:
     """A piece that is stopped after half of its frames counts as half heard, and waiting pieces count as unheard."""
     playback = Playback()
@@ -49,7 +47,6 @@ async def test_stop_tells_how_far_it_came() -> None:
     assert playback.next_frame() is None
 
 
-@pytest.mark.asyncio
 async def test_scripts_without_spaces_are_told_as_far_as_they_were_heard() -> None:
     """Two signs of them count as one word, and no space is put where a piece goes on in the middle of a sentence."""
     playback = Playback(monotonic=lambda: 7.0)
@@ -63,7 +60,6 @@ async def test_scripts_without_spaces_are_told_as_far_as_they_were_heard() -> No
     assert (heard.heard_text, heard.glued) == ("天气很好，", True)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("stopped", [0, 1])
 async def test_one_piece_is_stopped_and_the_other_one_played(stopped: int) -> None:
     """The piece that plays, or one that waits, counts as far as it came; stopping what is over changes nothing."""
@@ -82,7 +78,6 @@ async def test_one_piece_is_stopped_and_the_other_one_played(stopped: int) -> No
     assert playback.pieces.waiting == QUEUE_PIECES, "its place in the queue is free again"
 
 
-@pytest.mark.asyncio
 async def test_queue_is_bounded() -> None:
     """If the queue is full, a further piece waits until one has been played."""
     playback = Playback()
@@ -96,7 +91,6 @@ async def test_queue_is_bounded() -> None:
     assert playback.speaking
 
 
-@pytest.mark.asyncio
 async def test_short_speech_is_filled_to_a_frame_and_empty_speech_resolves() -> None:
     """A piece of odd length is padded with silence, and a piece without sound is done at once."""
     playback = Playback()
@@ -110,7 +104,6 @@ async def test_short_speech_is_filled_to_a_frame_and_empty_speech_resolves() -> 
     assert (await playback.say(Speech("", np.zeros(0, dtype=np.int16), DISCORD_RATE_HZ))).complete
 
 
-@pytest.mark.asyncio
 async def test_what_sounded_at_a_time_can_be_asked() -> None:
     """Playback reports the words that sounded at a time: only sent ones, from their first frame until their echo has
     died away.
@@ -138,7 +131,6 @@ def loudness(playback: Playback) -> int:
     return -1 if frame is None else int(frame[-1])
 
 
-@pytest.mark.asyncio
 async def test_ducking_is_a_ramp_both_ways() -> None:
     """Ducking lowers the volume within 80 ms without a jump, keeps it there, and raises it in the same way."""
     playback = Playback()
@@ -150,7 +142,6 @@ async def test_ducking_is_a_ramp_both_ways() -> None:
     assert [loudness(playback) for _ in range(5)] == [500, 700, 900, 1000, 1000]
 
 
-@pytest.mark.asyncio
 async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> None:
     """A pause fades out within one frame, which counts as heard, and afterwards no frame is lost or repeated."""
     playback = Playback()
@@ -171,7 +162,6 @@ async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> N
     assert (await future).complete
 
 
-@pytest.mark.asyncio
 async def test_volume_is_set_and_clipped() -> None:
     """A volume of 0.5 halves the samples, and samples that would be too loud are clipped and do not wrap around."""
     soft = Playback(volume=0.5)
@@ -194,7 +184,6 @@ def pulled(playback: Playback, slots: int) -> str:
     return "".join("." if playback.next_frame() is None else "#" for _ in range(slots))
 
 
-@pytest.mark.asyncio
 async def test_a_piece_sounds_while_it_is_made() -> None:
     """A piece begins once its cushion is full and ends when it is closed. The next piece follows without a gap."""
     playback = Playback()
@@ -211,7 +200,6 @@ async def test_a_piece_sounds_while_it_is_made() -> None:
     assert (await following).complete
 
 
-@pytest.mark.asyncio
 async def test_stopped_while_it_is_made_it_counts_by_what_was_expected() -> None:
     """A piece that is stopped while it is made counts by its expected length, and its later sound is thrown away."""
     playback = Playback()
@@ -249,7 +237,6 @@ def test_streamed_or_whole_it_is_the_same_sound(sizes: list[int], data: st.DataO
     assert len(sent) - len(samples) < DISCORD_FRAME_SAMPLES
 
 
-@pytest.mark.asyncio
 async def test_what_plays_may_end_and_nothing_follows() -> None:
     """After `end_after_current` the piece that sounds is played to its end, also if it is still being made. What waits
     behind it, and what is queued later, is never heard.

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 EVENING: Any = SimpleNamespace(channel_name="Evening")
 
 
-@pytest.mark.asyncio
 async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
     async with scene(tmp_path) as room:
         with pytest.raises(LinkError, match="already"):
@@ -44,7 +43,6 @@ async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
         assert room.link.connected
 
 
-@pytest.mark.asyncio
 async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +62,6 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
         await until(no_voice_threads, "the end of the threads")
 
 
-@pytest.mark.asyncio
 async def test_cancelled_while_connecting_leaves_nothing_behind() -> None:
     """If the task that opens a link is cancelled during the handshake, the bot leaves the channel again."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
@@ -73,7 +70,6 @@ async def test_cancelled_while_connecting_leaves_nothing_behind() -> None:
         await cancelled_and_gone(task, local, client)
 
 
-@pytest.mark.asyncio
 async def test_a_cancellation_that_is_swallowed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the library joins although the task was cancelled, the bot leaves the channel again, and the task ends."""
     join, joined = ReceivingClient.join, asyncio.Event()
@@ -91,7 +87,6 @@ async def test_a_cancellation_that_is_swallowed_counts(monkeypatch: pytest.Monke
         await cancelled_and_gone(task, local, client)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8])
 async def test_cancelled_while_leaving_leaves_all_the_same(turns: int) -> None:
     """Whenever the task is cancelled that closes a link, the bot leaves the channel. `turns`: of the event loop."""

@@ -59,7 +59,6 @@ def test_a_channel_that_is_gone_is_not_entered() -> None:
         (None, "Evening is gone", False),
     ],
 )
-@pytest.mark.asyncio
 async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
     guild: object, sentence: str, retryable: bool
 ) -> None:

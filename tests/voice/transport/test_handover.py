@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from tests.patience import PATIENCE_S
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
@@ -21,7 +20,6 @@ def speech(seconds: float = 0.02, *, at: float = 0.0, user_id: int = 1) -> Speec
     return SpeechFrames(user_id, 10 + user_id, at, np.zeros(int(seconds * 16_000), np.int16))
 
 
-@pytest.mark.asyncio
 async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
     heard: list[AudioEvent] = []
     threads: set[int] = set()
@@ -46,7 +44,6 @@ async def test_a_thread_s_batches_arrive_in_order_on_the_loop() -> None:
     assert threads == {threading.get_ident()}
 
 
-@pytest.mark.asyncio
 async def test_a_slow_loop_passes_on_in_short_pieces() -> None:
     """Fifty batches that come while the loop is busy are passed on in two pieces. What else is due comes in between."""
     happened: list[object] = []
@@ -61,7 +58,6 @@ async def test_a_slow_loop_passes_on_in_short_pieces() -> None:
     assert handover.queue.waiting == 0
 
 
-@pytest.mark.asyncio
 async def test_too_much_waiting_drops_the_oldest_sound_and_keeps_its_end() -> None:
     """Of the ends of talkspurts whose sound is dropped one remains: who makes them by the thousand fills no memory."""
     heard: list[AudioEvent] = []
@@ -79,7 +75,6 @@ async def test_too_much_waiting_drops_the_oldest_sound_and_keeps_its_end() -> No
     assert handover.overrun_frames == 50
 
 
-@pytest.mark.asyncio
 async def test_who_floods_drops_their_own_sound_alone() -> None:
     heard: list[AudioEvent] = []
     handover = Handover(asyncio.get_running_loop(), heard.extend, max_waiting_s=1.0)
@@ -92,7 +87,6 @@ async def test_who_floods_drops_their_own_sound_alone() -> None:
     assert handover.overrun_frames == 400
 
 
-@pytest.mark.asyncio
 async def test_a_sink_that_fails_gets_the_next_batch() -> None:
     heard: list[AudioEvent] = []
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from rehearsal.people.person import scripted_member
 from tests.rehearsal.discord.stock import until
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from rehearsal.people.received_speech import ReceivedSpeech
 
 
-@pytest.mark.asyncio
 async def test_a_person_is_heard(tmp_path: Path) -> None:
     """A person who joins, speaks and leaves is heard with the right length and tone, and nothing fails."""
     async with scene(tmp_path) as room:
@@ -59,7 +57,6 @@ class Tone:
         return (9000 * np.sin(2 * np.pi * 440 * t)).astype(np.int16)
 
 
-@pytest.mark.asyncio
 async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
     """Half a second of tone reaches the other participant. Then the thread keeps asking the source and
     sends nothing.
@@ -82,7 +79,6 @@ def _has(heard: ReceivedSpeech, packets: int) -> bool:
     return len(heard) == packets
 
 
-@pytest.mark.asyncio
 async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_path: Path) -> None:
     """Speech that the paced sender sends is heard at an even pace, also over the socket of a new connection."""
     with running_paced_sender() as paced_sender:
@@ -105,7 +101,6 @@ async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_
         assert paced_sender.alive
 
 
-@pytest.mark.asyncio
 async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
     async with (
         scene(tmp_path) as room,

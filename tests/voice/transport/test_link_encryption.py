@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None:
     """After garbage as op 27 or op 29 the bot joins the MLS group again and hears on the same connection."""
@@ -36,7 +35,6 @@ async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None
         assert room.listener.kinds() == [Connected]
 
 
-@pytest.mark.asyncio
 async def test_the_privacy_code_is_that_of_the_others(tmp_path: Path) -> None:
     """In an encrypted call the link has the privacy code that everybody else has; after a downgrade it has none."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
@@ -49,7 +47,6 @@ async def test_the_privacy_code_is_that_of_the_others(tmp_path: Path) -> None:
         assert room.link.privacy_code == ""
 
 
-@pytest.mark.asyncio
 async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Path) -> None:
     """With `require_e2ee`, nothing is heard or sent after a downgrade, and the link ends with the reason."""
     async with scene(tmp_path, require_e2ee=True) as room, scripted_member(room.local, ADA) as ada:
@@ -68,7 +65,6 @@ async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Pat
         assert room.listener.seconds_of(ADA) == before
 
 
-@pytest.mark.asyncio
 async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tmp_path: Path) -> None:
     """The bot joins an unencrypted call, which becomes encrypted then: it hears before and after, on one connection."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
@@ -89,7 +85,6 @@ async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tm
         assert room.listener.kinds()[-1] is Connected
 
 
-@pytest.mark.asyncio
 async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
     """People are heard after encryption goes down to version 0 and after it goes up again."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:

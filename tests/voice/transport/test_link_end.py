@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bot that was removed does not come back, even if the main gateway does not say that it was."""
     monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
@@ -56,7 +55,6 @@ async def moved(room: Scene) -> None:
     await room.local.join(BOT, channel_id=SIDE_ROOM)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("sent_away", [taken_out, moved])
 async def test_being_taken_out_while_reconnecting_is_final(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[Scene], Awaitable[None]]
@@ -77,7 +75,6 @@ async def test_being_taken_out_while_reconnecting_is_final(
         await until(lambda: not room.local.status()["voice_states"], "leaving")
 
 
-@pytest.mark.asyncio
 async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
@@ -101,7 +98,6 @@ async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.Monkey
         assert client.voice_clients == []
 
 
-@pytest.mark.asyncio
 async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> None:
     """A bot that is moved to another channel leaves it and hears nobody there, and the link ends for good."""
     async with (
@@ -119,7 +115,6 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
         assert room.listener.seconds_of(ADA) == 0
 
 
-@pytest.mark.asyncio
 async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
     """With no time allowed for repairs, the first break ends the link. It does not count as removed by somebody."""
     async with scene(tmp_path, give_up_after_s=0.0) as room:

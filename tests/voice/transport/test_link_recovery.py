@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4015, True), (4006, False), (4009, False)])
 async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: int, resumed: bool) -> None:
     """After the voice websocket breaks, with or without a close code, the link comes back and hears.
@@ -43,7 +42,6 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         await room.hears(ada)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("close_code", [4014, 4022])
 async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, close_code: int
@@ -61,7 +59,6 @@ async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
         await room.hears(ada)
 
 
-@pytest.mark.asyncio
 async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A voice server that answers nothing any more, not even heartbeats, is noticed by its silence."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
@@ -76,7 +73,6 @@ async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, mo
         await room.hears(ada)
 
 
-@pytest.mark.asyncio
 async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a NAT that forgets after two silent seconds, somebody who speaks after a long silence is heard from the
     first frame on, because keepalives leave meanwhile. Their round trip is measured.
@@ -94,7 +90,6 @@ async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: p
         assert room.link.round_trip_s > 0
 
 
-@pytest.mark.asyncio
 async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Path) -> None:
     """The link follows a move to another voice server twice in a call. discord.py alone takes the second move for the
     end.
@@ -110,7 +105,6 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
         await room.hears(ada)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("fault", "options"),
     [
@@ -142,7 +136,6 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, fault: str, option
         assert room.link.removed
 
 
-@pytest.mark.asyncio
 async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
     """When discord.py's websocket task dies, a new client replaces the old one."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
@@ -181,7 +174,6 @@ def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ReceivingState, "_handshake_websocket", overtaken)
 
 
-@pytest.mark.asyncio
 async def test_joining_that_discord_breaks_off_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If discord.py cancels its connector while a link opens, the link tries again, and its opener is not cancelled."""
     name_another_server_in_mid_handshake(monkeypatch)
@@ -189,7 +181,6 @@ async def test_joining_that_discord_breaks_off_is_tried_again(tmp_path: Path, mo
         assert room.link.connected
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("attempt", "fault", "options"),
     [("_resume", "kill_voice_websocket", {"close_code": 4015}), ("_handshake_websocket", "migrate", {})],

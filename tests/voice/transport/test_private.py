@@ -157,7 +157,6 @@ async def connection_state() -> AsyncIterator[ReceivingState]:
         assert not state._socket_reader.is_alive()
 
 
-@pytest.mark.asyncio
 async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever leaves a silent channel waits for its thread, and the room's next process for them."""
     monkeypatch.setattr(socket_reader_module, "_LONGEST_POLL_S", 600.0)
@@ -175,7 +174,6 @@ async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPa
             await asyncio.to_thread(flushed.wait)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("ticks", range(8))
 async def test_no_state_is_slept_through(ticks: int) -> None:
     """The waiter for the second of two states wakes, however many loop ticks lie between them. discord.py's own code
@@ -195,7 +193,6 @@ async def test_no_state_is_slept_through(ticks: int) -> None:
         await waiter
 
 
-@pytest.mark.asyncio
 async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> None:
     """IP discovery asks again if there is no answer, and receives an answer that comes at once."""
     loop = asyncio.get_running_loop()
@@ -230,7 +227,6 @@ async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> N
     transport.close()
 
 
-@pytest.mark.asyncio
 async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
     loop = asyncio.get_running_loop()
     async with connection_state() as state:
@@ -248,7 +244,6 @@ async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
         state.socket.close()
 
 
-@pytest.mark.asyncio
 async def test_sockets_over_1024_are_heard() -> None:
     """A socket with a number over 1024, as in a process with many open files, is heard. `select` refuses it, and `poll`
     does not.
@@ -269,7 +264,6 @@ async def test_sockets_over_1024_are_heard() -> None:
             await until(lambda: state.receiver.counters().rtcp == 100, "hearing")
 
 
-@pytest.mark.asyncio
 async def test_listener_that_fails_deafens_nobody() -> None:
     async with connection_state() as state:
         heard: list[bytes] = []
@@ -319,7 +313,6 @@ async def websocket() -> AsyncIterator[tuple[TolerantWebSocket, ReceivingState, 
         yield ws, state, recorder
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "message",
     [
@@ -342,14 +335,12 @@ async def test_json_that_makes_no_sense_costs_one_message(message: Any) -> None:
         await ws.received_message(message)
 
 
-@pytest.mark.asyncio
 async def test_what_is_no_json_costs_one_message() -> None:
     async with websocket() as (ws, _, recorder):
         recorder.messages = [aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, '{"op": 5', None)]
         await ws.poll_event()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "message",
     [
@@ -376,7 +367,6 @@ async def test_a_handshake_that_makes_no_sense_fails(monkeypatch: pytest.MonkeyP
             await ws.poll_event()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("version", [{"x": 1}, None, True, -1, 1.5, 2**16, "1"])
 async def test_a_version_that_is_no_number_is_not_kept(version: object) -> None:
     """After a key change with an odd version or id, the next bad MLS message still makes the bot join the group."""
@@ -390,7 +380,6 @@ async def test_a_version_that_is_no_number_is_not_kept(version: object) -> None:
         assert recorder.sent
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("op", [25, 27, 29, 30])
 @pytest.mark.parametrize("body", [b"", b"\x00", b"\x00\x01\x02", bytes(range(64))])
 async def test_mls_that_makes_no_sense_is_answered_with_rejoining(op: int, body: bytes) -> None:
@@ -410,7 +399,6 @@ async def test_mls_that_makes_no_sense_is_answered_with_rejoining(op: int, body:
         assert ws.seq_ack == 7
 
 
-@pytest.mark.asyncio
 async def test_a_group_that_davey_cannot_make_is_a_recovery_that_failed() -> None:
     """The server asks for a version of the protocol that davey does not know. No attempt to rejoin raises anything."""
     async with websocket() as (ws, state, recorder):
@@ -420,14 +408,12 @@ async def test_a_group_that_davey_cannot_make_is_a_recovery_that_failed() -> Non
         assert '"op":31' in recorder.sent[0].replace(" ", "")
 
 
-@pytest.mark.asyncio
 async def test_torn_binary_message_is_survived() -> None:
     async with websocket() as (ws, _, _):
         for torn in (b"", b"\x00", b"\x00\x01"):
             await ws.received_binary_message(torn)
 
 
-@pytest.mark.asyncio
 async def test_gateway_s_words_reach_the_receiver() -> None:
     """Ops 11, 5, 12 and 13 update the members, and a new connection (op 2) clears them."""
     async with websocket() as (ws, state, _):
@@ -441,7 +427,6 @@ async def test_gateway_s_words_reach_the_receiver() -> None:
         assert state.receiver.members == frozenset()
 
 
-@pytest.mark.asyncio
 async def test_keys_are_tried_anew_when_the_gateway_says_that_all_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Op 22 tells that everybody sends with the new keys, so those that nobody fitted may fit now."""
     async with websocket() as (ws, state, _):
@@ -451,7 +436,6 @@ async def test_keys_are_tried_anew_when_the_gateway_says_that_all_have_them(monk
         assert rekeyed == [True]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("odd", [-1, 2**64, "18446744073709551616"])
 async def test_an_id_that_davey_takes_not_is_no_member(odd: object) -> None:
     """Such a member would make every decryption and every proposal for the group fail, for all the others too."""
@@ -463,7 +447,6 @@ async def test_an_id_that_davey_takes_not_is_no_member(odd: object) -> None:
         assert recorder.sent == []
 
 
-@pytest.mark.asyncio
 async def test_proposals_without_a_local_group_are_ignored() -> None:
     """protocol.md asks to ignore them; op 31 would make the bot be removed and added again."""
     async with websocket() as (ws, _, recorder):
@@ -497,7 +480,6 @@ def test_a_change_of_keys_that_is_never_executed_is_not_waited_for_for_ever() ->
     assert under_way_at(112.0)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("sent", "kept"),
     [([7] * 32, b"\7" * 32), ([300], b""), (["a"], b""), (10**12, b""), (None, b"")],
@@ -511,7 +493,6 @@ async def test_the_transport_key_is_kept_as_bytes(sent: object, kept: object) ->
         assert ws.secret_key == state.secret_key == kept
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("code", [4004, 4017])
 async def test_refused_handshake_says_what_to_do(code: int) -> None:
     class Refusing:
@@ -528,7 +509,6 @@ async def test_refused_handshake_says_what_to_do(code: int) -> None:
         assert state.close_code == code
 
 
-@pytest.mark.asyncio
 async def test_being_back_in_a_channel_takes_back_being_out() -> None:
     """Being back in a channel clears the memory of having left. Otherwise discord.py takes the next move
     for the end.
@@ -544,7 +524,6 @@ async def test_being_back_in_a_channel_takes_back_being_out() -> None:
         assert not state._disconnected.is_set()
 
 
-@pytest.mark.asyncio
 async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
     """Discord's late answer to the leaving of an earlier, failed client does not remove the next client."""
     async with connection_state() as state:
@@ -554,7 +533,6 @@ async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
         assert state.state is ConnectionFlowState.set_guild_voice_state
 
 
-@pytest.mark.asyncio
 async def test_the_voice_socket_has_a_large_receive_buffer() -> None:
     """A new socket gets the largest buffer that the system grants."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -566,7 +544,6 @@ async def test_the_voice_socket_has_a_large_receive_buffer() -> None:
         state.socket.close()
 
 
-@pytest.mark.asyncio
 async def test_changes_of_keys_end_with_their_connection() -> None:
     """If the connection breaks between a transition's announcement and its execution, the new connection does not wait
     for it.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-import pytest
-
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 
@@ -30,7 +28,6 @@ class Http:
         return route
 
 
-@pytest.mark.asyncio
 async def test_a_pause_ends_with_the_request_that_began_it() -> None:
     """It is lifted when that request is cancelled, and not when one that is held back is."""
     http = Http()

@@ -43,7 +43,6 @@ async def linked(local: LocalDiscord, client: StockBot, owner: Owner, folder: Pa
         yield Scene(local, client, listener, link, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
 
 
-@pytest.mark.asyncio
 async def test_a_stale_process_leaves_the_channel_to_its_owner(tmp_path: Path) -> None:
     """A second process with the same token takes the voice connection over. When the first one ends, it does not ask
     Discord to let the bot out, and the second one goes on hearing.
@@ -67,7 +66,6 @@ async def test_a_stale_process_leaves_the_channel_to_its_owner(tmp_path: Path) -
             assert room.listener.kinds() == [Connected]
 
 
-@pytest.mark.asyncio
 async def test_a_stale_process_may_not_join(tmp_path: Path) -> None:
     """It is told so in a sentence at once, tries no further, and leaves no thread behind."""
     stale = Owner()
@@ -82,7 +80,6 @@ async def test_a_stale_process_may_not_join(tmp_path: Path) -> None:
         await until(no_voice_threads, "the end of the threads")
 
 
-@pytest.mark.asyncio
 async def test_a_stale_process_does_not_resume(tmp_path: Path) -> None:
     """A process that was frozen finds its voice websocket closed, and would get the session with its old credentials,
     which the next process may have taken over. It stays out, and says why.

@@ -23,7 +23,6 @@ async def read(chat: FakeChat, **arguments: object) -> str:
     return await attachment_tool(chat, max_bytes=20_000, zone=UTC).call({"page": 1, **arguments})
 
 
-@pytest.mark.asyncio
 async def test_the_newest_file_is_read() -> None:
     """Without a name the newest file is read. The output names its author and the other files."""
     chat = FakeChat()
@@ -37,7 +36,6 @@ async def test_the_newest_file_is_read() -> None:
     assert "4411" in await read(chat, file="NOTES")
 
 
-@pytest.mark.asyncio
 async def test_a_model_gets_nothing_of_who_has_opted_out() -> None:
     """Neither their files nor their names, also if somebody else asks for the file."""
     chat, opted_out = FakeChat(), set[str]()
@@ -55,7 +53,6 @@ async def test_a_model_gets_nothing_of_who_has_opted_out() -> None:
     assert await tool.call({"page": 1}) == NOTHING
 
 
-@pytest.mark.asyncio
 async def test_a_name_means_the_newest_that_fits() -> None:
     """A full name matches before a part of a name, and newer files first. An unknown name is answered with a list of
     the files.
@@ -68,7 +65,6 @@ async def test_a_name_means_the_newest_that_fits() -> None:
     assert (await read(chat, file="cat.gif")).startswith("There is no file named 'cat.gif'. Files in this chat")
 
 
-@pytest.mark.asyncio
 async def test_long_files_have_pages() -> None:
     """The pages together are the whole file without overlap, and a page number that is too high returns the
     last page.
@@ -84,7 +80,6 @@ async def test_long_files_have_pages() -> None:
     )
 
 
-@pytest.mark.asyncio
 async def test_what_is_no_text_is_not_read() -> None:
     """A file is refused because of its content type, its content or its size."""
     chat = FakeChat()
@@ -100,7 +95,6 @@ async def test_what_is_no_text_is_not_read() -> None:
     assert "fn main()" in await read(chat)
 
 
-@pytest.mark.asyncio
 async def test_a_chat_that_cannot_be_read_is_told() -> None:
     """If the chat cannot be read, the tool's error says how to fix it."""
     chat = FakeChat()
@@ -109,7 +103,6 @@ async def test_a_chat_that_cannot_be_read_is_told() -> None:
         await read(chat)
 
 
-@pytest.mark.asyncio
 async def test_a_hostile_file_stays_data() -> None:
     """A file that contains closing tags and instructions stays inside its data tags."""
     chat = FakeChat()

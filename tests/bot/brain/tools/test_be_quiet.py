@@ -11,7 +11,6 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, told
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("asker", "arguments", "silenced"),
     [

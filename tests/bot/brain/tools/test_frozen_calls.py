@@ -21,8 +21,6 @@ from compaction.model import Seq
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, told
 from tests.patience import PATIENCE_S
 
-pytestmark = pytest.mark.asyncio
-
 
 class Told:
     """Keeps the calls whose results are told."""

@@ -26,7 +26,6 @@ async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
     return await told(Toolbox([link_tool(chat)]).for_asker(asker), MessageToolCall("c", "post_link", arguments))
 
 
-@pytest.mark.asyncio
 async def test_who_asks_gets_it_posted() -> None:
     """A link with its text is posted for the person who asked for it."""
     chat = FakeChat()
@@ -34,7 +33,6 @@ async def test_who_asks_gets_it_posted() -> None:
     assert chat.posted == ["The map:\nhttps://maps.example/lisbon?q=1"]
 
 
-@pytest.mark.asyncio
 async def test_nobody_else_does() -> None:
     """Nothing is posted without an asker, or for a person who has left."""
     chat = FakeChat()
@@ -88,7 +86,6 @@ def test_whatever_is_posted_is_a_web_address_or_words(url: str, text: str) -> No
     assert not url.strip() or last.startswith(("http://", "https://"))
 
 
-@pytest.mark.asyncio
 async def test_a_refusal_of_discord_is_told() -> None:
     """If Discord refuses the post, the model reads why."""
     chat = FakeChat()

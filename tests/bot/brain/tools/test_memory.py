@@ -37,7 +37,6 @@ async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
     return search, recall
 
 
-@pytest.mark.asyncio
 async def test_a_search_tells_who_said_what_when() -> None:
     """A search result has speaker, time, turn number and the neighbouring turns that are no results themselves, and
     names the session if it is another one.
@@ -52,7 +51,6 @@ async def test_a_search_tells_who_said_what_when() -> None:
     assert "(summary of turns 0 to 3)\nThey settle on Porto." in await search.call({"query": "porto"})
 
 
-@pytest.mark.asyncio
 async def test_the_question_itself_is_not_found() -> None:
     """It has all the words of the search, and tells nothing; neither does it stand beside what was found."""
     asked = turn(4, "Roomtone, when is the lighthouse closed until?")
@@ -65,7 +63,6 @@ async def test_the_question_itself_is_not_found() -> None:
     assert "Roomtone" not in await search.call({"query": str(SAID[3].text)})
 
 
-@pytest.mark.asyncio
 async def test_an_old_value_says_that_it_is_old() -> None:
     """An outdated turn says which turn corrects it, and the correction says which turn it corrects."""
     index, store = await evening(turn(0, "The gate code is 4411."), turn(9, "The gate code is 7702 now."))
@@ -77,7 +74,6 @@ async def test_an_old_value_says_that_it_is_old() -> None:
     assert "NO LONGER SO: corrected by turn 9." in second
 
 
-@pytest.mark.asyncio
 async def test_filters_are_understood_as_models_write_them() -> None:
     """Filters are accepted as models write them: times in words, numbers as text, and names in any case."""
     search, _ = await tools(*SAID)
@@ -88,7 +84,6 @@ async def test_filters_are_understood_as_models_write_them() -> None:
     assert "is not a time I know" in await search.call({"query": "Lisbon", "since": "when the cow came"})
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "arguments",
     [{}, {"query": None}, {"query": 7}, {"query": ["a"]}, {"query": "x", "limit": "many"}, {"limit": 1e400}],
@@ -100,7 +95,6 @@ async def test_wrong_arguments_break_nothing(arguments: dict[str, object]) -> No
     assert "turn numbers" in await recall.call(arguments)
 
 
-@pytest.mark.asyncio
 async def test_turns_are_told_word_for_word() -> None:
     """Turns are returned word for word, including both ends of the range. An invalid range is explained."""
     _, recall = await tools(*SAID)
@@ -112,7 +106,6 @@ async def test_turns_are_told_word_for_word() -> None:
     assert "from 12 to 18" in await recall.call({"from": 5, "to": 1})
 
 
-@pytest.mark.asyncio
 async def test_an_answer_is_bounded() -> None:
     """An output is limited in length and says how much was left out."""
     search, recall = await tools(*(turn(seq, f"Lisbon {seq} " + "is far away " * 60) for seq in range(200)))
@@ -132,7 +125,6 @@ class CountedReads:
         self.ranges += [each for one in found.values() for each in one]
 
 
-@pytest.mark.asyncio
 async def test_only_what_is_told_counts_as_read() -> None:
     """Neither the question, nor what no longer fits into the answer, keeps its segment from growing cold."""
     said = [turn(seq, f"Lisbon {seq} " + "is far away " * 150) for seq in range(8)]
@@ -163,7 +155,6 @@ async def test_only_what_is_told_counts_as_read() -> None:
     assert counted.ranges == []
 
 
-@pytest.mark.asyncio
 async def test_a_turn_longer_than_an_answer_is_cut_between_words() -> None:
     """It is marked as cut, with what is missing, and the turns after it are named as left out."""
     said = " ".join(f"lighthouse{number}" for number in range(600))

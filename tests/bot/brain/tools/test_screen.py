@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
@@ -31,7 +29,6 @@ class View:
         return f"{who or 'Ada'} shows a map. You asked: {question}"
 
 
-@pytest.mark.asyncio
 async def test_it_is_there_while_somebody_shares() -> None:
     """The tool is offered and can be called only while somebody shares a screen."""
     view = View()

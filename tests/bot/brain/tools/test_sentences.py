@@ -47,7 +47,6 @@ def test_there_are_sixty_of_which_twenty_are_apart() -> None:
     assert {each["call"]["tool"] for each in SAID if "call" in each} == set(TOOLS)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("said", SAID, ids=[each["text"] for each in SAID])
 @pytest.mark.parametrize("pressed", [True, False])
 async def test_only_a_press_runs_what_the_model_proposes(said: dict[str, Any], pressed: bool) -> None:

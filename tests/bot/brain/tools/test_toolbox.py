@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.tools.exchanges import ToolExchange
@@ -19,8 +18,6 @@ from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
 
 if TYPE_CHECKING:
     from bot.brain.tools.tool import RoomTool
-
-pytestmark = pytest.mark.asyncio
 
 
 async def test_what_a_tool_says_is_marked_as_data() -> None:

@@ -8,8 +8,6 @@ from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.channel.port import Person
 from bot.discord.admission import Verdict
 from bot.discord.commands.catch_up import NEVER_AWAY, NOTHING_MISSED, CatchUp
@@ -32,6 +30,8 @@ from tests.bot.evening import Evening
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    import pytest
 
     from compaction.summary.port import Summariser
 
@@ -79,7 +79,6 @@ async def is_there(here: Remembered, person: int) -> None:
     await settle(lambda: len(here.supervisor.movements) > before)
 
 
-@pytest.mark.asyncio
 async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> None:
     """It is from leaving to coming back, without what was said before and after, and ends with the last words."""
     async with catching_up(tmp_path) as here:
@@ -105,7 +104,6 @@ async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> N
         assert "Zuletzt in Evening" in seen(await here.use(CHLOE, "recap", minutes=1))
 
 
-@pytest.mark.asyncio
 async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Path) -> None:
     """A return within a minute of leaving is recorded later; whoever has left and is there again was away."""
     async with catching_up(tmp_path) as here:
@@ -118,7 +116,6 @@ async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Pa
         assert "boat" not in told
 
 
-@pytest.mark.asyncio
 async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: Path) -> None:
     """In the channel, who was never seen to come was there."""
     async with catching_up(tmp_path, present=(ADA, CHLOE)) as here:
@@ -136,7 +133,6 @@ async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: 
         assert (await here.use(BEN, "recap", what="missed")).content == NOTHING_MISSED
 
 
-@pytest.mark.asyncio
 async def test_nobody_catches_up_with_a_channel_where_they_were_not(tmp_path: Path) -> None:
     """Nor with withheld words."""
     async with catching_up(tmp_path, channel=COMMITTEE, present=(ADA, CHLOE)) as here:
@@ -147,7 +143,6 @@ async def test_nobody_catches_up_with_a_channel_where_they_were_not(tmp_path: Pa
         assert (await here.use(ADA, "recap", what="missed")).content == NOTHING_MISSED
 
 
-@pytest.mark.asyncio
 async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +174,6 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
         )
 
 
-@pytest.mark.asyncio
 async def test_a_press_goes_through_the_checks_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a server that the bot does not serve, the button below an old offer shows nothing."""
     async with catching_up(tmp_path) as here:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.discord.access import RULES
 from bot.discord.connection import connected
 from rehearsal.discord.guild.spec import GuildSpec, Member
@@ -29,7 +27,6 @@ GUILD = GuildSpec(
 )
 
 
-@pytest.mark.asyncio
 async def test_people_read_of_what_they_may_do() -> None:
     """Members are told of members' commands, moderators of all; who is in the channel also of those for people there.
 

@@ -69,7 +69,6 @@ async def online() -> AsyncIterator[Table]:
         yield Table(local, participation, guild)
 
 
-@pytest.mark.asyncio
 async def test_anybody_silences_it_for_now() -> None:
     """Every member can silence the bot until /talk or for some minutes."""
     async with online() as table:
@@ -83,7 +82,6 @@ async def test_anybody_silences_it_for_now() -> None:
         assert await table.say(BEN, "quiet") == "I am not in a voice channel here."
 
 
-@pytest.mark.asyncio
 async def test_a_moderator_silences_it_for_good() -> None:
     """Only a moderator can start and end a permanent silence; a member gets an answer that says so."""
     async with online() as table:
@@ -96,7 +94,6 @@ async def test_a_moderator_silences_it_for_good() -> None:
         assert table.silences_for_good == [False, True, True, False]
 
 
-@pytest.mark.asyncio
 async def test_who_does_not_want_to_be_heard_is_not() -> None:
     """A person who opts out is not heard until they opt in again."""
     async with online() as table:
@@ -108,7 +105,6 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
         assert table.guild.opted_out == frozenset()
 
 
-@pytest.mark.asyncio
 async def test_who_opts_in_where_the_bot_asks_is_told_to_agree() -> None:
     """To opt in is not to agree: there the bot hears only who presses the button, and says so."""
     async with online() as table:
@@ -118,7 +114,6 @@ async def test_who_opts_in_where_the_bot_asks_is_told_to_agree() -> None:
         assert table.guild.excludes(BEN)
 
 
-@pytest.mark.asyncio
 async def test_nobody_opts_out_and_in_without_end() -> None:
     """Each opt-out ends the reply in progress, so opting in has a limit. Nobody waits to opt out."""
     async with online() as table:
@@ -129,7 +124,6 @@ async def test_nobody_opts_out_and_in_without_end() -> None:
         assert table.guild.opted_out == {BEN}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("asks", [False, True])
 async def test_a_database_that_is_away_is_told(asks: bool) -> None:
     """What somebody chose holds; the answer says that it is not stored, and what they have to do."""
@@ -148,7 +142,6 @@ async def test_a_database_that_is_away_is_told(asks: bool) -> None:
         assert guild.silence.applies("evening", now=0.0)
 
 
-@pytest.mark.asyncio
 async def test_where_nothing_can_be_read_nothing_is_said_to_hold() -> None:
     """The bot was just started and the database is away: nothing was changed, and the answer says so."""
     opt_outs = FakeOptOuts()

@@ -169,7 +169,6 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         )
 
 
-@pytest.mark.asyncio
 async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
     """/my-data sends a file that only the person sees; /forget-me asks first, forgets everything of them, and says what
     it cannot reach. Nobody else's data is touched.
@@ -195,7 +194,6 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
         assert b"4411" in left
 
 
-@pytest.mark.asyncio
 async def test_who_chose_for_a_server_is_told_and_forgotten(tmp_path: Path) -> None:
     """The database knows who has changed a server's choices last. /my-data says so, and /forget-me takes the id out."""
     async with Evening(tmp_path / "roomtone.db") as evening:
@@ -212,7 +210,6 @@ async def test_who_chose_for_a_server_is_told_and_forgotten(tmp_path: Path) -> N
         assert kept.posts_recap
 
 
-@pytest.mark.asyncio
 async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,7 +240,6 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
         assert b"4411" not in left
 
 
-@pytest.mark.asyncio
 async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,7 +263,6 @@ async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
         assert (await records.file_of("5")).is_empty
 
 
-@pytest.mark.asyncio
 async def test_privacy_tells_what_is_kept() -> None:
     """/privacy says what is kept, how long, who gets it and what people can do, in one message of Discord's."""
     async with online(FailingRecords(StoreError("No.")), BrokenFacts()) as local:
@@ -297,7 +292,6 @@ def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, 
     assert told in replace(FACTS, retention_days=lambda _: theirs, log_days=of_log).text(1)
 
 
-@pytest.mark.asyncio
 async def test_failures_are_sentences() -> None:
     """A failing store or log is a sentence that says what is left to do."""
     full = FailingRecords(StoreError("The disk is full."))
@@ -306,7 +300,6 @@ async def test_failures_are_sentences() -> None:
     assert "not from the log (No space)" in await forget_person(FailingRecords(OSError(28, "No space")), "1")
 
 
-@pytest.mark.asyncio
 async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
     """A person sees theirs, and nobody else's; a long list is cut. What cannot be read or deleted is a sentence."""
     facts = Facts("I live in *Lisbon*.", "I live in Berlin.", ended=1)
@@ -330,7 +323,6 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
     assert "The disk is full." in await delete_facts(BrokenFacts(), 500, str(ADA))
 
 
-@pytest.mark.asyncio
 async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,6 @@ async def searching(
         yield here
 
 
-@pytest.mark.asyncio
 async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(tmp_path: Path) -> None:
     """Only the person sees it, escaped and in their language. `who` and `since` narrow it down."""
     async with searching(tmp_path) as here:
@@ -88,7 +87,6 @@ async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(
         assert here.local.messages == ()
 
 
-@pytest.mark.asyncio
 async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
     """Buttons lead to the next page, to the words around a hit, along them, and back. The pages stay as they were."""
     async with searching(tmp_path) as here:
@@ -114,7 +112,6 @@ async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
             await here.press(ADA, first, "roomtone:recall-next")
 
 
-@pytest.mark.asyncio
 async def test_buttons_are_not_pressed_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each press searches. Who presses too often is told so, and the page stays with its buttons."""
     monkeypatch.setattr(recall, "PRESSES", Cooldown(2, 60.0))
@@ -131,7 +128,6 @@ async def test_buttons_are_not_pressed_without_end(tmp_path: Path, monkeypatch: 
         assert "page 2 of 3" in seen(await here.press(BEN, page, "roomtone:recall-next"))
 
 
-@pytest.mark.asyncio
 async def test_a_button_that_is_over_says_so(tmp_path: Path) -> None:
     """Discord would say that the interaction has failed. Only the person sees the answer."""
     async with searching(tmp_path) as here:
@@ -150,7 +146,6 @@ async def test_a_button_that_is_over_says_so(tmp_path: Path) -> None:
             assert (told.content, told.ephemeral) == (OVER, True)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("reach", "typed_in", "finds"),
     [("guild", None, True), ("channel", None, True), ("session", None, True), (None, None, False)],
@@ -166,7 +161,6 @@ async def test_the_reach_is_that_of_the_settings(
         assert finds or reply.content == OFF
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("reach", ["guild", "channel", "session"])
 async def test_who_was_not_there_finds_nothing(tmp_path: Path, reach: str) -> None:
     """However far a search goes, it finds nothing that was said before the person came, nor the words beside."""
@@ -184,7 +178,6 @@ async def test_who_was_not_there_finds_nothing(tmp_path: Path, reach: str) -> No
             assert (await here.use(BEN, "recall", words="gate code", channel_id=typed_in)).content == NOTHING
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("reach", "finds"), [("guild", True), ("channel", False), ("session", False)])
 async def test_a_search_of_the_channel_leaves_other_channels_out(tmp_path: Path, reach: str, finds: bool) -> None:
     """With `channel` and `session`, what was said in the channel where somebody is or types is searched alone."""
@@ -205,7 +198,6 @@ async def test_a_search_of_the_channel_leaves_other_channels_out(tmp_path: Path,
         assert "Lemons" in seen(await here.use(BEN, "recall", words="lemons"))
 
 
-@pytest.mark.asyncio
 async def test_what_is_withheld_or_forgotten_is_gone_from_the_pages(tmp_path: Path) -> None:
     """Each press searches again: nothing is shown any more of who opted out or was forgotten meanwhile."""
     async with searching(tmp_path) as here:
@@ -243,7 +235,6 @@ async def corrected(here: Remembered, *, old: int, new: int) -> None:
     assert await here.evening.store.land(Landing(session_id, Seq(0), 0, segment, state, ()))
 
 
-@pytest.mark.asyncio
 async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:
     """What was corrected later says so, and what was on a screen says whose. Long words are cut."""
     async with searching(tmp_path) as here:
@@ -268,7 +259,6 @@ async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:
         assert seen(around).count("**") == 2
 
 
-@pytest.mark.asyncio
 async def test_a_turn_that_fills_the_page_alone_is_shown(tmp_path: Path) -> None:
     """What a crashed room had heard is recorded as one turn, which may have many parts."""
     async with searching(tmp_path) as here:

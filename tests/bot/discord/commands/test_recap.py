@@ -6,8 +6,6 @@ from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
 from bot.discord.commands.recap import NOTHING_TO_TELL, add_recap
 from bot.discord.session_choice import NO_SESSION
 from bot.memory.digests import Digests
@@ -74,7 +72,6 @@ async def an_evening(here: Remembered) -> None:
         await here.say((ADA, BEN)[number % 2], f"The parcel {number} goes into shed {5000 + number}.")
 
 
-@pytest.mark.asyncio
 async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
     """The embed has the topics, decisions, open questions and people, escaped, in their language."""
     async with remembered(tmp_path, commands_with(ScriptedModel())) as here:
@@ -94,7 +91,6 @@ async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
         assert here.local.messages == ()
 
 
-@pytest.mark.asyncio
 async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
     """The embed has when it was, and who was there."""
     async with remembered(tmp_path, commands_with(ExtractiveSummariser())) as here:
@@ -106,7 +102,6 @@ async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
         assert "Open questions" not in told
 
 
-@pytest.mark.asyncio
 async def test_who_was_not_there_reads_nothing(tmp_path: Path) -> None:
     """A session that somebody has not attended is unknown to them, also by its id."""
     commands = commands_with(ExtractiveSummariser())
@@ -119,7 +114,6 @@ async def test_who_was_not_there_reads_nothing(tmp_path: Path) -> None:
         assert len(await here.local.suggest(ADA, "recap", "session")) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_model_is_asked_only_for_what_is_not_folded(tmp_path: Path) -> None:
     """A few turns need no call, many one; if it fails, the recap is made without."""
     model = ScriptedModel()
@@ -138,7 +132,6 @@ async def test_a_model_is_asked_only_for_what_is_not_folded(tmp_path: Path) -> N
         assert "They planned the trip." not in told
 
 
-@pytest.mark.asyncio
 async def test_words_that_are_withheld_are_neither_shown_nor_sent(tmp_path: Path) -> None:
     """Who opted out is in no recap, and no model reads them; if they opt out meanwhile, what it wrote is dropped."""
     model = ScriptedModel()
@@ -163,7 +156,6 @@ async def test_words_that_are_withheld_are_neither_shown_nor_sent(tmp_path: Path
         assert (await here.use(ADA, "recap")).content == NOTHING_TO_TELL
 
 
-@pytest.mark.asyncio
 async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_words(tmp_path: Path) -> None:
     """The topics of an hour are those of its segments; once somebody opts out, they are made anew from the others."""
     async with remembered(tmp_path, commands_with(ExtractiveSummariser())) as here:
@@ -181,7 +173,6 @@ async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_word
         assert "Ben" not in told
 
 
-@pytest.mark.asyncio
 async def test_who_left_reads_and_has_summarised_only_what_they_heard(tmp_path: Path) -> None:
     """The model gets none of the other turns, and the gist of a segment with such turns is not shown."""
     model = ScriptedModel()

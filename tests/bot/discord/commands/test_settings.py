@@ -127,7 +127,6 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
 )
 
 
-@pytest.mark.asyncio
 async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPatch) -> None:
     """A manager changes one thing after the other, and reads its new value and when it applies."""
     # Nobody changes all of them within a minute.
@@ -184,7 +183,6 @@ NOTHING_CHOSEN: tuple[tuple[str, tuple[object, ...]], ...] = (
 )
 
 
-@pytest.mark.asyncio
 async def test_who_chooses_nothing_takes_a_choice_back() -> None:
     """An empty field, an empty menu and the option for it bring the operator's settings back."""
     async with online() as server:
@@ -197,7 +195,6 @@ async def test_who_chooses_nothing_takes_a_choice_back() -> None:
         assert server.now == ServerSettings()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("key", "written", "told"),
     [
@@ -215,7 +212,6 @@ async def test_what_cannot_be_is_refused_with_what_can(key: str, written: str, t
         assert server.now == ServerSettings()
 
 
-@pytest.mark.asyncio
 async def test_the_panel_shows_everything_and_only_to_managers() -> None:
     """It has every setting with its value, in the language of the person. Discord does not offer it to others."""
     async with online() as server:
@@ -233,7 +229,6 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
                 await server.show(BEN, command)
 
 
-@pytest.mark.asyncio
 async def test_each_press_is_checked_as_the_command_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who may no longer manage the server when they press, or when they send what they wrote, changes nothing."""
     async with online() as server:
@@ -251,7 +246,6 @@ async def test_each_press_is_checked_as_the_command_is(monkeypatch: pytest.Monke
         assert server.now == ServerSettings()
 
 
-@pytest.mark.asyncio
 async def test_a_voice_is_downloaded_before_it_is_chosen() -> None:
     """The panel tells how far the download is. If the voice cannot be had, it says why, and the old one stays."""
     voices = FakeVoices()
@@ -269,7 +263,6 @@ async def test_a_voice_is_downloaded_before_it_is_chosen() -> None:
         assert "I cannot speak with the voice Emma now" in seen(await server.show())
 
 
-@pytest.mark.asyncio
 async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> None:
     """Where the operator's settings ask for consent, a panel of before does not let the server do without."""
     server_operator = operator()
@@ -284,7 +277,6 @@ async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> N
             await server.choose("consent", "notice")
 
 
-@pytest.mark.asyncio
 async def test_a_database_that_is_away_is_told() -> None:
     """What cannot be stored is said, and can be chosen again later from the same panel."""
     stored = FailingServerSettings()

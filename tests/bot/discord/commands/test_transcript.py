@@ -32,7 +32,6 @@ def commands(_: Evening, reader: SessionReader) -> Sequence[AddCommands]:
     return [partial(add_transcript, reader=reader, zone=UTC)]
 
 
-@pytest.mark.asyncio
 async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
     """Who may enter the channel gets a file that only they see, in each format; the sentence is in their language."""
     async with remembered(tmp_path, commands) as here:
@@ -48,7 +47,6 @@ async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
         assert here.local.messages == ()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("channel", [LOUNGE, COMMITTEE, STAIRS])
 async def test_who_was_not_there_learns_nothing(tmp_path: Path, channel: int) -> None:
     """They neither get the session nor find it among the choices, also if they may enter the channel now."""
@@ -62,7 +60,6 @@ async def test_who_was_not_there_learns_nothing(tmp_path: Path, channel: int) ->
         assert await here.local.suggest(BEN, "transcript", "session") == []
 
 
-@pytest.mark.asyncio
 async def test_who_came_late_or_left_gets_what_was_said_while_they_were_there(tmp_path: Path) -> None:
     """The file has those turns alone."""
     async with remembered(tmp_path, commands, present=(ADA, BEN)) as here:
@@ -77,7 +74,6 @@ async def test_who_came_late_or_left_gets_what_was_said_while_they_were_there(tm
         assert ": 1 Zeile." in seen(await here.use(CHLOE, "transcript"))
 
 
-@pytest.mark.asyncio
 async def test_history_is_read_by_those_to_whom_the_server_has_opened_it(tmp_path: Path) -> None:
     """By managers, in the channels that they may enter."""
     async with remembered(tmp_path, commands, present=(BEN,)) as here:
@@ -88,7 +84,6 @@ async def test_history_is_read_by_those_to_whom_the_server_has_opened_it(tmp_pat
         assert await here.local.suggest(CHLOE, "transcript", "session") == []
 
 
-@pytest.mark.asyncio
 async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path: Path) -> None:
     """Minors have the permissions to enter it, and Discord keeps them out. So whoever may enter reads its words where
     the same restriction holds.
@@ -100,7 +95,6 @@ async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path
         assert "(roomtone-evening.md)" in seen(await here.use(BEN, "transcript", channel_id=NIGHT))
 
 
-@pytest.mark.asyncio
 async def test_sessions_are_suggested_by_day_and_channel(tmp_path: Path) -> None:
     """Typing narrows the sessions down by what their name has."""
     async with remembered(tmp_path, commands) as here:
@@ -110,7 +104,6 @@ async def test_sessions_are_suggested_by_day_and_channel(tmp_path: Path) -> None
         assert await here.local.suggest(BEN, "transcript", "session", "stairs") == []
 
 
-@pytest.mark.asyncio
 async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) -> None:
     """Discord shows 25 choices. What is typed is looked for in the sessions before these too."""
     async with remembered(tmp_path, commands) as here:
@@ -129,7 +122,6 @@ async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) 
         assert [value for _, value in found] == ["day-1"]
 
 
-@pytest.mark.asyncio
 async def test_withheld_and_forgotten_words_are_in_no_file(tmp_path: Path) -> None:
     """A session in which only people spoke who opted out has nothing to show."""
     async with remembered(tmp_path, commands) as here:
@@ -140,7 +132,6 @@ async def test_withheld_and_forgotten_words_are_in_no_file(tmp_path: Path) -> No
         assert (await here.use(ADA, "transcript")).content == NOTHING_SAID
 
 
-@pytest.mark.asyncio
 async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person reads what failed; the choices are empty."""
 

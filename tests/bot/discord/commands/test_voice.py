@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from bot.discord.commands.voice import VoiceCommands, add_voice, voice_choices
 from bot.discord.connection import connected
 from bot.models.voices import VOICES
@@ -55,7 +53,6 @@ async def online() -> AsyncIterator[Server]:
             yield server
 
 
-@pytest.mark.asyncio
 async def test_people_in_the_channel_hear_a_sample() -> None:
     """Who is in the channel hears an installed voice in its language; only managers have others downloaded."""
     async with online() as server:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, format_ended
 from bot.screen.messages import ScreenError
@@ -70,7 +68,6 @@ async def say(local: LocalDiscord, user_id: int, command: str, **options: object
     return await answer_to(local, user_id, f"watch {command}", **options)
 
 
-@pytest.mark.asyncio
 async def test_links_are_not_given_without_end() -> None:
     """Each is good for a share, whose beginning and end are turns of the conversation."""
     async with online(Desk()) as local:
@@ -79,7 +76,6 @@ async def test_links_are_not_given_without_end() -> None:
         assert "Please wait " in told[5]
 
 
-@pytest.mark.asyncio
 async def test_a_link_for_the_asker_alone() -> None:
     """The answer has a link without preview, says how long the link is valid, and warns if it works only on this
     computer.
@@ -96,7 +92,6 @@ async def test_a_link_for_the_asker_alone() -> None:
         assert await say(local, BEN, "start") == "Join Lounge first."
 
 
-@pytest.mark.asyncio
 async def test_stopping_is_for_oneself_and_moderators() -> None:
     """A person can end their own shares; only a moderator can end those of others."""
     desk = Desk()
@@ -109,7 +104,6 @@ async def test_stopping_is_for_oneself_and_moderators() -> None:
     assert format_ended(0, everybody=False) == "You are not sharing a screen with me."
 
 
-@pytest.mark.asyncio
 async def test_a_look_is_answered_without_markup() -> None:
     """Text from a screen is escaped, so that it mentions nobody and formats nothing."""
     desk = Desk()
@@ -125,7 +119,6 @@ async def test_a_look_is_answered_without_markup() -> None:
         assert await say(local, BEN, "status") == "Nobody shares a screen now."
 
 
-@pytest.mark.asyncio
 async def test_who_asks_nothing_is_answered_in_their_language() -> None:
     """A vision model answers in the language of its question, so the usual one is in that of the person's Discord."""
     desk = Desk()

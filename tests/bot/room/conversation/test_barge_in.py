@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from bot import events
 from bot.brain.settings import BrainSettings
@@ -73,7 +72,6 @@ class Room:
         self.barge_in.on_event(events.UtteranceTranscribed("u1", ADA, text, now - 1.0, now, now))
 
 
-@pytest.mark.asyncio
 async def test_a_real_interruption_silences_the_bot_and_is_told() -> None:
     """The bot becomes softer, then silent, and gives its reply up once the person's words are known."""
     room = Room()
@@ -91,7 +89,6 @@ async def test_a_real_interruption_silences_the_bot_and_is_told() -> None:
     assert len(reply.text.split()) == 37 // FRAMES_A_WORD
 
 
-@pytest.mark.asyncio
 async def test_a_laugh_is_waited_out_and_the_reply_is_whole() -> None:
     """After a laugh the reply goes on where it stopped, and all of it is heard."""
     room = Room()
@@ -104,7 +101,6 @@ async def test_a_laugh_is_waited_out_and_the_reply_is_whole() -> None:
     assert (reply.text, reply.interrupted) == (REPLY, False)
 
 
-@pytest.mark.asyncio
 async def test_noise_that_became_no_text_is_waited_out_too() -> None:
     """After dropped noise the reply goes on. If the recogniser failed, the reply is given up, because somebody may have
     spoken.

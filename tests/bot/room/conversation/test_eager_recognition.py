@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
 
-pytestmark = pytest.mark.asyncio
-
 
 def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
     return PauseBegan(Utterance(f"u{number}", number, 0.0, 1.0, 1.2, silence(1)), asks)

@@ -34,7 +34,6 @@ class Bench:
             sending.cancel()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("cuts", "heard"), [(1, True), (MOST_TRIES - 1, True), (MOST_TRIES, False)])
 async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard: bool) -> None:
     """A reply that ends stops all sound. The sentence is said again when it is over, three times at most."""
@@ -57,7 +56,6 @@ async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard
     assert bench.voice.spoken == ["I listen.", "I take part."][: 1 + heard]
 
 
-@pytest.mark.asyncio
 async def test_each_sentence_waits_for_a_reply() -> None:
     """A reply that begins during the first sentence is over before the second one is made."""
     bench = Bench()
@@ -73,7 +71,6 @@ async def test_each_sentence_waits_for_a_reply() -> None:
     sending.cancel()
 
 
-@pytest.mark.asyncio
 async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply that waits behind the sentence is played."""
     bench = Bench()
@@ -89,7 +86,6 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
     assert (await reply).complete
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("during", ["reply", "synthesis", "full queue"])
 async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
     """It is asked again after each wait: for a reply, for the voice, and for room in the queue."""
@@ -114,7 +110,6 @@ async def test_what_may_not_be_said_any_more_is_not_said(during: str) -> None:
     assert bench.playback.words_between(0.0, 1e9) == ""
 
 
-@pytest.mark.asyncio
 async def test_only_what_may_not_be_said_any_more_is_stopped() -> None:
     """A sample stops in the middle, and the notice behind it is played."""
     bench, allowed = Bench(), [True]
@@ -132,7 +127,6 @@ async def test_only_what_may_not_be_said_any_more_is_stopped() -> None:
     assert await notice
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["muted", "voice"])
 async def test_what_nobody_heard_is_not_counted_as_said(fault: str) -> None:
     """A muted bot says nothing, and a voice that makes no sound ends the attempt."""

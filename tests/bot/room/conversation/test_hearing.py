@@ -150,7 +150,6 @@ class Bench:
         return [event.reason for event in self.seen if isinstance(event, events.SpeechDropped)]
 
 
-@pytest.mark.asyncio
 async def test_speech_becomes_text_with_its_times() -> None:
     """A recognised utterance has its speaker, its text, when the speech began and ended, and when the text
     was ready.
@@ -167,7 +166,6 @@ async def test_speech_becomes_text_with_its_times() -> None:
     assert bench.recogniser.asked == [(ADA, None, ("Roomtone", "Ada"))]
 
 
-@pytest.mark.asyncio
 async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
     """Speech that was received before an opt-out and waits for the recogniser is dropped, and its text never seen."""
     bench = Bench("My secret.", "It rains.")
@@ -183,7 +181,6 @@ async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
     assert bench.recogniser.asked == []
 
 
-@pytest.mark.asyncio
 async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> None:
     """Each dropped utterance is counted and logged once, with its speaker and duration but without its words."""
     # An utterance whose eager recognition fails is recognised again at its end, so the error is needed twice.
@@ -200,7 +197,6 @@ async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> No
     assert "nine" not in str(lines)
 
 
-@pytest.mark.asyncio
 async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
     """A hundred people speak three times together, and the recogniser keeps up with none of it. What the backlog has no
     room for is given up, reported and counted, everything else becomes text, and everybody's last words are among it as
@@ -230,7 +226,6 @@ async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
     assert len({event.speaker_id for event in last}) == len(last) == hearing.UTTERANCES_WAITING
 
 
-@pytest.mark.asyncio
 async def test_last_words_that_have_a_text_are_kept_where_others_have_none() -> None:
     """Ada's words wait for those of Bo, at which the recogniser hangs. Then the room ends."""
     bench = Bench("Ada brings the lantern.", eager_recognition=False)
@@ -245,7 +240,6 @@ async def test_last_words_that_have_a_text_are_kept_where_others_have_none() -> 
     assert [spoken.text for spoken in bench.texts] == ["Ada brings the lantern."]
 
 
-@pytest.mark.asyncio
 async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
     """Text of a pause is told as interim while the end is not known, not after it, and not of who opted out."""
     bench = Bench("We take the lantern.", judge=FakeJudge(0.2))
@@ -266,7 +260,6 @@ async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
         assert {speaker for speaker, _ in interims()} == {ADA}
 
 
-@pytest.mark.asyncio
 async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     """If the person goes on after a pause, the whole utterance is recognised again and only its text is recorded."""
     bench = Bench("I think that", "I think that we should go.")
@@ -284,7 +277,6 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     assert len([event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]) == 1
 
 
-@pytest.mark.asyncio
 async def test_people_who_talk_at_once_are_one_group() -> None:
     """If Bo finishes while Ada still speaks, both utterances are one group, in the order in which they began."""
     bench = Bench("I do too.", "I like the tall white lighthouse best of all.")
@@ -301,7 +293,6 @@ async def test_people_who_talk_at_once_are_one_group() -> None:
     ]
 
 
-@pytest.mark.asyncio
 async def test_the_bots_name_does_not_wait() -> None:
     """An utterance with the bot's name is passed on at once, even while another person is speaking."""
     bench = Bench("Roomtone, what time is it?")

@@ -42,7 +42,6 @@ PLANS = (
 assert len(PLANS) >= LEAST_TURNS
 
 
-@pytest.mark.asyncio
 async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
     """Joining and leaving are recorded as turns, and late words of a person who has left keep their name."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
@@ -58,7 +57,6 @@ async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
         assert house.said[2] == "Bo: My last words came a little late."
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("settings", "opted_out", "offers"),
     [

@@ -83,7 +83,6 @@ class Desk:
             run.cancel()
 
 
-@pytest.mark.asyncio
 async def test_what_was_thought_ahead_is_the_answer() -> None:
     """If only the turn's times differ, the answer that was begun early is used and the model is asked once."""
     desk = Desk("Bo ", "brings it.")
@@ -97,7 +96,6 @@ async def test_what_was_thought_ahead_is_the_answer() -> None:
         assert (len(desk.built), len(desk.responder.contexts)) == (1, 1)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "asked",
     [
@@ -124,7 +122,6 @@ async def test_another_question_is_thought_anew(asked: Question) -> None:
         assert desk.built == [ASKED, asked]
 
 
-@pytest.mark.asyncio
 async def test_who_goes_on_has_it_thrown_away() -> None:
     """If a person goes on speaking, only the reply to that person is discarded, and its generation ends at once."""
     never = asyncio.Event()
@@ -142,7 +139,6 @@ async def test_who_goes_on_has_it_thrown_away() -> None:
         assert len(desk.built) == 2
 
 
-@pytest.mark.asyncio
 async def test_the_first_sentence_is_synthesised_ahead() -> None:
     """The voice reads the first sentence that is spoken while the model goes on, and reads it once."""
     thinking = asyncio.Event()
@@ -160,7 +156,6 @@ async def test_the_first_sentence_is_synthesised_ahead() -> None:
         assert desk.voice.spoken == [first]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("text", ["SKIP", "SKIP. They talk.", "***"])
 async def test_nothing_is_synthesised_of_what_is_not_spoken(text: str) -> None:
     """A reply that the model skips, and a sentence that must not be spoken, cost the voice nothing."""
@@ -172,7 +167,6 @@ async def test_nothing_is_synthesised_of_what_is_not_spoken(text: str) -> None:
         assert desk.voice.spoken == []
 
 
-@pytest.mark.asyncio
 async def test_tools_wait_for_the_question() -> None:
     """No tool runs before the question is certain."""
     desk = Desk("Hm.")
@@ -189,7 +183,6 @@ async def test_tools_wait_for_the_question() -> None:
         assert "a map" in await calling
 
 
-@pytest.mark.asyncio
 async def test_failures_are_those_of_the_answer() -> None:
     """A failure of the model is raised when the answer is used. A context that could not be built is built again."""
     desk = Desk("Bo ", ChatModelError("It broke. Try again.", retryable=True))

@@ -46,7 +46,6 @@ def test_of_several_only_who_is_answered_counts() -> None:
     assert asker_of(Question(BOTH, asker_id="7"), _participants()) == NOBODY
 
 
-@pytest.mark.asyncio
 async def test_whose_press_is_told_asks() -> None:
     """The last turn may be somebody else's by then; the tools that may follow are those of who has pressed."""
     tool = RoomTool("post", "", {"type": "object"}, AsyncMock())
@@ -94,7 +93,6 @@ def test_results_are_dropped_when_somebody_comes() -> None:
     assert desk.toolbox.exchanges.clearings > clearings
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("changes", "told"), [(0, WAITS), (1, WITHDRAWN)])
 async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, told: str) -> None:
     """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what waits."""

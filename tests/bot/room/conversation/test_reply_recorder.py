@@ -75,7 +75,6 @@ def test_words_that_were_not_spoken_have_no_effect_in_the_message(words: str) ->
         assert shown(in_message(message, "en")).rules == ()
 
 
-@pytest.mark.asyncio
 async def test_words_in_a_message_may_repeat_people() -> None:
     """They are dropped with what somebody said who opts out while the message waits; a bare reason tells of nobody."""
     told: list[tuple[str, bool]] = []
@@ -104,7 +103,6 @@ async def test_words_in_a_message_may_repeat_people() -> None:
     assert told == [(f"{AWAY}\nI wanted to say: Ada has a walrus.", True), ("The model is away.", False)]
 
 
-@pytest.mark.asyncio
 async def test_each_call_of_a_tool_is_paid_for_once() -> None:
     """Remarks that nobody asked for may be about the same turn again and again, each with calls of its own."""
     paid: list[int] = []

@@ -6,8 +6,6 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
 from bot.brain.context import ModelContext
 from bot.brain.reply import Question
 from bot.room.conversation.speaking import Speaking
@@ -80,7 +78,6 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
     )
 
 
-@pytest.mark.asyncio
 async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
     """After an answer in English the first sentence of a German one has a German voice and German words, although it is
     synthesised before the answer begins.

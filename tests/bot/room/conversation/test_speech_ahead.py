@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
 
-@pytest.mark.asyncio
 async def test_what_was_begun_is_what_is_heard() -> None:
     """The sound is the same as without beginning ahead, and the voice speaks the sentence once."""
     voice = FakeVoice()
@@ -31,7 +30,6 @@ async def test_what_was_begun_is_what_is_heard() -> None:
     assert voice.spoken == ["Bo brings it."]
 
 
-@pytest.mark.asyncio
 async def test_another_sentence_is_synthesised_as_usual() -> None:
     """Another sentence does not use what was begun, and the begun one stays for when it is asked for."""
     voice = FakeVoice()
@@ -81,7 +79,6 @@ def ahead(stream: Stream, tasks: asyncio.TaskGroup) -> ReadAhead[str]:
     return ReadAhead(stream.items(), tasks, name="ahead", broken_off=broken_off)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("failure", "told"), [(ValueError("broken"), ValueError), (asyncio.CancelledError(), BrokenOffError)]
 )
@@ -94,7 +91,6 @@ async def test_a_failure_comes_in_its_place(failure: BaseException, told: type[E
             await anext(taken)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("failure", [ValueError("broken"), asyncio.CancelledError()])
 async def test_a_failure_that_nobody_takes_ends_nothing(failure: BaseException) -> None:
     """The group goes on with its other tasks."""

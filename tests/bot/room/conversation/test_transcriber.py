@@ -15,7 +15,6 @@ WHOLE = "Roomtone, what do we take to the mountains on Saturday?"
 BUSY = RecogniserOverloadedError("Finished speech waits.")
 
 
-@pytest.mark.asyncio
 async def test_a_language_once_sure_is_expected() -> None:
     """A person's language is detected in the first utterance and then kept until they leave. A fixed language is never
     detected.
@@ -35,7 +34,6 @@ async def test_a_language_once_sure_is_expected() -> None:
     assert fixed.recogniser.asked[0][1] == "de"
 
 
-@pytest.mark.asyncio
 async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
     """Each person is heard in their own language and answered in it. Somebody who changes it is followed."""
     bench = Bench()
@@ -58,7 +56,6 @@ async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
     assert languages.count(None) == 3
 
 
-@pytest.mark.asyncio
 async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None:
     """What was heard in the recogniser's fallback is heard again in the language of the server. That settles nothing:
     the next words are detected anew.
@@ -74,7 +71,6 @@ async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None
     assert bench.texts[0].text == GERMAN
 
 
-@pytest.mark.asyncio
 async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
     """The last words of somebody who has left become text, and neither they nor the language are remembered."""
     bench = Bench(GERMAN, ENGLISH, GERMAN)
@@ -101,7 +97,6 @@ async def _heard(bench: Bench, user_id: int) -> None:
     await until(lambda: len(bench.texts) + len(bench.dropped) > before)
 
 
-@pytest.mark.asyncio
 async def test_the_bots_own_voice_is_nobodys_words() -> None:
     """If a microphone picks up the bot's own speech, the utterance is dropped."""
     bench = Bench("The lantern belongs to Bo.")
@@ -112,7 +107,6 @@ async def test_the_bots_own_voice_is_nobodys_words() -> None:
     assert bench.dropped == ["own_voice"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("first", "second", "heard", "dropped", "outcome"),
     [
@@ -141,7 +135,6 @@ async def test_a_doubtful_text_is_heard_again(
     assert [(event.speaker_id, event.outcome) for event in again] == [(ADA, outcome)]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("text", "dropped"), [(WHOLE, []), (ENGLISH, ["repeated"])])
 async def test_who_was_misheard_asks_again(text: str, dropped: list[str]) -> None:
     """The same unsure words at once again are a recogniser's loop, but a question with the bot's name is never one."""

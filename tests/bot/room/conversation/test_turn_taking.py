@@ -127,7 +127,6 @@ async def a_scene() -> AsyncIterator[Scene]:
         yield Scene(room.memory)
 
 
-@pytest.mark.asyncio
 async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> None:
     """The turn is recorded before it is decided, and the question names who asked, and in which language."""
     async with a_scene() as scene:
@@ -141,7 +140,6 @@ async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> 
         assert (question.reason, question.ended_at, question.language) == (Reason.WAKE_NAME, 99.5, "de")
 
 
-@pytest.mark.asyncio
 async def test_a_turn_that_is_not_answered_ends_what_was_prepared() -> None:
     """It is recorded all the same."""
     async with a_scene() as scene:
@@ -152,7 +150,6 @@ async def test_a_turn_that_is_not_answered_ends_what_was_prepared() -> None:
         assert (decided.answers, decided.reason) == (False, Reason.NOT_ADDRESSED.value)
 
 
-@pytest.mark.asyncio
 async def test_who_opts_out_while_their_words_wait_is_not_recorded() -> None:
     """A turn waits until the reply that it interrupted is recorded. What is dropped then is told, without its words."""
     async with a_scene() as scene:
@@ -166,7 +163,6 @@ async def test_who_opts_out_while_their_words_wait_is_not_recorded() -> None:
         assert len(scene.memory.turns) == len(scene.of(events.TurnDecided)) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decided() -> None:
     """People laugh on."""
     async with a_scene() as scene:
@@ -192,7 +188,6 @@ async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decide
         ("Roomtone, when is it?", True, {"out": {ADA.id}}, False, False),
     ],
 )
-@pytest.mark.asyncio
 async def test_what_is_prepared_in_a_pause(
     text: str, likely_finished: bool, change: dict[str, object], searched: bool, prepared: bool
 ) -> None:

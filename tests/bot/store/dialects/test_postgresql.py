@@ -279,7 +279,6 @@ async def test_the_shards_of_a_process_that_hangs_are_taken_over(postgres_place:
         await asyncio.gather(writing, return_exceptions=True)
 
 
-@pytest.mark.asyncio
 async def test_a_process_that_follows_waits_until_the_one_before_has_ended(
     postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> None:

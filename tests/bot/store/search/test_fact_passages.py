@@ -97,7 +97,6 @@ async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
     assert await facts(room) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_fact_goes_with_its_turn_and_its_segment(room: _Room) -> None:
     """What is forgotten or deleted is found by no fact."""
     await room.tell(EVENING, *TURNS, written())

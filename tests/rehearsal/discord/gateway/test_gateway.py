@@ -158,7 +158,6 @@ async def test_a_bot_gets_the_events_of_its_intents() -> None:
         assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
 
 
-@pytest.mark.asyncio
 async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is closed with 4009. Its session is over, and the bot's voice state with it."""
     async with LocalDiscord() as local:
@@ -174,7 +173,6 @@ async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.Monkey
             assert (await gateway.receive(_INVALID))["d"] is False
 
 
-@pytest.mark.asyncio
 async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:
     """A bot that may not see or enter a channel gets no answer, nor does one that asks for a full channel.
 

@@ -109,7 +109,6 @@ async def test_a_bot_that_does_not_answer_is_reported() -> None:
             await local.invoke(ADA, "mute")
 
 
-@pytest.mark.asyncio
 async def test_commands_that_do_not_fit_are_plain_sentences() -> None:
     """The error for an unknown command, subcommand or option lists the valid ones."""
     async with LocalDiscord() as local:

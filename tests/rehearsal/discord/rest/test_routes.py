@@ -6,7 +6,6 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission

@@ -40,7 +40,6 @@ async def _enter(voice: Bare, joined: VoiceCredentials) -> dict[str, Any]:
     return described
 
 
-@pytest.mark.asyncio
 async def test_every_wrong_identity_has_its_close_code() -> None:
     """A wrong token is closed with 4004, a wrong session with 4006, a wrong guild with 4011, no DAVE with 4017."""
     async with LocalDiscord() as local:
@@ -58,7 +57,6 @@ async def test_every_wrong_identity_has_its_close_code() -> None:
                 assert await voice.close_code() == code, changes
 
 
-@pytest.mark.asyncio
 async def test_what_comes_out_of_order_closes_the_connection() -> None:
     """Each message that is not allowed at its time has its close code.
 
@@ -93,7 +91,6 @@ async def test_what_comes_out_of_order_closes_the_connection() -> None:
             assert await voice.close_code() == 4003
 
 
-@pytest.mark.asyncio
 async def test_a_session_resumes_with_what_was_missed() -> None:
     """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused. Who watches
     sees the session resumed: another process may have taken it.

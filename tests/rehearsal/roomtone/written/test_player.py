@@ -108,7 +108,6 @@ async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: 
     assert len(report.utterances) == 3
 
 
-@pytest.mark.asyncio
 async def test_a_kept_evening_has_its_folder_to_itself(tmp_path: Path) -> None:
     """A second one, or a bot, would write into the same memory."""
     async with open_player(EVENING, written_settings(EVENING), data_dir=tmp_path):
