@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
-from bot.models.catalogue import CATALOGUE, EMBED_MINILM, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
 from bot.models.text_end_reader import text_end_folder
 from voice.endpoint_settings import without_secrets
@@ -97,8 +97,8 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     if recall.base_url:
         where = without_secrets(recall.base_url)
         return Finding("memory search", Status.OK, f"{recall.model} at {where}, which was not asked")
-    finding = check_model("memory search", EMBED_MINILM, models_dir / EMBED_MINILM.name, PULL_ALL)
-    if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_MINILM):
+    finding = check_model("memory search", EMBED_SENTENCES, models_dir / EMBED_SENTENCES.name, PULL_ALL)
+    if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_SENTENCES):
         return finding
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: {_WORDS_ALONE}")
 

@@ -102,7 +102,7 @@ def test_voice(tmp_path: Path, settings: dict[str, str], installed: bool, told: 
 @pytest.mark.parametrize(
     ("settings", "status", "told"),
     [
-        (RecallSettings(), Status.WARNING, "embed-minilm is not here: only the same words"),
+        (RecallSettings(), Status.WARNING, "embed-sentences is not here: only the same words"),
         (RecallSettings(embedder="off"), Status.OK, "switched off"),
         (RecallSettings(base_url=AT), Status.OK, f"text-embedding-3-small at {AT}"),
     ],
