@@ -11,6 +11,7 @@ from bot.cli.output import count
 from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
 from bot.models.text_end_reader import text_end_folder
+from compaction.model import Mode
 from voice.endpoint_settings import without_secrets
 from voice.errors import RecogniserError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from bot.models.entry import ModelEntry
     from bot.settings import ModelsSettings, RecallSettings
+    from compaction.settings import CompactionSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
     from voice.speaking.settings import SpeakingSettings
@@ -101,6 +103,14 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_SENTENCES):
         return finding
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: {_WORDS_ALONE}")
+
+
+def check_memory_mode(compaction: CompactionSettings, recall: RecallSettings) -> Finding:
+    """Return which mode of the memory is in force: `rolling` needs memory search."""
+    if compaction.mode is Mode.ROLLING and not recall.enabled:
+        remedy = 'Set `recall.enabled = true`, or `compaction.mode = "summary"`.'
+        return Finding("memory mode", Status.WARNING, "summary: rolling needs memory search, which is off", remedy)
+    return Finding("memory mode", Status.OK, f"{compaction.mode.value}, where no server has chosen another")
 
 
 def check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:

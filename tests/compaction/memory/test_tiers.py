@@ -16,6 +16,7 @@ from compaction.memory.tiers import (
     MOST_MOVED,
     SegmentTopics,
     TierChanges,
+    TierCounts,
     TieredSegment,
     check_tiers,
     is_cold,
@@ -115,7 +116,8 @@ def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
     done = judged(kept(), total=100, share=0.0, regardless=True)
     assert done.queue == (CABIN.id,)
     assert [record.segment_id for record in done.compress] == [CABIN.id]
-    assert done.report().startswith(f"Compressed 1 segment (200 tokens -> {done.tokens_after} tokens)")
+    assert done.report() == f"Compressed 1 segment: 200 tokens of turns -> {done.tokens_after} tokens of records."
+    assert TierCounts.after((kept(),), done) == TierCounts(compressed=1)
 
 
 def test_what_is_queued_is_compressed_at_the_next_check() -> None:

@@ -76,6 +76,7 @@ def test_json_holds_every_finding() -> None:
         "cuda",
         "voice",
         "memory search",
+        "memory mode",
         "discord",
         "language model",
         "screens",
