@@ -302,7 +302,8 @@ async def open_recollection(
     examples = FirstSentences.running(recall.embedder if model is None else None)
     summariser_of = summarisers_by_guild(settings.compaction, model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
-    digests = Digests(reader, SessionHistory(stores.database), summariser_of=summariser_of)
+    history = SessionHistory(stores.database)
+    digests = Digests(reader, history, summariser_of=summariser_of, dashboard=settings.web.public_url)
     reach = settings.recall.scope if settings.recall.enabled else None
     personal = PersonalRecall(recall, reader, reach=reach, accesses=stores.accesses)
     return Recollection(
