@@ -16,8 +16,7 @@ from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
-from bot.memory.personal_recall import PersonalRecall
-from bot.memory.readable_memory import ReadableMemory
+from bot.memory.personal_recall import PersonalRecall, ReadableMemory
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.room_audience import RoomAudience
 from bot.memory.session_reader import SessionReader
