@@ -21,6 +21,7 @@ from compaction.language.text import QUESTION_MARKS, as_sentence, ends_a_sentenc
 from compaction.model import EXTRACTIVE, SAID, Fact, FactKind
 from compaction.notes import condense_notes
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
+from compaction.window import BATCH_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
 
 # Quotes of one batch. A paragraph takes about one of them, so that the best ones of the evening can be chosen.
 _QUOTES = 3
-_BATCH = 10
 _MAX_QUOTE_CHARS = 180
 # Words of a clause: shorter sentences lack who or what, longer ones wander.
 _CLAUSE = range(6, 26)
 _LEAST_WORTH = 0.06
-# A figure is as hard to guess as a name that nobody has said twice.
-_FIGURE = 1.5
+_FIGURE = 1.5  # as hard to guess as a name that nobody has said twice
 _ANSWERS = 1.3
 _TAKEN_UP = 1.3
 _QUESTION = 0.6
@@ -74,18 +73,18 @@ class ExtractiveSummariser:
 
 def _fold(request: FoldRequest) -> Fold:
     quotes = extract_quotes(request)
-    paragraph = compose_paragraph([*(each.fact for each in request.known), *quotes])
-    return Fold(make_gist(quotes), quotes, paragraph, EXTRACTIVE)
+    known = [each.fact for each in request.known]
+    return Fold(make_gist(quotes), quotes, compose_paragraph([*known, *quotes]), EXTRACTIVE)
 
 
 def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
     """Return the best quotes of a batch in the order of talk, and what its notes show."""
     said = [turn for turn in (*request.before, *request.turns) if turn.kind in SAID and turn.parts]
-    weights = _Weights([*(turn.text for turn in said), *(each.fact.text for each in request.known)])
+    speakers = {part.speaker for turn in said for part in turn.parts}
+    weights = _Weights([*(turn.text for turn in said), *(each.fact.text for each in request.known)], speakers)
     factors = _factors(said)
-    found = [
-        each for turn in said if turn.seq >= request.start for each in _candidates(turn, weights, factors[turn.seq])
-    ]
+    own = (turn for turn in said if turn.seq >= request.start)
+    found = [each for turn in own for each in _candidates(turn, weights, factors[turn.seq])]
     chosen = _choose([each for each in found if each.worth >= _LEAST_WORTH], most=_QUOTES)
     best = max((each.worth for each in chosen), default=0.0)
     quotes = (
@@ -109,7 +108,7 @@ def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
 
 def quote_turns(turns: tuple[Turn, ...], *, max_chars: int) -> str:
     """Return the best quotes of these turns that fit, in the order of talk; empty if nothing is worth quoting."""
-    batches = (turns[start : start + _BATCH] for start in range(0, len(turns), _BATCH))
+    batches = (turns[start : start + BATCH_SIZE] for start in range(0, len(turns), BATCH_SIZE))
     quotes = [fact for batch in batches for fact in extract_quotes(FoldRequest(batch[0].seq, batch))]
     return compose_paragraph(quotes, max_chars=max_chars) if quotes else ""
 
@@ -119,7 +118,7 @@ def compose_paragraph(facts: Sequence[Fact], *, max_chars: int = MAX_SUMMARY_CHA
     ordered = sorted((fact for fact in facts if fact.text), key=lambda fact: (fact.turn_seq, fact.at))
     if not ordered:
         return NOTHING_KEPT
-    weights = _Weights([fact.text for fact in ordered])
+    weights = _Weights([fact.text for fact in ordered], {fact.speaker for fact in ordered})
     left = [
         _Candidate((at, 0), fact, frozenset(words(fact.text)), weights.worth(fact.text) * fact.importance)
         for at, fact in enumerate(ordered)
@@ -203,9 +202,12 @@ def _asks(text: str) -> bool:
 
 
 class _Weights:
-    """What words are worth in these texts. Names are words that stand with a capital letter within a sentence."""
+    """What words are worth in these texts. Names are words that stand with a capital letter within a sentence, but not
+    those of the speakers, which people say in greeting.
+    """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], speakers: Iterable[str]) -> None:
+        self._speakers = tuple(name.casefold() for name in speakers)
         self._names = Counter(name.casefold() for text in texts for name in _NAME.findall(text))
         self._said_in = Counter(word for text in texts for word in set(words(text)))
         self._texts = len(texts)
@@ -213,15 +215,14 @@ class _Weights:
     def worth(self, text: str) -> float:
         """Return how much a text says for its length."""
         said = words(text)
-        total = sum(map(self._weight, dict.fromkeys(said)))
-        length = len(said) or 1
-        clause = min(1.0, length / _CLAUSE.start) ** 2 * min(1.0, _CLAUSE.stop / length)
-        return float(total / max(len(text), 30) ** 0.7 * clause)
+        clause = min(1.0, len(said) / _CLAUSE.start) ** 2 * min(1.0, _CLAUSE.stop / max(1, len(said)))
+        return float(sum(map(self._weight, dict.fromkeys(said))) / max(len(text), 30) ** 0.7 * clause)
 
     def _weight(self, word: str) -> float:
         if any(map(str.isdigit, word)):
             return _FIGURE
-        if (count := self._names[word]) * 2 > self._said_in[word]:
+        count = self._names[word]
+        if count * 2 > self._said_in[word] and not any(name.startswith(word) for name in self._speakers):
             return 1.0 + log(1 + count)
         # A word that many texts have tells little.
         return 0.25 * log((1 + self._texts) / (1 + self._said_in[word]))
@@ -246,6 +247,4 @@ def _choose(
 
 
 def _likeness(one: _Candidate, other: _Candidate) -> float:
-    if not one.words or not other.words:
-        return 0.0
-    return len(one.words & other.words) / min(len(one.words), len(other.words))
+    return len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))
