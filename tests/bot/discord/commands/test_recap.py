@@ -100,7 +100,7 @@ async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
     async with remembered(tmp_path, commands_with(ExtractiveSummariser())) as here:
         await an_evening(here)
         told = seen(await here.use(BEN, "recap"))
-        assert "less than a minute); people spoke 12 times.\n/recall finds what was said" in told
+        assert "(1 minute); people spoke 12 times.\n/recall finds what was said" in told
         assert "Said last\n- <t:" in told
         assert told.endswith("Who was there\nAda, Ben")
         assert "Decisions" not in told
