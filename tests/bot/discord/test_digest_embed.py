@@ -43,7 +43,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pyt
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert [field["value"] for field in embed["fields"]] == ["Ada"]
-        assert embed["description"].endswith("\n/recall findet wörtlich, was gesagt wurde.")
+        assert embed["description"].endswith("\n/suche findet wörtlich, was gesagt wurde.")
         assert await place.renew_recap(message.id, None)
         assert local.messages == ()
         # Somebody else has deleted it.
