@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
-    from bot.memory.readable_memory import ReadableMemory
+    from bot.memory.personal_recall import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
     from bot.screen.watch_service import WatchService

@@ -245,9 +245,8 @@ class TierSettings(BaseModel):
         ge=0.0,
         le=3650.0,
         description="Days after its end at which a session is deleted with everything in it: turns, notes, summaries, "
-        "and what people said about themselves. In a session that goes on, what was said that many days ago is "
-        "deleted. So are log lines of that age. 0 keeps everything for ever. Checked when the bot "
-        "starts, once a day, and by `roomtone memory prune`. Default 30.",
+        "and what people said about themselves. So are log lines of that age. 0 keeps everything for ever. Checked "
+        "when the bot starts, once a day, and by `roomtone memory prune`. Default 30.",
     )
 
 

@@ -62,7 +62,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
         ("conversations",),
         ("extractive", "roomtone_search"),
-        ("prompt_quotes", "recorded_answers", "search_speed"),
+        ("other_languages", "prompt_quotes", "recorded_answers", "search_speed"),
         ("bench",),
     ),
     "bot": (

@@ -12,6 +12,7 @@ from benchmarks.measuring import Measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
 from benchmarks.memory.extractive import measure_extractive
+from benchmarks.memory.other_languages import measure_languages
 from benchmarks.memory.prompt_quotes import quotes_in_prompts
 from benchmarks.memory.recorded_answers import RECORDED, WRITTEN, measure_recorded
 from benchmarks.memory.roomtone_search import open_roomtone_search
@@ -102,11 +103,13 @@ class _Measuring(Measuring):
             quotes = await measure_extractive([*written, *made, *supplied], self.progress)
             self.part_measured("extractive", quotes)
         if self.options.wants("search"):
-            found: dict[str, Json] = {}
+            found: dict[str, Json] = {"embedder": None if embedder is None else embedder.model}
             for name, conversations in zip(_SETS, (made, supplied), strict=True):
                 if any(each.facts or each.questions for each in conversations):
                     found[name] = await quotes_in_prompts(conversations, embedder, self.progress)
             self.part_measured("search", found)
+        if self.options.wants("languages"):
+            self.part_measured("languages", await measure_languages(embedder, self.progress))
         if self.options.wants("speed"):
             async with open_roomtone_search() as search:
                 filled = await fill_index(search, self.options.search_turns, self.progress)
@@ -138,6 +141,20 @@ def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             number_at(ours, "search", "planted", "answered"),
             0.95,
             sample_at(ours, "questions", "search", "planted", "questions"),
+        ),
+        at_least(
+            "evidence among ten hits, people's questions",
+            ">= 78 %",
+            number_at(ours, "search", "supplied", "among_ten"),
+            0.78,
+            sample_at(ours, "questions", "search", "supplied", "questions"),
+        ),
+        at_least(
+            "answers among three hits, other languages",
+            ">= 80 %",
+            number_at(ours, "languages", "found"),
+            0.8,
+            sample_at(ours, "questions", "languages", "questions"),
         ),
         at_most(
             f"memory search over {over} turns, P95 ms",

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.report import Json
     from compaction.memory.quotes import Quote
+    from compaction.memory.recall import RecallHit
     from compaction.ports import Embedder
 
 _NAME = "Roomtone"
+_TEN = 10
 # Seconds after the last line in which the question is asked.
 _ASKED_AFTER_S = 60.0
 
@@ -50,10 +52,11 @@ async def quotes_in_prompts(
     """Return how many questions have their answer among the quotes of the prompt.
 
     The questions are those about planted facts, and people's questions with known evidence, if the answer is not in
-    the last turns anyway. `corrected`: questions whose answer was corrected; `stale_first`: those of them with the old
+    the last turns anyway. `among_ten`: the share of them whose answer is among the first ten hits, or beside one of
+    them. `corrected`: questions whose answer was corrected; `stale_first`: those of them with the old
     answer quoted first, without a mark. `stale_alone`: questions of which only an old answer is quoted, without a mark.
     """
-    asked = answered = corrected = stale_first = stale_alone = without = quotes = 0
+    asked = answered = among_ten = corrected = stale_first = stale_alone = without = quotes = 0
     tokens: list[int] = []
     progress.step("quotes in prompts", total=len(conversations))
     for conversation in conversations:
@@ -64,11 +67,13 @@ async def quotes_in_prompts(
                 await search.add(conversation.lines)
                 await search.embed_all()
                 for each in questions:
-                    found = await _quotes(conversation, search, each.text, seen)
+                    hits, found = await _quotes(conversation, search, each.text, seen)
+                    near = {turn.seq for hit in hits[:_TEN] for turn in hit.turns}
                     shown = {quote.recalled.seq for quote in found}
                     outdated = {quote.recalled.seq for quote in found if quote.recalled.superseded_by is None}
                     asked += 1
                     answered += not each.answers.isdisjoint(shown)
+                    among_ten += not each.answers.isdisjoint(near)
                     corrected += bool(each.stale)
                     stale_first += _is_stale_first(each, found)
                     stale_alone += each.answers.isdisjoint(shown) and not each.stale.isdisjoint(outdated)
@@ -80,6 +85,7 @@ async def quotes_in_prompts(
     if asked:
         figures |= {
             "answered": round(answered / asked, 4),
+            "among_ten": round(among_ten / asked, 4),
             "corrected": corrected,
             "stale_first": share_of(stale_first, corrected),
             "stale_alone": round(stale_alone / asked, 4),
@@ -108,12 +114,12 @@ def _asked_facts(conversation: RecordedConversation) -> Iterator[_AskedFact]:
 
 async def _quotes(
     conversation: RecordedConversation, search: RoomtoneSearch, question: str, seen: int
-) -> tuple[Quote, ...]:
+) -> tuple[Sequence[RecallHit], tuple[Quote, ...]]:
     text = strip_call(f"{_NAME}, {question}", (_NAME,))
     most = RecallSettings().quotes
     found = await search.recall.search(text, Scope(in_view=(SESSION, Seq(seen))), limit=RESULTS_PER_QUOTE * most)
     lines = conversation.lines
-    return select_quotes(
+    return found, select_quotes(
         found,
         asked=parse_query(text),
         session_id=SESSION,

@@ -41,6 +41,8 @@ RECORDED = Path(__file__).parent / "recorded"
 WRITTEN = ("cabin", "salt_gate")
 # Long enough for a writer who reads each request.
 _TIMEOUT_S = 600.0
+# A busy machine must not end a run of minutes.
+_STORE_TIMEOUT_S = 60.0
 _KEY_CHARS = 16
 
 
@@ -71,9 +73,10 @@ class RecordedAnswers:
 
 async def fold_written(name: str, answers: Completion) -> Replay:
     """Return what the memory has after one of the `WRITTEN` conversations."""
-    settings = CompactionSettings(timeout_s=_TIMEOUT_S)
+    settings = CompactionSettings(timeout_s=_TIMEOUT_S, store_timeout_s=_STORE_TIMEOUT_S)
     with TemporaryDirectory() as folder:
-        async with open_database(Path(folder) / "bench.db", synchronous="normal") as database:
+        place = Path(folder) / "bench.db"
+        async with open_database(place, synchronous="normal", busy_timeout_s=_STORE_TIMEOUT_S) as database:
             return await replay(
                 read_transcript(RECORDED / f"{name}.jsonl"),
                 store=SqlTurnStore(database, SystemClock()),

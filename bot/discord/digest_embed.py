@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot.channel.markdown import escape_markdown
 from bot.discord.answers import Field, embed_in
 from bot.texts.text import Text, counted, in_language, joined, verbatim
+from bot.time_phrases import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,35 +24,43 @@ _NAMES_CHARS = 300
 
 
 def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool = False) -> discord.Embed:
-    """Return the embed in a language. `shows_last`: with the last words, for who joins the conversation now."""
+    """Return the embed in a language. `shows_last`: with the last words. What has nothing by a model says how to
+    search.
+    """
     spoken = counted(
         digest.turn_count,
-        "{start} to {end}; people spoke {count} time.",
-        "{start} to {end}; people spoke {count} times.",
+        "{start} to {end} ({duration}); people spoke {count} time.",
+        "{start} to {end} ({duration}); people spoke {count} times.",
         start=verbatim(f"<t:{digest.started_at:.0f}:f>"),
         end=verbatim(f"<t:{digest.ended_at:.0f}:t>"),
+        duration=format_duration(digest.ended_at - digest.started_at),
     )
-    about = _lines(digest.about, language, most_chars=_ABOUT_CHARS)
+    about = _lines(digest.about, digest.page, language, most_chars=_ABOUT_CHARS)
+    listed = (
+        (Text("Decisions"), digest.decisions),
+        (Text("To do"), digest.to_do),
+        (Text("Open questions"), digest.open),
+        (Text("Said last"), digest.last if shows_last else ()),
+    )
     fields = [
-        Field(name, verbatim(_lines(lines, language, most_chars=_FIELD_CHARS)))
-        for name, lines in ((Text("Decisions"), digest.decisions), (Text("Open questions"), digest.open))
+        Field(name, verbatim(_lines(lines, digest.page, language, most_chars=_FIELD_CHARS)))
+        for name, lines in listed
         if lines
     ]
-    if shows_last and digest.last:
-        last = _lines(digest.last, language, most_chars=_FIELD_CHARS)
-        fields.append(Field(Text("Said last"), verbatim(last)))
     if digest.people:
         fields.append(Field(Text("Who was there"), verbatim(_names(digest.people))))
-    text = joined((spoken, verbatim(about)), "\n")
+    how = Text("/recall finds what was said, word for word.") if digest.is_certain else verbatim("")
+    text = joined((spoken, how, verbatim(about)), "\n")
     return embed_in(language, title=title, text=text, fields=fields)
 
 
-def _lines(lines: Sequence[DigestLine], language: str, *, most_chars: int) -> str:
-    """Return as many lines as fit, and how many more there are."""
+def _lines(lines: Sequence[DigestLine], page: str, language: str, *, most_chars: int) -> str:
+    """Return as many lines as fit, and how many more there are. `page`: of the session, to which each line leads."""
     kept: list[str] = []
     for line in lines:
         speaker = f"**{escape_markdown(line.speaker)}:** " if line.speaker else ""
-        written = f"- <t:{line.at:.0f}:t> {speaker}{escape_markdown(line.text)}"
+        link = f" [↗]({page}/turn/{line.seq})" if page and line.seq is not None else ""
+        written = f"- <t:{line.at:.0f}:t>{link} {speaker}{escape_markdown(line.text)}"
         left = most_chars - sum(len(each) + 1 for each in kept)
         if len(written) > left:
             more = counted(len(lines) - len(kept), "{count} more line.", "{count} more lines.")

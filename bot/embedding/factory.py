@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.embedding.minilm import minilm_embedder
-from bot.models.catalogue import EMBED_MINILM
+from bot.embedding.sentence_encoder import sentence_encoder
+from bot.models.catalogue import EMBED_SENTENCES
 from bot.models.directory import ModelDirectory
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ async def open_embedder(
             yield remote
         return
     model_directory = ModelDirectory(models.directory)
-    if not model_directory.holds(EMBED_MINILM):
+    if not model_directory.holds(EMBED_SENTENCES):
         log.info("embedder_absent", search="full text only")
         yield None
         return
-    async with minilm_embedder(model_directory.path(EMBED_MINILM)) as local:
+    async with sentence_encoder(model_directory.path(EMBED_SENTENCES)) as local:
         yield local

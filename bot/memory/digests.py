@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import structlog
 
@@ -33,7 +34,8 @@ MODEL_TIMEOUT_S = 15.0
 
 
 class Digests:
-    """Digests of the sessions in one database. `summariser_of`: returns a server's summariser.
+    """Digests of the sessions in one database. `summariser_of`: returns a server's summariser. `dashboard`: the address
+    of the dashboard, empty if people cannot reach it.
 
     All methods raise `StoreError`.
     """
@@ -44,8 +46,10 @@ class Digests:
         history: SessionHistory,
         *,
         summariser_of: Callable[[int], Awaitable[Summariser]],
+        dashboard: str = "",
     ) -> None:
         self._reader = reader
+        self._dashboard = dashboard.rstrip("/")
         self._history = history
         self._summariser_of = summariser_of
 
@@ -72,7 +76,9 @@ class Digests:
             if _within(again, since, until)[: len(parts.turns)] != _within(read, since, until):
                 # Somebody opted out or was forgotten while the model read their words.
                 parts, fold = await self._parts(again, since, until), None
-        return await asyncio.to_thread(make_digest, parts, fold)
+        made = await asyncio.to_thread(make_digest, parts, fold)
+        page = f"{self._dashboard}/#/history/{quote(session.id, safe='')}" if self._dashboard else ""
+        return replace(made, page=page)
 
     async def _parts(self, read: ReadSession, since: float, until: float) -> DigestParts:
         segments = read.clean.segments(await self._history.segments(read.session.id))

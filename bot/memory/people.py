@@ -75,24 +75,29 @@ class PeopleBook:
 
         `without`: the session that the prompt is of: its summary and its turns say what was said in it.
         """
-        known = [fact for person_id, _ in present for fact in self._tellable(audience, person_id)]
-        facts = [fact for fact in known if fact.session_id != without]
+        facts = [fact for person_id, _ in present for fact in self._tellable(audience, person_id, without)]
         made = participants_part(present, facts, max_tokens=SECTION_TOKENS, most_each=FACTS_EACH)
         return () if made is None else (made,)
 
-    def introductions(self, audience: Audience, present: Sequence[tuple[str, str]]) -> list[str]:
-        """Return one line for each person present, (id, display name): the name and the facts that may be told."""
+    def introductions(
+        self, audience: Audience, present: Sequence[tuple[str, str]], *, without: SessionId | None = None
+    ) -> list[str]:
+        """Return one line for each person present, (id, display name): the name and the facts that may be told.
+
+        `without`: as in `section`.
+        """
         lines: list[str] = []
         for person_id, name in present:
-            facts = self._tellable(audience, person_id)
+            facts = self._tellable(audience, person_id, without)
             chosen = sorted(facts, key=lambda fact: (-fact.importance, -fact.at))[:FACTS_EACH]
             lines.append(f"{name}, who has said: {' '.join(fact.text for fact in chosen)}" if chosen else name)
         return lines
 
-    def _tellable(self, audience: Audience, person_id: str) -> tuple[PersonFact, ...]:
+    def _tellable(self, audience: Audience, person_id: str, without: SessionId | None) -> tuple[PersonFact, ...]:
         if not self.enabled:
             return ()
-        return tuple(filter(audience.may_hear, self._cache.get((audience.guild_id, person_id), ())))
+        known = self._cache.get((audience.guild_id, person_id), ())
+        return tuple(fact for fact in known if fact.session_id != without and audience.may_hear(fact))
 
     async def extracted_through(self, session_id: SessionId) -> int:
         """Return the turn number before which facts were extracted from a session. Raises `StoreError`."""

@@ -7,7 +7,7 @@ session.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.memory.recall import without_withheld
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bot.memory.access_log import AccessLog
+    from bot.memory.digests import Digests
     from bot.memory.recall import Recall
     from bot.memory.session_reader import SessionReader
     from bot.readers import Reader
@@ -99,3 +100,12 @@ class PersonalRecall:
         if self._reach == "session":
             return replace(everywhere, session_id=newest.id)
         return replace(everywhere, channels=frozenset({newest.channel_id}))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableMemory:
+    """What people may read of one process's memory by commands."""
+
+    reader: SessionReader
+    digests: Digests
+    recall: PersonalRecall

@@ -9,9 +9,8 @@ import structlog
 
 from compaction.memory.tiers import (
     SegmentTopics,
-    Tier,
     TierChanges,
-    TieredSegment,
+    TierCounts,
     check_tiers,
     is_due,
     last_mentions,
@@ -20,8 +19,6 @@ from compaction.memory.tiers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bot.clock import Clock
     from bot.store.tiers import TierStore
     from compaction.model import SessionId, Turn
@@ -54,6 +51,8 @@ class TierChecks:
         self._clock = clock
         self._max_input_tokens = max_input_tokens
         self.context_tokens = 0
+        # As of the last check of this process.
+        self.counts = TierCounts()
         # The turns in the answers to which a tool has failed, since the process began.
         self.failed_turns: set[int] = set()
         # What the first so many segments are about.
@@ -102,7 +101,8 @@ class TierChecks:
         await self._tiers.apply(self._session_id, done, changed, total_turns=total, now=self._clock.now())
         self._last_check = total
         self._heard_through = total
-        self._log_check(done, kept, total, begun)
+        self.counts = TierCounts.after(kept, done)
+        self._log_check(done, total, begun)
 
     async def _read_new_segments(self) -> None:
         folded = self._memory.segments
@@ -115,12 +115,12 @@ class TierChecks:
     def _unread_turns(self) -> list[Turn]:
         return [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
 
-    def _log_check(self, done: TierChanges, kept: Sequence[TieredSegment], total: int, begun: float) -> None:
+    def _log_check(self, done: TierChanges, total: int, begun: float) -> None:
         log.info(
             "tiers_checked",
             session_id=self._session_id,
             total_turns=total,
-            segment_count=len(kept),
+            segment_count=len(self._memory.segments),
             context_share=round(
                 unfolded_tokens(self._memory.segments, self.context_tokens) / max(1, self._max_input_tokens), 3
             ),
@@ -128,7 +128,7 @@ class TierChecks:
             released=len(done.release),
             compressed=len(done.compress),
             archived=len(done.archive),
-            in_archive=sum(each.tier is Tier.COLD for each in kept) + len(done.archive),
+            in_archive=self.counts.archived,
             tokens_before=done.tokens_before,
             tokens_after=done.tokens_after,
             duration_ms=round(1000 * (self._clock.monotonic() - begun), 1),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
     from compaction.memory.people import Audience
+    from compaction.memory.tiers import TierCounts
     from compaction.model import Seq, SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -81,6 +82,11 @@ class MemoryUpkeep:
         self._known: set[str] = set()
         self._store_failed = False
 
+    @property
+    def tier_counts(self) -> TierCounts:
+        """Return in which tiers the session's segments are."""
+        return self._tier_checks.counts
+
     # -- called by the room ----------------------------------------------------------------------------------
 
     def on_turn(self) -> None:
@@ -118,7 +124,7 @@ class MemoryUpkeep:
 
     def introductions(self, audience: Audience, present: Sequence[tuple[str, str]]) -> list[str]:
         """Return one line for each person present, (id, display name), for speech-to-speech. Does not wait."""
-        return self._people.introductions(audience, present)
+        return self._people.introductions(audience, present, without=self._session_id)
 
     async def refresh(self) -> None:
         """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is

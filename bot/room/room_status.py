@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Link, Place
     from bot.room.conversation.conversation import Conversation
+    from compaction.memory.tiers import TierCounts
     from compaction.session import SessionMemory
 
 
@@ -33,6 +34,7 @@ def room_status(
     memory: SessionMemory,
     link: Link,
     *,
+    tiers: TierCounts | None,
     health: Text,
     open_s: float,
     now: float,
@@ -53,7 +55,7 @@ def room_status(
                 minutes=format_duration(open_s),
                 people=counted(people, "{count} person", "{count} people"),
             ),
-            memory_sentence(memory),
+            joined((memory_sentence(memory), tiers_sentence(tiers))),
             _dropped_sentence(conversation.dropped),
             joined((_round_trip_sentence(link), _encryption_sentence(link))),
             conversation.participation_status(),
@@ -94,6 +96,18 @@ def memory_sentence(memory: SessionMemory) -> Text:
         return joined((remembered, unsourced_sentence(memory.unsourced)))
     return counted(
         memory.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
+    )
+
+
+def tiers_sentence(tiers: TierCounts | None) -> Text:
+    """Return how far what was folded has moved on (docs/memory.md, 'Tiers'); nothing if it has not."""
+    if tiers is None or not tiers.queued + tiers.compressed + tiers.archived:
+        return verbatim("")
+    return Text(
+        "Folded segments that wait for compression: {queued}; compressed: {compressed}; in the archive: {archived}.",
+        queued=tiers.queued,
+        compressed=tiers.compressed,
+        archived=tiers.archived,
     )
 
 

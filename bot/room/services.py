@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
-    from bot.memory.readable_memory import ReadableMemory
+    from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice

@@ -143,6 +143,7 @@ class Session:
             self._conversation,
             self._parts.memory,
             self._link,
+            tiers=None if self._upkeep is None else self._upkeep.tier_counts,
             health=self._services.health(),
             open_s=now - self._opened_at,
             now=now,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.discord.client import AddCommands
     from bot.discord.commands.catch_up import CatchUp
     from bot.discord.commands.voice import VoiceCommands
-    from bot.memory.readable_memory import ReadableMemory
+    from bot.memory.personal_recall import ReadableMemory
     from bot.participation.all_guilds import GuildParticipations
     from bot.screen.watch_service import WatchService
     from bot.wiring.process import ProcessParts

@@ -16,8 +16,7 @@ from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
-from bot.memory.personal_recall import PersonalRecall
-from bot.memory.readable_memory import ReadableMemory
+from bot.memory.personal_recall import PersonalRecall, ReadableMemory
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.room_audience import RoomAudience
 from bot.memory.session_reader import SessionReader
@@ -302,7 +301,8 @@ async def open_recollection(
     examples = FirstSentences.running(recall.embedder if model is None else None)
     summariser_of = summarisers_by_guild(settings.compaction, model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
-    digests = Digests(reader, SessionHistory(stores.database), summariser_of=summariser_of)
+    history = SessionHistory(stores.database)
+    digests = Digests(reader, history, summariser_of=summariser_of, dashboard=settings.web.public_url)
     reach = settings.recall.scope if settings.recall.enabled else None
     personal = PersonalRecall(recall, reader, reach=reach, accesses=stores.accesses)
     return Recollection(

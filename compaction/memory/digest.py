@@ -49,7 +49,8 @@ class DigestLine:
 @dataclass(frozen=True, slots=True)
 class Digest:
     """What people read of a session or a stretch of it. Times are UTC epoch seconds. `turn_count`: how often people
-    spoke. `people`: their names, in the order in which they first appeared. `last`: the last words, for who comes back.
+    spoke. `people`: their names, in the order in which they first appeared. `to_do`: decisions and open questions that
+    somebody has to see to. `last`: the last words. `page`: the address of the session on the dashboard, if it has one.
     """
 
     started_at: float
@@ -58,13 +59,20 @@ class Digest:
     people: tuple[str, ...] = ()
     about: tuple[DigestLine, ...] = ()
     decisions: tuple[DigestLine, ...] = ()
+    to_do: tuple[DigestLine, ...] = ()
     open: tuple[DigestLine, ...] = ()
     last: tuple[DigestLine, ...] = ()
+    page: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Return whether nobody said anything that may be told."""
         return not self.turn_count
+
+    @property
+    def is_certain(self) -> bool:
+        """Return whether it has nothing that a model has written."""
+        return not (self.about or self.decisions or self.to_do or self.open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +143,9 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
         turn_count=len(spoken),
         people=_people(parts.turns),
         about=_spread(about, MOST_ABOUT) if spoken else (),
-        decisions=_lines(standing, FactKind.DECISION),
-        open=_lines(standing, FactKind.OPEN),
+        decisions=_lines(fact for fact in standing if fact.kind is FactKind.DECISION and not _has_to_be_done(fact)),
+        to_do=_lines(filter(_has_to_be_done, standing)),
+        open=_lines(fact for fact in standing if fact.kind is FactKind.OPEN and not _has_to_be_done(fact)),
         last=tuple(
             DigestLine(turn.started_at, cut_at_word(part.text, _LAST_CHARS), part.speaker, turn.seq)
             for turn in said[-_LAST:]
@@ -162,9 +171,13 @@ def _standing(known: Sequence[KnownFact], closed: frozenset[str], said: Collecti
     return sorted(told, key=lambda fact: (fact.at, fact.turn_seq))
 
 
-def _lines(standing: Sequence[Fact], kind: FactKind) -> tuple[DigestLine, ...]:
-    """Return the most important facts of a kind, in the order of talk."""
-    found = [fact for fact in standing if fact.kind is kind]
+def _has_to_be_done(fact: Fact) -> bool:
+    return fact.kind in {FactKind.DECISION, FactKind.OPEN} and bool(fact.owner or fact.until)
+
+
+def _lines(standing: Iterable[Fact]) -> tuple[DigestLine, ...]:
+    """Return the most important of these facts, in the order of talk."""
+    found = list(standing)
     # Of equally important ones the later: what was settled or asked last matters to who reads on.
     best = sorted(range(len(found)), key=lambda place: (-found[place].importance, -place))[:MOST_FACTS]
     return tuple(

@@ -39,8 +39,9 @@ _TURN_WEIGHT = {
     TurnKind.MEMBERSHIP: 0.5,
     TurnKind.EFFECT: 0.5,
 }
-# A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine.
-LEAST_LIKENESS = 0.3
+# A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine. Of the
+# pairs of `benchmarks/memory/other_languages.toml` that are not apart, 88 % of the answers are, and 2 % of other turns.
+LEAST_LIKENESS = 0.2
 
 
 @dataclass(frozen=True, slots=True)

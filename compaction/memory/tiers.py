@@ -28,6 +28,8 @@ ARCHIVE_ABOVE = 0.8
 COLD_AFTER_TURNS = 20
 ARCHIVE_AFTER_TURNS = 50
 LEAST_MESSAGES = 5
+# What a turn takes in a prompt beside its words: `[21:04] ` and the frame of a message, as `compaction.tokens` counts.
+TURN_FRAME_TOKENS = 13
 # The most segments that may move in one check. The oldest move first, and the others follow ten turns later. This
 # limits the cost of a check if the context fills up late in a long session.
 MOST_MOVED = 10
@@ -116,10 +118,30 @@ class TierChanges:
         if not self.compress:
             return ""
         count = len(self.compress)
-        before, after = self.tokens_before, self.tokens_after
         return (
-            f"Compressed {count} segment{'' if count == 1 else 's'} ({before:,} tokens -> {after:,} tokens); "
-            f"about {max(0, before - after):,} tokens of talk need not be read again."
+            f"Compressed {count} segment{'' if count == 1 else 's'}: {self.tokens_before:,} tokens of turns -> "
+            f"{self.tokens_after:,} tokens of records."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TierCounts:
+    """How many segments of a session wait for compression, are compressed, and are in the archive."""
+
+    queued: int = 0
+    compressed: int = 0
+    archived: int = 0
+
+    @classmethod
+    def after(cls, kept: Sequence[TieredSegment], changes: TierChanges) -> TierCounts:
+        """Return the numbers after the changes of a check. `kept`: before them."""
+        waiting = sum(each.queued_at_turn is not None and each.record is None for each in kept)
+        compressed = sum(each.record is not None and each.tier is Tier.WARM for each in kept)
+        archived = sum(each.tier is Tier.COLD for each in kept)
+        return cls(
+            waiting + len(changes.queue) - len(changes.release) - len(changes.compress),
+            compressed + len(changes.compress) - len(changes.archive),
+            archived + len(changes.archive),
         )
 
 
@@ -235,7 +257,9 @@ def unfolded_tokens(segments: Iterable[Segment], prompt_tokens: int) -> int:
     """Return how many tokens the session's prompt would have if nothing were folded: those of the last prompt, and of
     the turns that its summary stands for. A prompt itself hardly grows after the first hour.
     """
-    return prompt_tokens + sum(segment.original_tokens for segment in segments)
+    return prompt_tokens + sum(
+        segment.original_tokens + TURN_FRAME_TOKENS * (segment.end - segment.start) for segment in segments
+    )
 
 
 def is_due(total_turns: int, last_turn: int) -> bool:

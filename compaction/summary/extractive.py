@@ -1,7 +1,7 @@
 """The summariser without a model: it quotes the densest sentences of each person. Deterministic; about 2 ms a batch.
 
-A quote is one person's consecutive words of one turn, `Ada: "…"`; nothing is joined or rewritten. A sentence is worth
-the names of the session and the figures in it, for its length. It is worth more if it has the length of a clause, if it
+A quote is one person's consecutive words of one turn, `Ada: "…"`; nothing is joined or rewritten. A quote is worth the
+names of the session and the figures in it, for its length. It is worth more if it has the length of a clause, if it
 answers a question, or if somebody takes it up with a word or two, as people do with decisions and promises. Quotes are
 chosen by maximal marginal relevance (Carbonell and Goldstein, 1998), with a share for each stretch of the evening. The
 only rules about language are what words and sentences are.
@@ -12,15 +12,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING
 
 from compaction.language.text import QUESTION_MARKS, as_sentence, ends_a_sentence, plain, sentences, words
-from compaction.model import EXTRACTIVE, SAID, Fact, FactKind, Importance
+from compaction.model import EXTRACTIVE, SAID, Fact, FactKind
 from compaction.notes import condense_notes
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
+from compaction.window import BATCH_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
 
 # Quotes of one batch. A paragraph takes about one of them, so that the best ones of the evening can be chosen.
 _QUOTES = 3
-_BATCH = 10
 _MAX_QUOTE_CHARS = 180
 # Words of a clause: shorter sentences lack who or what, longer ones wander.
 _CLAUSE = range(6, 26)
 _LEAST_WORTH = 0.06
-# A figure is as hard to guess as a name that nobody has said twice.
-_FIGURE = 1.5
+_FIGURE = 1.5  # as hard to guess as a name that nobody has said twice
 _ANSWERS = 1.3
 _TAKEN_UP = 1.3
 _QUESTION = 0.6
@@ -43,10 +42,6 @@ _QUESTION = 0.6
 _SHORT_TURN = 4
 # How much a likeness to a chosen quote takes from another one.
 _LIKENESS = 0.8
-# So many facts are read for a paragraph: those of 100 batches, and an evening has 30.
-_MOST_COMPARED = 300
-# So many known facts are read at once.
-_QUICK = 40
 # Sentences and clauses of one turn that are looked at. A turn of a minute has 20.
 _MOST_PIECES = 80
 # Only the best so many are compared with each other.
@@ -54,7 +49,7 @@ _SHORTLIST = 60
 # The evening falls into so many stretches, each with an equal share of the paragraph.
 _STRETCHES = 6
 _NAME = re.compile(r"(?<=[^\W\d_]\s)[^\W\d_a-z][\w'’-]+|(?<=, )[^\W\d_a-z][\w'’-]+")
-_PIECE = re.compile(r"[^,;:–—]+[,;:–—]*\s*")
+_CLAUSES = re.compile(r"[^,;:–—]+[,;:–—]*\s*")
 
 
 class ExtractiveSummariser:
@@ -73,22 +68,30 @@ class ExtractiveSummariser:
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the batch's best quotes as facts, and a paragraph of the best of all. Never fails."""
         # Of a long evening it may take a tenth of a second, in which nobody would be heard.
-        return await asyncio.to_thread(_fold, request) if len(request.known) > _QUICK else _fold(request)
+        return await asyncio.to_thread(_fold, request)
 
 
 def _fold(request: FoldRequest) -> Fold:
     quotes = extract_quotes(request)
-    paragraph = compose_paragraph([*(each.fact for each in request.known), *quotes])
-    return Fold(make_gist(quotes), quotes, paragraph, EXTRACTIVE)
+    known = [each.fact for each in request.known]
+    return Fold(make_gist(quotes), quotes, compose_paragraph([*known, *quotes]), EXTRACTIVE)
 
 
 def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
     """Return the best quotes of a batch in the order of talk, and what its notes show."""
-    weights = _Weights([part.text for turn in (*request.before, *request.turns) for part in turn.parts])
-    weights.add(fact.text for fact in _spread([each.fact for each in request.known]))
-    found = [each for turn in _in_context(request) for each in _candidates(turn, weights)]
+    said = [turn for turn in (*request.before, *request.turns) if turn.kind in SAID and turn.parts]
+    speakers = {part.speaker for turn in said for part in turn.parts}
+    weights = _Weights([*(turn.text for turn in said), *(each.fact.text for each in request.known)], speakers)
+    factors = _factors(said)
+    own = (turn for turn in said if turn.seq >= request.start)
+    found = [each for turn in own for each in _candidates(turn, weights, factors[turn.seq])]
     chosen = _choose([each for each in found if each.worth >= _LEAST_WORTH], most=_QUOTES)
-    seen = [
+    best = max((each.worth for each in chosen), default=0.0)
+    quotes = (
+        replace(each.fact, importance=3 if each.worth > 0.8 * best else 2 if each.worth > 0.5 * best else 1)
+        for each in sorted(chosen, key=lambda each: each.place)
+    )
+    seen = (
         Fact(
             turns=(request.start,),
             text=as_sentence(f"On {plain(note.who)}'s screen: {plain(note.what)}", MAX_FACT_CHARS),
@@ -99,55 +102,39 @@ def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
             note_id=note.id,
         )
         for note in condense_notes(request.notes)
-    ]
-    best = max((each.worth for each in chosen), default=0.0)
-    return (*(each.fact(_importance(each.worth / best)) for each in sorted(chosen, key=lambda each: each.place)), *seen)
+    )
+    return (*quotes, *seen)
 
 
 def quote_turns(turns: tuple[Turn, ...], *, max_chars: int) -> str:
     """Return the best quotes of these turns that fit, in the order of talk; empty if nothing is worth quoting."""
-    quotes: list[Fact] = []
-    for start in range(0, len(turns), _BATCH):
-        batch = turns[start : start + _BATCH]
-        quotes += extract_quotes(FoldRequest(batch[0].seq, batch))
+    batches = (turns[start : start + BATCH_SIZE] for start in range(0, len(turns), BATCH_SIZE))
+    quotes = [fact for batch in batches for fact in extract_quotes(FoldRequest(batch[0].seq, batch))]
     return compose_paragraph(quotes, max_chars=max_chars) if quotes else ""
 
 
 def compose_paragraph(facts: Sequence[Fact], *, max_chars: int = MAX_SUMMARY_CHARS) -> str:
     """Return the best facts as they stand, in the order of talk, with a share for each stretch of the evening."""
-    if not facts:
+    ordered = sorted((fact for fact in facts if fact.text), key=lambda fact: (fact.turn_seq, fact.at))
+    if not ordered:
         return NOTHING_KEPT
-    ordered = sorted(_spread(facts), key=lambda fact: (fact.turn_seq, fact.at))
-    weights = _Weights(fact.text for fact in ordered)
-    rated = [
-        _Candidate((at, 0), fact.text, frozenset(words(fact.text)), weights.worth(fact.text) * fact.importance, (fact,))
+    weights = _Weights([fact.text for fact in ordered], {fact.speaker for fact in ordered})
+    left = [
+        _Candidate((at, 0), fact, frozenset(words(fact.text)), weights.worth(fact.text) * fact.importance)
         for at, fact in enumerate(ordered)
-        if fact.text
     ]
     first, last = ordered[0].turn_seq, ordered[-1].turn_seq + 1
+    stretch = (last - first) / _STRETCHES
     chosen: list[_Candidate] = []
-    room = max_chars
-    for stretch in range(_STRETCHES):
-        begins = last - (stretch + 1) * (last - first) / _STRETCHES
-        ends = last - stretch * (last - first) / _STRETCHES
-        within = [each for each in rated if begins <= each.facts[0].turn_seq < ends]
-        taken = _choose(within, chars=room // (_STRETCHES - stretch), beside=chosen)
+    # The newest stretch first. What is left of the shares goes to the best of all.
+    for shares in range(_STRETCHES, -1, -1):
+        begins, ends = (first + (shares - 1) * stretch, first + shares * stretch) if shares else (first, last)
+        within = [each for each in left if begins <= each.fact.turn_seq < ends]
+        room = max_chars - sum(len(each.fact.text) + 1 for each in chosen)
+        taken = _choose(within, chars=room // max(1, shares), beside=chosen)
         chosen += taken
-        room -= sum(len(each.text) + 1 for each in taken)
-    # What is left of the shares goes to the best of the rest.
-    taken_places = {each.place for each in chosen}
-    chosen += _choose([each for each in rated if each.place not in taken_places], chars=room, beside=chosen)
-    return " ".join(each.text for each in sorted(chosen, key=lambda each: each.place)) or NOTHING_KEPT
-
-
-def _spread(facts: Sequence[Fact]) -> Sequence[Fact]:
-    """Return the facts, of very many only some, the most important first, from all of the evening."""
-    if len(facts) <= _MOST_COMPARED:
-        return facts
-    best = [fact for fact in facts if fact.importance > 2]
-    best = best if len(best) > _MOST_COMPARED // 2 else list(facts)
-    step = max(1.0, len(best) / _MOST_COMPARED)
-    return [best[int(at * step)] for at in range(min(len(best), _MOST_COMPARED))]
+        left = [each for each in left if each not in taken]
+    return " ".join(each.fact.text for each in sorted(chosen, key=lambda each: each.place)) or NOTHING_KEPT
 
 
 def make_gist(facts: Iterable[Fact]) -> str:
@@ -164,28 +151,14 @@ class _Candidate:
     """Something that may be chosen. `place`: two of the same turn's part are never chosen together."""
 
     place: tuple[int, int]
-    text: str
+    fact: Fact
     words: frozenset[str]
     worth: float
-    facts: tuple[Fact, ...] = ()
-    turn: Turn | None = None
-
-    def fact(self, importance: Importance) -> Fact:
-        assert self.turn is not None, "a quote is of a turn"
-        speaker = self.turn.parts[self.place[1]].speaker
-        return Fact((self.turn.seq,), self.text, FactKind.OTHER, importance, (), speaker, self.turn.started_at)
 
 
-@dataclass(frozen=True, slots=True)
-class _TurnInContext:
-    turn: Turn
-    factor: float
-
-
-def _in_context(request: FoldRequest) -> list[_TurnInContext]:
-    """Return what people said in the batch, each with what its neighbours make it worth."""
-    said = [turn for turn in (*request.before, *request.turns) if turn.kind in SAID and turn.parts]
-    factors = {turn.seq: 1.0 for turn in said}
+def _factors(said: Sequence[Turn]) -> dict[int, float]:
+    """Return what its neighbours make each turn worth: it answers a question, or somebody takes it up."""
+    factors = {int(turn.seq): 1.0 for turn in said}
     for turn, after in pairwise(said):
         if turn.parts[-1].speaker_id == after.parts[0].speaker_id:
             continue
@@ -193,35 +166,29 @@ def _in_context(request: FoldRequest) -> list[_TurnInContext]:
             factors[after.seq] *= _ANSWERS
         elif len(words(after.text)) <= _SHORT_TURN and not _asks(after.text):
             factors[turn.seq] *= _TAKEN_UP
-    return [_TurnInContext(turn, factors[turn.seq]) for turn in said if turn.seq >= request.start]
+    return factors
 
 
-def _candidates(said: _TurnInContext, weights: _Weights) -> list[_Candidate]:
-    """Return all quotes that the turn has: each run of whole sentences, or of clauses of a long one, that is short
-    enough.
-    """
+def _candidates(turn: Turn, weights: _Weights, factor: float) -> list[_Candidate]:
+    """Return each run of whole sentences, or of clauses of a long one, that is short enough for a quote."""
     found: list[_Candidate] = []
-    for number, part in enumerate(said.turn.parts):
-        pieces = list(islice(_pieces(part.text), _MOST_PIECES))
+    for number, part in enumerate(turn.parts):
+        pieces = [
+            piece.strip()
+            for sentence in sentences(part.text)
+            for piece in ([sentence] if len(sentence) <= _MAX_QUOTE_CHARS else _CLAUSES.findall(sentence))
+        ][:_MOST_PIECES]
         for first in range(len(pieces)):
             quote = ""
             for piece in pieces[first:]:
                 quote = f"{quote} {piece}".strip()
                 if len(quote) > _MAX_QUOTE_CHARS:
                     break
+                worth = weights.worth(quote) * factor * (_QUESTION if _asks(quote) else 1.0)
                 text = _quoted(part.speaker, quote)
-                worth = weights.worth(quote) * said.factor * (_QUESTION if _asks(quote) else 1.0)
-                place = (said.turn.seq, number)
-                found.append(_Candidate(place, text, frozenset(words(quote)), worth, turn=said.turn))
+                fact = Fact((turn.seq,), text, FactKind.OTHER, 1, (), part.speaker, turn.started_at)
+                found.append(_Candidate((turn.seq, number), fact, frozenset(words(quote)), worth))
     return found
-
-
-def _pieces(text: str) -> Iterable[str]:
-    for sentence in sentences(text):
-        if len(sentence) <= _MAX_QUOTE_CHARS:
-            yield sentence
-        else:
-            yield from (match.group().strip() for match in _PIECE.finditer(sentence))
 
 
 def _quoted(speaker: str, quote: str) -> str:
@@ -235,62 +202,49 @@ def _asks(text: str) -> bool:
 
 
 class _Weights:
-    """What words are worth in one session. Names are words that stand with a capital letter within a sentence."""
+    """What words are worth in these texts. Names are words that stand with a capital letter within a sentence, but not
+    those of the speakers, which people say in greeting.
+    """
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._names: Counter[str] = Counter()
-        self._said_in: Counter[str] = Counter()
-        self._texts = 0
-        self.add(texts)
-
-    def add(self, texts: Iterable[str]) -> None:
-        """Count the words of more texts."""
-        for text in texts:
-            self._names.update(name.casefold() for name in _NAME.findall(text))
-            self._said_in.update(set(words(text)))
-            self._texts += 1
+    def __init__(self, texts: Sequence[str], speakers: Iterable[str]) -> None:
+        self._speakers = tuple(name.casefold() for name in speakers)
+        self._names = Counter(name.casefold() for text in texts for name in _NAME.findall(text))
+        self._said_in = Counter(word for text in texts for word in set(words(text)))
+        self._texts = len(texts)
 
     def worth(self, text: str) -> float:
         """Return how much a text says for its length."""
         said = words(text)
-        total = sum(map(self._weight, dict.fromkeys(said)))
-        length = len(said) or 1
-        clause = min(1.0, length / _CLAUSE.start) ** 2 * min(1.0, _CLAUSE.stop / length)
-        return float(total / max(len(text), 30) ** 0.7 * clause)
+        clause = min(1.0, len(said) / _CLAUSE.start) ** 2 * min(1.0, _CLAUSE.stop / max(1, len(said)))
+        return float(sum(map(self._weight, dict.fromkeys(said))) / max(len(text), 30) ** 0.7 * clause)
 
     def _weight(self, word: str) -> float:
         if any(map(str.isdigit, word)):
             return _FIGURE
-        if (count := self._names[word]) * 2 > self._said_in[word]:
+        count = self._names[word]
+        if count * 2 > self._said_in[word] and not any(name.startswith(word) for name in self._speakers):
             return 1.0 + log(1 + count)
         # A word that many texts have tells little.
         return 0.25 * log((1 + self._texts) / (1 + self._said_in[word]))
 
 
 def _choose(
-    found: Sequence[_Candidate], *, most: int | None = None, chars: int | None = None, beside: Sequence[_Candidate] = ()
+    found: Iterable[_Candidate], *, most: int | None = None, chars: int | None = None, beside: Sequence[_Candidate] = ()
 ) -> list[_Candidate]:
     """Return the best candidates that fit, each the least like those chosen before and `beside` them."""
     chosen: list[_Candidate] = []
-    shortlist = sorted(found, key=lambda each: (-each.worth, each.place, each.text))[:_SHORTLIST]
+    shortlist = sorted(found, key=lambda each: (-each.worth, each.place, each.fact.text))[:_SHORTLIST]
     left = [(each, max((_likeness(each, other) for other in beside), default=0.0)) for each in shortlist]
     while left and (most is None or len(chosen) < most):
         best, _ = max(left, key=lambda each: each[0].worth * (1.0 - _LIKENESS * each[1]))
         left = [each for each in left if each[0] is not best]
-        if chars is not None and len(best.text) > chars:
+        if chars is not None and len(best.fact.text) > chars:
             continue
         chosen.append(best)
-        chars = None if chars is None else chars - len(best.text) - 1
+        chars = None if chars is None else chars - len(best.fact.text) - 1
         left = [(each, max(near, _likeness(each, best))) for each, near in left if each.place != best.place]
     return chosen
 
 
 def _likeness(one: _Candidate, other: _Candidate) -> float:
-    if not one.words or not other.words:
-        return 0.0
-    return len(one.words & other.words) / min(len(one.words), len(other.words))
-
-
-def _importance(share: float) -> Importance:
-    """Return the importance of a quote that is worth this share of the best one of its batch."""
-    return 3 if share > 0.8 else 2 if share > 0.5 else 1
+    return len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))

@@ -50,7 +50,9 @@ MOST_PASSING = 12
 
 @dataclass(frozen=True, slots=True)
 class Evening:
-    """The result of the evening. `living`: how many of our objects existed at each full hour and at the end."""
+    """The result of the evening. `living`: how many of our objects existed at each full hour and at the end. `moved`:
+    how many segments were queued, compressed and archived. `status`: what /status said at the end.
+    """
 
     scenario: Scenario
     record: RunRecord
@@ -58,6 +60,8 @@ class Evening:
     lasted_s: float
     living: tuple[Counter[str], ...]
     logs: tuple[str, ...]
+    moved: Counter[str]
+    status: str
     tasks_left: tuple[str, ...]
 
 
@@ -84,11 +88,16 @@ async def play() -> Evening:
                 if player.lasted_s >= 3600 * (1 + len(living)):
                     living.append(own_objects() - elsewhere)
             living.append(own_objects() - elsewhere)
+            status = player.status()
             await player.leave()
     report = await player.report()
     left = tuple(sorted(task.get_name() for task in asyncio.all_tasks() - before))
     loud = tuple(str(line["event"]) for line in logs if line["log_level"] in {"warning", "error", "critical"})
-    return Evening(scenario, player.record, report, player.lasted_s, tuple(living), loud, left)
+    moved = Counter[str]()
+    for line in logs:
+        if line["event"] == "tiers_checked":
+            moved.update({name: line[name] for name in ("queued", "compressed", "archived")})
+    return Evening(scenario, player.record, report, player.lasted_s, tuple(living), loud, moved, status, left)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -129,6 +138,13 @@ async def test_folds_are_of_one_size_and_leave_the_window(evening: Evening) -> N
     assert all(fold.new_cursor - fold.old_cursor == BATCH_SIZE for fold in folds)
     assert all(0 < fold.summary_chars <= MAX_SUMMARY_CHARS for fold in folds)
     assert evening.record.last_seq + 1 - folds[-1].new_cursor <= RECENT_WINDOW + 2 * BATCH_SIZE
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_tiers_move_and_are_told(evening: Evening) -> None:
+    """Segments of the beginning wait, are compressed and archived, and /status says so."""
+    assert evening.moved["queued"] >= evening.moved["compressed"] > evening.moved["archived"] > 0
+    assert f"in the archive: {evening.moved['archived']}." in evening.status
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # Each module that starts ONNX Runtime.
 USERS = (
-    "bot.embedding.minilm",
     "voice.asr.whisper",
     "voice.listening.turn_detection",
     "voice.listening.vad",

@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 # Chosen on the sentences `fit` in tests/bot/brain/embedded/first_sentences.toml: the lowest that takes no question
 # about what was said for one of these.
-LIKE_ENOUGH: Final = 0.65
+LIKE_ENOUGH: Final = 0.7
 # How long an answer waits for the likeness of a sentence, which takes 10 ms.
 WAIT_S: Final = 0.5
 # What stands for the name of a person in the examples.

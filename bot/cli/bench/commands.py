@@ -87,7 +87,7 @@ app = typer.Typer(
 
 # What each benchmark can measure alone.
 PARTS = {
-    "memory": ("recorded", "extractive", "search", "speed"),
+    "memory": ("recorded", "extractive", "search", "languages", "speed"),
     "reply": ("latency", "speakers", "interruption"),
     "listen": ("deciding", "endpointing", "unasked"),
     "asr": ("questions", "alone", "opus"),

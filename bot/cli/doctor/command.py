@@ -16,7 +16,14 @@ from rich.text import Text
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.doctor.machine import check_data_dir, check_database, check_opus, check_web_port
-from bot.cli.doctor.models import check_device, check_embedder, check_recogniser, check_turns, check_voice
+from bot.cli.doctor.models import (
+    check_device,
+    check_embedder,
+    check_memory_mode,
+    check_recogniser,
+    check_turns,
+    check_voice,
+)
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
@@ -126,6 +133,7 @@ async def _check_all(settings: Settings) -> list[Finding]:
         "cuda": lambda: check_device(asr, cuda_devices=cuda, place=lambda: choose_placement(asr, cuda_devices=cuda)),
         "voice": lambda: check_voice(settings.speaking, folder, installed=has_piper),
         "memory search": lambda: check_embedder(folder, settings.recall),
+        "memory mode": lambda: check_memory_mode(settings.compaction, settings.recall),
         "data": lambda: check_data_dir(settings.storage),
         "database": lambda: check_database(settings.storage.database),
         "web port": lambda: check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir)),

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
-from bot.models.catalogue import CATALOGUE, EMBED_MINILM, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
 from bot.models.turn_text import text_end_folder
+from compaction.model import Mode
 from voice.endpoint_settings import without_secrets
 from voice.errors import RecogniserError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from bot.models.entry import ModelEntry
     from bot.settings import ModelsSettings, RecallSettings
+    from compaction.settings import CompactionSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
     from voice.speaking.settings import SpeakingSettings
@@ -97,10 +99,18 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     if recall.base_url:
         where = without_secrets(recall.base_url)
         return Finding("memory search", Status.OK, f"{recall.model} at {where}, which was not asked")
-    finding = check_model("memory search", EMBED_MINILM, models_dir / EMBED_MINILM.name, PULL_ALL)
-    if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_MINILM):
+    finding = check_model("memory search", EMBED_SENTENCES, models_dir / EMBED_SENTENCES.name, PULL_ALL)
+    if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_SENTENCES):
         return finding
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: {_WORDS_ALONE}")
+
+
+def check_memory_mode(compaction: CompactionSettings, recall: RecallSettings) -> Finding:
+    """Return which mode of the memory is in force: `rolling` needs memory search."""
+    if compaction.mode is Mode.ROLLING and not recall.enabled:
+        remedy = 'Set `recall.enabled = true`, or `compaction.mode = "summary"`.'
+        return Finding("memory mode", Status.WARNING, "summary: rolling needs memory search, which is off", remedy)
+    return Finding("memory mode", Status.OK, f"{compaction.mode.value}, where no server has chosen another")
 
 
 def check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:

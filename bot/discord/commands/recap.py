@@ -74,4 +74,5 @@ async def recap_for(
     if digest.is_empty:
         return NOTHING_TO_TELL, None
     title = RECAP.fill(channel=channel_name(interaction, found.channel_id))
-    return verbatim(""), digest_embed(digest, language_of(interaction), title=title)
+    # Without a model there is nothing else of what was said.
+    return verbatim(""), digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)

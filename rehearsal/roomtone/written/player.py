@@ -167,6 +167,10 @@ class WrittenPlayer:
         """How long the scenario has lasted, in seconds."""
         return self.clock.monotonic() - self.record.live_at
 
+    def status(self) -> str:
+        """Return what /status says now."""
+        return self._present().status()
+
     async def report(self) -> RehearsalReport:
         """Return the report after the scenario."""
         return await build_report(

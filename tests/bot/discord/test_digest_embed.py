@@ -8,6 +8,7 @@ import pytest
 from bot.discord.connection import connected
 from bot.discord.digest_embed import RECAP, digest_embed
 from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
+from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
@@ -41,6 +42,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pyt
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert [field["value"] for field in embed["fields"]] == ["Ada"]
+        assert embed["description"].endswith("\n/suche findet wörtlich, was gesagt wurde.")
         assert await place.renew_recap(message.id, None)
         assert local.messages == ()
         # Somebody else has deleted it.
@@ -55,11 +57,23 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pyt
         assert not await place.renew_recap(message.id, digest)
 
 
+def test_each_line_leads_to_its_place_on_the_dashboard() -> None:
+    """If people can reach it."""
+    line = DigestLine(AT, "We rent the cabin.", seq=Seq(7))
+    for page, link in (("https://a.example/#/history/s", " [↗](https://a.example/#/history/s/turn/7)"), ("", "")):
+        digest = Digest(AT, AT + 3_600, 1, to_do=(line,), page=page)
+        embed = digest_embed(digest, "en-US", title=RECAP.fill(channel="c"))
+        (field,) = embed.fields
+        assert (field.name, field.value) == ("To do", f"- <t:{AT:.0f}:t>{link} We rent the cabin.")
+        assert "(60 minutes); people spoke 1 time." in str(embed.description)
+
+
 @pytest.mark.parametrize("language", ["en-US", "de"])
 def test_the_longest_digest_fits(language: str) -> None:
     """However much was said by however many people with however many signs, Discord takes the embed."""
     line = DigestLine(AT, "_(" * 200, "[" * 32)
-    digest = Digest(AT, AT, 1, ("*" * 32,) * 99, (line,) * MOST_ABOUT, (line,) * MOST_FACTS, (line,) * MOST_FACTS)
+    lines = (line,) * MOST_FACTS
+    digest = Digest(AT, AT, 1, ("*" * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines)
     embed = digest_embed(digest, language, title=RECAP.fill(channel="*" * 100))
     check_embeds([embed.to_dict()])
     assert "more line" in str(embed.to_dict()) or "noch" in str(embed.to_dict())

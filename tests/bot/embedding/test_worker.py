@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from bot.embedding.minilm import minilm_embedder
+from bot.embedding.sentence_encoder import sentence_encoder
 from bot.embedding.worker import ThreadedEmbedder
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
@@ -116,7 +116,7 @@ async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None
     from pathlib import Path
 
     with pytest.raises(ModelError, match="roomtone models pull embed"):
-        async with minilm_embedder(Path(str(tmp_path)) / "absent"):
+        async with sentence_encoder(Path(str(tmp_path)) / "absent"):
             pass
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from compaction.memory.tiers import Tier
+from compaction.memory.tiers import Tier, TierCounts
 from compaction.payload import PartKind, make_part
 from compaction.settings import TierSettings
 from tests.bot.evening import GUILD, Evening
@@ -47,6 +47,7 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(plac
         await evening.upkeep.run_once()
         tiers = await evening.tier_store.tiers_of(evening.session_id)
         assert [each.kept.tier for each in tiers] == [Tier.COLD] * 5 + [Tier.WARM] * 2
+        assert evening.upkeep.tier_counts == TierCounts(queued=1, compressed=1, archived=5)
         record = tiers[0].kept.record
         assert record is not None
         assert (record.start_turn, record.end_turn, record.session_id) == (0, 9, evening.session_id)

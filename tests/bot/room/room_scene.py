@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from bot.brain.responder import Responder
     from bot.channel.port import ListenRequest, Place
-    from bot.memory.readable_memory import ReadableMemory
+    from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.room.guild_policy import GuildPolicy

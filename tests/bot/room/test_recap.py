@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bot.memory.digests import Digests
-from bot.memory.readable_memory import ReadableMemory
+from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.room.posted_messages import LEAST_SAID, RecapRenewal
 from bot.server_settings import ServerSettings

@@ -12,7 +12,7 @@ import pytest
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.channel.port import ListenRequest
-from bot.memory.readable_memory import ReadableMemory
+from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import ListensOnlyError

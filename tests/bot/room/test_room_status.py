@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from bot.guild import VoiceMode
 from bot.participation.statistics import mode_sentence
-from bot.room.room_status import memory_sentence
+from bot.room.room_status import memory_sentence, tiers_sentence
+from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
 from tests.compaction.rooms import Room, fold_until
@@ -55,6 +56,14 @@ async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
     async with Room(mode=Mode.OFF) as room:
         await room.talk(50)
         assert memory_sentence(room.memory) == "I remember 50 turns of this session."
+
+
+def test_tiers_are_told_once_something_has_moved() -> None:
+    """Without upkeep, and before the first segment has moved, there is nothing to tell."""
+    assert tiers_sentence(None) == tiers_sentence(TierCounts()) == ""
+    assert tiers_sentence(TierCounts(2, 5, 1)) == (
+        "Folded segments that wait for compression: 2; compressed: 5; in the archive: 1."
+    )
 
 
 async def test_a_room_says_that_it_has_not_joined_yet(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def test_facts_are_told_by_kind_with_their_turn_and_who_has_to_do_them() -> None
     ]
     digest = make_digest(digest_parts(TURNS, segments))
     assert [(line.text, line.seq) for line in digest.decisions] == [("They rent the cabin.", 1), ("Bob drives.", 11)]
-    assert [line.text for line in digest.open] == ["The tent is to be mended. (Bob, Friday)"]
+    assert [line.text for line in digest.to_do] == ["The tent is to be mended. (Bob, Friday)"]
+    assert digest.open == ()
     assert [(line.text, line.seq) for line in digest.about] == [("Gist of 0.", 0), ("Gist of 10.", 10)]
     assert digest.people == ("Bob", "Ada")
     assert [line.text for line in digest.last] == ["Word 17.", "Word 18.", "Word 19."]
@@ -63,7 +64,7 @@ def test_facts_are_told_by_kind_with_their_turn_and_who_has_to_do_them() -> None
 def test_without_a_model_there_are_no_guesses() -> None:
     """Who was there, when, and what was said last."""
     digest = make_digest(digest_parts(TURNS, [segment(0, fact(1, "x", FactKind.DECISION), version=EXTRACTIVE)]))
-    assert (digest.about, digest.decisions, digest.open) == ((), (), ())
+    assert digest.is_certain
     assert (digest.turn_count, digest.started_at, digest.ended_at, len(digest.last)) == (20, 0.0, 195.0, 3)
 
 

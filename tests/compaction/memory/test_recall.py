@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.language.terms import terms
-from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
+from compaction.memory.passage import Passage, PassageId, PassageKind, source_text, text_to_embed
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
 from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq, Turn, TurnKind, TurnPart
@@ -22,6 +24,20 @@ def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Reca
     choice = choose_terms(asked, dict.fromkeys(asked.terms, 1), len(turns))
     ranking = [passages[at].id for at in (order or range(len(passages)))]
     return rank_hits(asked, choice, passages, fuse_rankings([(1.0, ranking)]), limit=20)
+
+
+@pytest.mark.parametrize(
+    ("said", "embedded"),
+    [
+        ("Yeah, exactly.", False),
+        ("The key is there.", True),
+        ("そうだね。", False),
+        ("明日は朝八時に駅前で待ち合わせしよう。", True),
+    ],
+)
+def test_a_turn_of_a_few_words_is_not_embedded(said: str, embedded: bool) -> None:
+    """It is like every other agreement. In scripts without spaces two characters are about a word."""
+    assert (text_to_embed(turn(1, said)) is not None) is embedded
 
 
 def test_what_was_brought_along_in_vain_is_not_told() -> None:

@@ -64,14 +64,6 @@ def test_a_record_is_read_off_its_segment() -> None:
     assert (record.access_count, record.last_accessed) == (0, NOW)
 
 
-def test_what_was_superseded_is_no_decision() -> None:
-    """An archive would otherwise keep the old value."""
-    record = make_record(
-        segment(fact(1, "The gate code is 4411."), fact(2, "We leave at nine.")), superseded={"evening:0-10#0"}, at=NOW
-    )
-    assert record.key_decisions == ("We leave at nine.",)
-
-
 @pytest.mark.parametrize(
     ("text", "files"),
     [
@@ -106,12 +98,6 @@ def test_relevance_stays_a_share(score: float) -> None:
     """The relevance score grows with each access but stays between 0 and 1."""
     assert score <= more_relevant(score) + 0.001
     assert 0.0 <= more_relevant(score) <= 1.0
-
-
-def test_a_file_is_a_name_with_an_ending_that_files_have() -> None:
-    """A word is a file if it has an ending that files have. Numbers, abbreviations and addresses are no files."""
-    texts = ["See docs/memory.md and main.py, e.g. version 3.5, not ada@example.py; again main.py."]
-    assert files_in(texts) == ("docs/memory.md", "main.py")
 
 
 @given(st.text(max_size=400), st.lists(st.text(max_size=200), max_size=4))

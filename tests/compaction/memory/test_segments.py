@@ -103,14 +103,20 @@ def test_open_thread_keeps_a_segment_warm_until_it_is_closed_or_dropped() -> Non
 
 
 def test_turn_mentions_segments_by_shared_words_or_a_rare_figure() -> None:
-    """What many segments have, and the names of those who talk, mention none."""
+    """What many segments have, the names of those who talk, and who comes or goes mention none."""
     topics = SegmentTopics(
         [segment(at * 10, fact(at * 10, f"The harbour boat {at + 4000} sails north {at}.")) for at in range(8)]
         + [segment(80, fact(81, "The cabin in Braemar has a blue stove."))]
     )
     heard = last_mentions(
         topics,
-        [said(100, "Is the stove in the cabin on?"), said(101, "Number 4003!"), said(102, "Ada, the harbour boat?")],
+        [
+            said(100, "Is the stove in the cabin on?"),
+            said(101, "Number 4003!"),
+            said(102, "Ada, the harbour boat?"),
+            replace(said(103, "The cabin's stove!"), kind=TurnKind.MEMBERSHIP),
+            replace(said(104, "The cabin's stove!"), tombstone=True),
+        ],
     )
     assert heard == {"s80": 100, "s30": 101}
 

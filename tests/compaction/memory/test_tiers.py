@@ -13,6 +13,7 @@ from compaction.memory.tiers import (
     MOST_MOVED,
     SegmentTopics,
     TierChanges,
+    TierCounts,
     TieredSegment,
     check_tiers,
     is_cold,
@@ -69,12 +70,6 @@ def judged(
     )
 
 
-def test_nothing_is_queued_while_there_is_room() -> None:
-    """A segment is queued only if more than sixty per cent of the context is used."""
-    assert judged(kept(), total=100, share=0.6) == TierChanges()
-    assert judged(kept(), total=100, share=0.61).queue == (CABIN.id,)
-
-
 def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
     """A check by hand ignores how full the context is. It queues and compresses at once, and reports the tokens before
     and after.
@@ -82,15 +77,16 @@ def test_a_check_by_hand_does_not_ask_how_full_the_context_is() -> None:
     done = judged(kept(), total=100, share=0.0, regardless=True)
     assert done.queue == (CABIN.id,)
     assert [record.segment_id for record in done.compress] == [CABIN.id]
-    assert done.report().startswith(f"Compressed 1 segment (200 tokens -> {done.tokens_after} tokens)")
+    assert done.report() == f"Compressed 1 segment: 200 tokens of turns -> {done.tokens_after} tokens of records."
+    assert TierCounts.after((kept(),), done) == TierCounts(compressed=1)
 
 
-def test_what_is_queued_is_compressed_at_the_next_check() -> None:
-    """A queued segment is compressed at the next check. If it was mentioned again in between, it leaves the queue."""
+def test_a_record_tells_whether_a_tool_has_failed_in_its_turns() -> None:
+    """By the turns that were answered, not by words."""
     queued = kept(queued_at_turn=90, queued_at=NOW)
-    assert [each.segment_id for each in judged(queued, total=100, share=0.0).compress] == [CABIN.id]
-    again = replace(queued, last_mention=95)
-    assert judged(again, total=100, share=0.9) == TierChanges(release=(CABIN.id,))
+    for turns, told in (set(), False), ({CABIN.end}, False), ({CABIN.start, 900}, True):
+        (record,) = judged(queued, total=100, share=0.0, failed_turns=frozenset(turns)).compress
+        assert record.metadata.contains_errors is told
 
 
 def test_a_check_is_due_every_ten_turns() -> None:

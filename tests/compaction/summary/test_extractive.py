@@ -117,6 +117,17 @@ def test_answer_and_what_is_taken_up_count_more() -> None:
     assert "green van" not in kept
 
 
+def test_names_of_those_who_talk_are_worth_no_quote() -> None:
+    """People say them in greeting all evening, also as nicknames; the names of others tell something."""
+    said = [
+        ("Melanie", ["Oh hey there Ada, so good to see Ada"], "."),
+        ("Ada", ["Oh hey there Mel, good to hear Mel"], "."),
+    ]
+    said += [("Ada", ["We met the painter Okonkwo at the Lisbon fair"], "."), *said, *said]
+    (best, *_) = sorted(extract_quotes(FoldRequest(Seq(0), turns_of(said))), key=lambda fact: -fact.importance)
+    assert "Okonkwo" in best.text
+
+
 def test_bot_and_sounds_are_not_quoted_and_notes_are_told() -> None:
     """The bot repeats people. A screen is told with whose it is."""
     turn = Turn(Seq(0), TurnKind.ASSISTANT, 0.0, 1.0, (TurnPart("bot", "Roomtone", "The cabin costs 450 pounds."),))

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from bot.brain.embedded.first_sentences import FirstSentences, Meaning
-from bot.embedding.minilm import minilm_embedder
-from bot.models.catalogue import EMBED_MINILM
+from bot.embedding.sentence_encoder import sentence_encoder
+from bot.models.catalogue import EMBED_SENTENCES
 from bot.models.directory import ModelDirectory
 from compaction.errors import EmbeddingError
 
@@ -27,7 +27,7 @@ NAMES = ("Roomtone", "Room tone")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sentences() -> AsyncIterator[FirstSentences]:
     """The examples of all languages, read by the model that memory search has."""
-    async with minilm_embedder(ModelDirectory(MODELS).path(EMBED_MINILM)) as embedder:
+    async with sentence_encoder(ModelDirectory(MODELS).path(EMBED_SENTENCES)) as embedder:
         found = FirstSentences(embedder)
         await found.read_examples()
         yield found

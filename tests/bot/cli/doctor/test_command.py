@@ -75,6 +75,7 @@ def test_json_holds_every_finding() -> None:
         "cuda",
         "voice",
         "memory search",
+        "memory mode",
         "discord",
         "language model",
         "screens",

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.doctor.finding import Status
-from bot.cli.doctor.models import PULL_ALL, check_device, check_embedder, check_recogniser, check_turns, check_voice
+from bot.cli.doctor.models import (
+    PULL_ALL,
+    check_device,
+    check_embedder,
+    check_memory_mode,
+    check_recogniser,
+    check_turns,
+    check_voice,
+)
 from bot.models import catalogue
 from bot.models.entry import ModelFile
 from bot.settings import ModelsSettings, RecallSettings
+from compaction.model import Mode
+from compaction.settings import CompactionSettings
 from voice.asr.placement import choose_placement
 from voice.asr.settings import AsrSettings
 from voice.listening.settings import ListeningSettings
@@ -102,7 +112,7 @@ def test_voice(tmp_path: Path, settings: dict[str, str], installed: bool, told: 
 @pytest.mark.parametrize(
     ("settings", "status", "told"),
     [
-        (RecallSettings(), Status.WARNING, "embed-minilm is not here: only the same words"),
+        (RecallSettings(), Status.WARNING, "embed-sentences is not here: only the same words"),
         (RecallSettings(embedder="off"), Status.OK, "switched off"),
         (RecallSettings(base_url=AT), Status.OK, f"text-embedding-3-small at {AT}"),
     ],
@@ -110,6 +120,20 @@ def test_voice(tmp_path: Path, settings: dict[str, str], installed: bool, told: 
 def test_memory_search(tmp_path: Path, settings: RecallSettings, status: Status, told: str) -> None:
     """Without its model the bot finds the same words alone, which is a warning."""
     finding = check_embedder(tmp_path, settings)
+    assert (finding.status, told in finding.detail) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "searches", "status", "told"),
+    [
+        (Mode.SUMMARY, False, Status.OK, "summary, where"),
+        (Mode.ROLLING, True, Status.OK, "rolling, where"),
+        (Mode.ROLLING, False, Status.WARNING, "summary: rolling needs memory search"),
+    ],
+)
+def test_mode_in_force(mode: Mode, searches: bool, status: Status, told: str) -> None:
+    """Without memory search `rolling` would lose what was said, so `summary` takes its place."""
+    finding = check_memory_mode(CompactionSettings(mode=mode), RecallSettings(enabled=searches))
     assert (finding.status, told in finding.detail) == (status, True)
 
 

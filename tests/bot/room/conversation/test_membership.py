@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channel.port import MembershipChange, Person
-from bot.memory.readable_memory import ReadableMemory
+from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.room.conversation.membership import (
     LEAST_AWAY_S,
