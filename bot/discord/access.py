@@ -6,7 +6,7 @@ whole server, not in the channel where the command is typed: some servers let pe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from discord.app_commands import Cooldown
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
 
 class Who(StrEnum):
@@ -28,8 +28,6 @@ class Who(StrEnum):
     # What is on somebody's screen concerns the people who are there.
     PRESENT = "present"
     MODERATORS = "moderators"
-    # Where no role is chosen, managers alone.
-    CHOSEN_OR_MANAGERS = "chosen_or_managers"
     MANAGERS = "managers"
 
 
@@ -41,23 +39,21 @@ PEOPLE: Mapping[Who, Text] = {
     ),
     Who.PRESENT: Text("people in my voice channel"),
     Who.MODERATORS: Text("moderators (who may manage the server or its channels, or mute members)"),
-    Who.CHOSEN_OR_MANAGERS: Text("members who may manage the server, or have a role that was chosen for me"),
     Who.MANAGERS: Text("members who may manage the server"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who may use one command.
+    """Who may use one command, with all its options.
 
-    `needs_role`: only with one of the roles of operator and server, if there are any, or as a moderator. `options`: who
-    may use the options that not everybody may. `default`: the permission without which Discord does not show the
-    command; a server's administrators can change that for their server (Integrations).
+    `needs_role`: only with one of the roles of operator and server, if there are any, or as a moderator. `default`: the
+    permission without which Discord does not show the command; a server's administrators can change that for their
+    server (Integrations).
     """
 
     who: Who
     needs_role: bool = False
-    options: Mapping[str, Who] = field(default_factory=dict)
     default: discord.Permissions | None = None
     # How often one person may use it; None: as often as Discord lets them.
     cooldown: Cooldown | None = None
@@ -77,14 +73,7 @@ OFTEN_IN = Cooldown(3, 60.0)
 # Who is in the channel can always silence the bot or send it away, and everybody decides about their own words, so
 # these commands need neither role nor permission.
 RULES: Mapping[str, Rule] = {
-    # To write down is to post what everybody says.
-    "join": Rule(
-        Who.EVERYBODY,
-        needs_role=True,
-        options={"listen": Who.CHOSEN_OR_MANAGERS},
-        default=_CONNECT,
-        cooldown=_SELDOM,
-    ),
+    "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     "leave": Rule(Who.PRESENT_OR_MODERATORS),
     "status": Rule(Who.PRESENT_OR_MODERATORS),
     "quiet": Rule(Who.PRESENT_OR_MODERATORS),
@@ -124,14 +113,12 @@ class CommandUser:
     """Somebody who uses a command. `permissions`: on the whole server.
 
     `is_owner`: they run the bot. `has_role`: they have one of the roles in the settings, or there are none.
-    `has_chosen_role`: they have one, and there are some.
     `is_present`: they are in the bot's voice channel. `bot_is_away`: the bot is in no voice channel of the server.
     """
 
     permissions: discord.Permissions
     is_owner: bool = False
     has_role: bool = True
-    has_chosen_role: bool = False
     is_present: bool = False
     bot_is_away: bool = False
 
@@ -153,21 +140,18 @@ class CommandUser:
                 return self.is_present or self.bot_is_away
             case Who.MODERATORS:
                 return self.is_moderator
-            case Who.CHOSEN_OR_MANAGERS:
-                return self.is_manager or self.has_chosen_role
             case Who.MANAGERS:
                 return self.is_manager
 
 
-def refusal(command: str, options: Iterable[str], user: CommandUser) -> Text | None:
-    """Return why `user` may not use a command with these options, as a sentence for them, or None if they may.
+def refusal(command: str, user: CommandUser) -> Text | None:
+    """Return why `user` may not use a command, as a sentence for them, or None if they may.
 
     `command`: the name with its group, such as `watch start`. Raises `KeyError` for a command without a rule.
     """
     rule = RULES[command]
-    for who in (rule.who, *(rule.options[name] for name in options if name in rule.options)):
-        if not user.is_one_of(who):
-            return Text("Only {who} can do that.", who=PEOPLE[who])
+    if not user.is_one_of(rule.who):
+        return Text("Only {who} can do that.", who=PEOPLE[rule.who])
     if rule.needs_role and not (user.has_role or user.is_moderator):
         return NO_ROLE
     return None

@@ -379,6 +379,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         ),
         lambda chosen, _: {"chat_channel": int(chosen[0]) if chosen else None},
         chat_sentence,
+        TOLD_NEXT_SESSION,
     ),
     _switch(
         "recap",
@@ -388,6 +389,15 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("When a session ends, I post in the channel what it was about."),
         Text("When a session ends, I post nothing about it."),
         Text("This takes effect when a session next ends."),
+    ),
+    _switch(
+        "writing-down",
+        Text("Writing down"),
+        Text("Whether who calls me may have me post all that is said in a file or a thread."),
+        "posts_transcripts",
+        Text("/join with `listen` has me post what is said. Everybody who can read the channel reads it."),
+        Text("I post nowhere what is said."),
+        Text("This takes effect with the next /join."),
     ),
     _switch(
         "catch-up",

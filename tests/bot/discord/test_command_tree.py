@@ -212,17 +212,13 @@ def table() -> str:
     lines = ["| command | what it does | who may use it | who sees it in Discord |", "|---|---|---|---|"]
     for command in all_commands():
         rule = RULES[command.qualified_name]
-        who = [f"{PEOPLE[rule.who]}{', with one of the roles' if rule.needs_role else ''}"]
-        options: dict[Who, list[str]] = {}
-        for option, needed in rule.options.items():
-            options.setdefault(needed, []).append(f"`{option}`")
-        who += [f"{' and '.join(names)}: {PEOPLE[needed]}" for needed, names in options.items()]
+        who = f"{PEOPLE[rule.who]}{', with one of the roles' if rule.needs_role else ''}"
         default = (
             "everybody"
             if rule.default is None
             else "who has " + ", ".join(permission_name(name) for name, is_set in rule.default if is_set)
         )
-        people = re.sub(r" \(.*?\)", "", "; ".join(who))
+        people = re.sub(r" \(.*?\)", "", who)
         lines.append(f"| `/{command.qualified_name}` | {command.description} | {people} | {default} |")
     return "\n".join(lines)
 

@@ -122,6 +122,7 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("history-role", (500,), "members with the role <@&500>"),
     ("chat", (601,), "or in <#601>, is answered there."),
     ("recap", ("on",), "I post in the channel"),
+    ("writing-down", ("on",), "has me post what is said"),
     ("catch-up", ("off",), "offered nothing"),
     ("live-message", ("off",), "No message"),
 )
@@ -156,6 +157,7 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
             retention_days=30.0,
             chat_channel=601,
             posts_recap=True,
+            posts_transcripts=True,
             offers_catch_up=False,
             live_message=False,
             mode=Mode.ROLLING,
