@@ -1,4 +1,4 @@
-"""Decides who may use which command. `RULES` is the only table of this; docs/commands.md shows it.
+"""Decides who may use which command, and how often. `RULES` is the only table of this; docs/commands.md shows it.
 
 Pure: `bot.discord.command_tree` finds out who somebody is and asks here before every command. Permissions count on the
 whole server, not in the channel where the command is typed: some servers let people manage a channel of their own.
@@ -6,6 +6,8 @@ whole server, not in the channel where the command is typed: some servers let pe
 
 from __future__ import annotations
 
+import math
+from collections import OrderedDict
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 import discord
 from discord.app_commands import Cooldown
 
-from bot.texts.text import Text
+from bot.texts.text import Text, counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -68,7 +70,7 @@ _SELDOM = Cooldown(5, 60.0)
 
 # An opt-out takes effect at once, and ends the reply in progress, which may hold the person's words. Somebody who opted
 # out and in again and again, from wherever on the server, would leave the bot no answer. So nobody waits to opt out.
-OFTEN_IN = Cooldown(3, 60.0)
+_OFTEN_IN = Cooldown(3, 60.0)
 
 # Who is in the channel can always silence the bot or send it away, and everybody decides about their own words, so
 # these commands need neither role nor permission.
@@ -81,7 +83,7 @@ RULES: Mapping[str, Rule] = {
     # It writes, and while the bot is in no channel everybody may use it.
     "talk": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
     "opt-out": Rule(Who.EVERYBODY),
-    "opt-in": Rule(Who.EVERYBODY, cooldown=OFTEN_IN),
+    "opt-in": Rule(Who.EVERYBODY, cooldown=_OFTEN_IN),
     "privacy": Rule(Who.EVERYBODY),
     "my-data": Rule(Who.EVERYBODY, cooldown=Cooldown(2, 60.0)),
     "forget-me": Rule(Who.EVERYBODY, cooldown=Cooldown(3, 60.0)),
@@ -90,7 +92,8 @@ RULES: Mapping[str, Rule] = {
     "rolling-context": Rule(Who.MANAGERS, default=_MANAGE),
     "voice": Rule(Who.PRESENT, needs_role=True, cooldown=_SELDOM),
     "help": Rule(Who.EVERYBODY),
-    "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(10, 60.0)),
+    # Each press searches, or reads a whole session.
+    "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(20, 60.0)),
     "recap": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     # Each link is good for one share, whose beginning and end are turns.
@@ -169,3 +172,32 @@ def channel_refusal(
     if chosen_here and channel_id not in chosen_here:
         return SERVER_CHOSE_OTHER_CHANNELS.fill(channel=name)
     return None
+
+
+# Beyond this many people and commands the longest unused are forgotten: they may then use theirs again.
+MOST_KEPT = 2_000
+
+
+class Cooldowns:
+    """When who used which command or button. `now`: monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._used: OrderedDict[tuple[int, int, str], Cooldown] = OrderedDict()
+
+    def use(self, guild_id: int, user_id: int, command: str, cooldown: Cooldown, *, now: float) -> int:
+        """Count one use. Returns 0, or for how many seconds the person has to wait. `cooldown`: how often one person
+        may use the command on one server.
+        """
+        key = (guild_id, user_id, command)
+        used = self._used.setdefault(key, cooldown.copy())
+        self._used.move_to_end(key)
+        while len(self._used) > MOST_KEPT:
+            self._used.popitem(last=False)
+        return math.ceil(used.update_rate_limit(now) or 0)
+
+
+def often(wait_s: int) -> Text:
+    """Return what to say to somebody who has to wait for so many seconds."""
+    return counted(
+        wait_s, "Please wait {count} second, then try again.", "Please wait {count} seconds, then try again."
+    )

@@ -12,11 +12,10 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.access import RULES, CommandUser, refusal
+from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer
 from bot.discord.audience import is_told_in, reader_of
-from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.readers import Reader
 from bot.texts.text import Text
@@ -45,7 +44,7 @@ class BotWhereabouts(Protocol):
 class CheckedCommandTree(app_commands.CommandTree[Any]):
     """A command tree whose every command is checked. All commands work only on servers, not in direct messages.
 
-    `servers`: what each server has chosen.
+    `servers`: what each server has chosen. `whereabouts`: knows where the bot is.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         )
         self._settings = settings
         self._admission = admission
-        self._whereabouts = whereabouts
+        self.whereabouts = whereabouts
         self.servers = servers
         self._shards = shards
         self._cooldowns = Cooldowns()
@@ -141,7 +140,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
         member, guild_id = interaction.user, interaction.guild_id
-        here = None if guild_id is None else self._whereabouts.place_of(guild_id)
+        here = None if guild_id is None else self.whereabouts.place_of(guild_id)
         if not isinstance(member, discord.Member):
             return CommandUser(discord.Permissions.none(), has_role=False)
         chosen = (self._settings.roles, self.servers.of(member.guild.id).roles)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from bot.discord.client import AddCommands, VoiceEvents
-    from bot.discord.commands.catch_up import CatchUp
     from bot.discord.commands.participation import Silences
+    from bot.discord.commands.sessions import CatchUp
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings

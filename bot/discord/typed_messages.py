@@ -17,12 +17,12 @@ import structlog
 from discord.app_commands import Cooldown
 
 from bot.channel.markdown import in_message
+from bot.discord.access import Cooldowns
 from bot.discord.answers import MESSAGE_CHARS, message_parts
-from bot.discord.audience import is_told_in
+from bot.discord.audience import FOR_EVERY_AGE, is_told_in
 from bot.discord.commands.room import ELSEWHERE
-from bot.discord.cooldowns import Cooldowns
-from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS, WRITE_TIMEOUT_S, person_of
-from bot.discord.posting import post_message
+from bot.discord.place import VOICE_CHANNELS, person_of
+from bot.discord.posting import WRITE_TIMEOUT_S, post_message
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.server_settings import language_in
 from bot.texts.text import Text, sentence_of

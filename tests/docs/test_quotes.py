@@ -6,7 +6,7 @@ import pytest
 
 from bot.brain.speech_output import MODEL_FAILED, TOO_MUCH
 from bot.brain.tools.settings import ToolsSettings
-from bot.discord.commands.catch_up import MISSED
+from bot.discord.commands.sessions import MISSED
 from bot.discord.connection import translated
 from bot.discord.consent_buttons import DO_NOT_HEAR_ME, HEAR_ME
 from bot.discord.listening_mark import MARK

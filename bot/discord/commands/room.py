@@ -11,8 +11,8 @@ from discord import app_commands
 from bot.background_task import owned_task
 from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
 from bot.discord.answers import answer, guild_id_of
-from bot.discord.audience import is_told_in
-from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS
+from bot.discord.audience import FOR_EVERY_AGE, is_told_in
+from bot.discord.place import VOICE_CHANNELS
 from bot.errors import KNOWN_ERRORS
 from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation

@@ -12,16 +12,15 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
+from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_SHOWN
 from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.recall import add_recall
-from bot.discord.commands.recap import add_recap
+from bot.discord.commands.sessions import add_recap, add_transcript
 from bot.discord.commands.settings import add_settings
-from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected
@@ -113,19 +112,6 @@ async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
         assert await here.say(BEN, "leave") == f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
         assert await here.say(ADA, "status") == "I am well."
-
-
-@pytest.mark.asyncio
-async def test_only_the_roles_in_the_settings_call_the_bot() -> None:
-    """If the settings name roles, /join is for their members and for moderators."""
-    async with evening(bot_in=None, roles=(77,)) as here:
-        await here.enter(BEN)
-        assert await here.say(BEN, "join") == NO_ROLE
-        await here.enter(ADA)
-        assert await here.say(ADA, "join") == "I am coming to Evening."
-    async with evening(bot_in=None, roles=(77, 500)) as here:
-        await here.enter(BEN)
-        assert await here.say(BEN, "join") == "I am coming to Evening."
 
 
 @pytest.mark.asyncio

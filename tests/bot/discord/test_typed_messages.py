@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.discord.audience import FOR_EVERY_AGE
 from bot.discord.commands.room import ELSEWHERE
-from bot.discord.place import FOR_EVERY_AGE
 from bot.discord.typed_messages import HOW_OFTEN, For, Posted, for_whom
 from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from discord.app_commands import Cooldown
 
-from bot.discord.commands import recall
+from bot.discord.access import RULES
 from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, RecallSearch, add_recall
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from bot.discord.access import Rule
     from bot.discord.client import AddCommands
     from bot.memory.session_reader import SessionReader
     from tests.bot.evening import Evening
@@ -117,7 +119,8 @@ async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_buttons_are_not_pressed_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each press searches. Who presses too often is told so, and the page stays with its buttons."""
-    monkeypatch.setattr(recall, "PRESSES", Cooldown(2, 60.0))
+    rules = cast("dict[str, Rule]", RULES)
+    monkeypatch.setitem(rules, "recall", replace(RULES["recall"], cooldown=Cooldown(3, 60.0)))
     async with searching(tmp_path) as here:
         for number in range(12):
             await here.say(ADA, f"Parcel {number}: lemons.")
@@ -127,7 +130,7 @@ async def test_buttons_are_not_pressed_without_end(tmp_path: Path, monkeypatch: 
         told = await here.press(BEN, page, "roomtone:recall-next")
         assert "Please wait " in told.content
         assert told.ephemeral
-        monkeypatch.setattr("bot.discord.cooldowns.Cooldowns.use", lambda *_, **__: 0)
+        monkeypatch.setattr("bot.discord.access.Cooldowns.use", lambda *_, **__: 0)
         assert "page 2 of 3" in seen(await here.press(BEN, page, "roomtone:recall-next"))
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.discord.commands.recap import NOTHING_TO_TELL, add_recap
-from bot.discord.session_choice import NO_SESSION
+from bot.discord.commands.sessions import NO_SESSION, NOTHING_TO_TELL, add_recap
 from bot.memory.digests import Digests
 from bot.store.history import SessionHistory
 from compaction.errors import CompletionError

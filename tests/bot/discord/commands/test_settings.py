@@ -11,7 +11,8 @@ import pytest
 
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.setting_sentences import OperatorSettings, SettingStores
-from bot.discord.commands.setting_table import BY_KEY, SETTINGS, Written
+from bot.discord.commands.setting_table import BY_KEY, SETTINGS
+from bot.discord.commands.setting_values import Written
 from bot.discord.commands.settings import NOT_ANY_MORE, WHAT, add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import insert
 
-from bot.discord.commands.transcript import NOTHING_SAID, add_transcript
-from bot.discord.session_choice import NO_SESSION
+from bot.discord.commands.sessions import NO_SESSION, NOTHING_SAID, add_transcript
 from bot.memory.retention import DAY_S
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.tables import sessions
