@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, defer, language_of
+from bot.discord.answers import answer, defer, language_of, show
 from bot.discord.audience import channel_name, nearest_channels
 from bot.discord.commands.store_failures import not_read
 from bot.discord.digest_embed import RECAP, digest_embed
@@ -68,17 +68,15 @@ class CatchUp:
     async def show(self, interaction: discord.Interaction, person: Reader, minutes: int | None) -> None:
         """Answer with what was said in the last `minutes`, or while the person was away."""
         await defer(interaction)
-        sentence, embed = await self._missed(interaction, person, minutes)
-        await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
+        await show(interaction, await self._missed(interaction, person, minutes))
 
     async def _missed(
         self, interaction: discord.Interaction, person: Reader, minutes: int | None
-    ) -> tuple[Text, discord.Embed | None]:
-        """Return the sentence for the person and the embed; one of them is empty."""
+    ) -> Text | discord.Embed:
         try:
             session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
             if session is None:
-                return NO_SESSION, None
+                return NO_SESSION
             away: Absence | None
             if minutes is not None:
                 away = Absence(self._now() - 60 * minutes, None)
@@ -88,16 +86,16 @@ class CatchUp:
             # Who is there and was never seen to come or leave has been there since the bot came.
             never_seen = minutes is None and away is not None and away.until is None and not away.left
             if away is None or (never_seen and person.present_in == session.channel_id):
-                return NEVER_AWAY, None
+                return NEVER_AWAY
             until = float("inf") if away.until is None else away.until
             digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
         except StoreError as error:
-            return not_read(error), None
+            return not_read(error)
         if digest.is_empty:
-            return NOTHING_MISSED, None
+            return NOTHING_MISSED
         channel = channel_name(interaction, session.channel_id)
         title = (TITLE if minutes is None else LATELY).fill(channel=channel)
-        return verbatim(""), digest_embed(digest, language_of(interaction), title=title, shows_last=True)
+        return digest_embed(digest, language_of(interaction), title=title, shows_last=True)
 
 
 class CatchUpButton(CheckedView):
@@ -140,9 +138,7 @@ def add_recap(
             return
         # A model may be asked for it.
         await defer(interaction)
-        person = tree.reader_of(interaction)
-        sentence, embed = await recap_for(interaction, session, person, reader=reader, digests=digests)
-        await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
+        await show(interaction, await recap_for(interaction, session, tree.reader_of(interaction), reader, digests))
 
     @recap.autocomplete("session")
     async def sessions(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
@@ -150,20 +146,19 @@ def add_recap(
 
 
 async def recap_for(
-    interaction: discord.Interaction, session: str | None, person: Reader, *, reader: SessionReader, digests: Digests
-) -> tuple[Text, discord.Embed | None]:
-    """Return the sentence for the person and the embed; one of them is empty."""
+    interaction: discord.Interaction, session: str | None, person: Reader, reader: SessionReader, digests: Digests
+) -> Text | discord.Embed:
     try:
         found = await chosen_session(interaction, session, person, reader=reader)
         if found is None:
-            return NO_SESSION, None
+            return NO_SESSION
         digest = await digests.of(found, person)
     except StoreError as error:
-        return not_read(error), None
+        return not_read(error)
     if digest.is_empty:
-        return NOTHING_TO_TELL, None
+        return NOTHING_TO_TELL
     title = RECAP.fill(channel=channel_name(interaction, found.channel_id))
-    return verbatim(""), digest_embed(digest, language_of(interaction), title=title)
+    return digest_embed(digest, language_of(interaction), title=title)
 
 
 def add_transcript(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> None:
