@@ -1,11 +1,11 @@
-"""The table of commands: who may use each, walked through with people of each kind inside and outside the channel."""
+"""Whom commands are for: people of each kind inside and outside the channel."""
 
 from __future__ import annotations
 
 import discord
 import pytest
 
-from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
+from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, refusal
 from bot.texts.text import Text
 
 # People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
@@ -24,35 +24,14 @@ KINDS = {
 ANYBODY = frozenset(KINDS)
 MODERATORS = frozenset({"mutes", "channels", "manages", "admin", "owner"})
 MANAGERS = frozenset({"manages", "admin", "owner"})
-WITH_ROLE = MODERATORS | {"member+"}
-NOBODY: frozenset[str] = frozenset()
 
-# Command -> who may use it, with all its options, inside the bot's voice channel, and who outside of it. Written by
-# hand, so that nobody widens `RULES` by mistake.
-WANTED: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "join": (WITH_ROLE, WITH_ROLE),
-    "leave": (ANYBODY, MODERATORS),
-    "status": (ANYBODY, MODERATORS),
-    "quiet": (ANYBODY, MODERATORS),
-    "silence": (MODERATORS, MODERATORS),
-    "talk": (ANYBODY, MODERATORS),
-    "opt-out": (ANYBODY, ANYBODY),
-    "opt-in": (ANYBODY, ANYBODY),
-    "privacy": (ANYBODY, ANYBODY),
-    "my-data": (ANYBODY, ANYBODY),
-    "forget-me": (ANYBODY, ANYBODY),
-    "settings": (MANAGERS, MANAGERS),
-    "rolling-context": (MANAGERS, MANAGERS),
-    "voice": (WITH_ROLE, NOBODY),
-    "help": (ANYBODY, ANYBODY),
-    "recall": (ANYBODY, ANYBODY),
-    "recap": (ANYBODY, ANYBODY),
-    "transcript": (ANYBODY, ANYBODY),
-    "watch start": (WITH_ROLE, NOBODY),
-    "watch stop": (ANYBODY, ANYBODY),
-    "watch stop-all": (MODERATORS, MODERATORS),
-    "watch status": (ANYBODY, MODERATORS),
-    "watch look": (WITH_ROLE, NOBODY),
+# Whom a command is for -> who may use it inside the bot's voice channel, and who outside of it.
+WANTED: dict[Who, tuple[frozenset[str], frozenset[str]]] = {
+    Who.EVERYBODY: (ANYBODY, ANYBODY),
+    Who.PRESENT_OR_MODERATORS: (ANYBODY, MODERATORS),
+    Who.PRESENT: (ANYBODY, frozenset()),
+    Who.MODERATORS: (MODERATORS, MODERATORS),
+    Who.MANAGERS: (MANAGERS, MANAGERS),
 }
 
 
@@ -67,17 +46,21 @@ def person(kind: str, *, inside: bool, bot_is_away: bool = False) -> CommandUser
     )
 
 
-@pytest.mark.parametrize("command", WANTED)
-def test_people_of_each_kind_inside_and_outside_the_channel(command: str) -> None:
-    """For each command, the people who may use it are those of the table, inside the voice channel and outside."""
-    for inside, wanted in zip((True, False), WANTED[command], strict=True):
-        may = {kind for kind in KINDS if refusal(command, person(kind, inside=inside)) is None}
-        assert may == wanted, f"inside the channel: {inside}"
+@pytest.mark.parametrize("who", Who)
+def test_people_of_each_kind_inside_and_outside_the_channel(who: Who) -> None:
+    """What makes somebody a moderator or a manager. Which command is for whom is in `test_three_sentences`."""
+    for inside, wanted in zip((True, False), WANTED[who], strict=True):
+        assert {kind for kind in KINDS if person(kind, inside=inside).is_one_of(who)} == wanted
 
 
-def test_every_rule_is_walked_through() -> None:
-    """No command is missing in this test, and they are no more than people can find their way in."""
-    assert WANTED.keys() == RULES.keys()
+def test_who_needs_a_role() -> None:
+    """Everybody but moderators, if any is named."""
+    assert {kind for kind in KINDS if refusal("join", person(kind, inside=True)) is None} == MODERATORS | {"member+"}
+    assert refusal("join", CommandUser(discord.Permissions.none(), has_role=True)) is None
+
+
+def test_there_are_no_more_commands_than_people_can_find_their_way_in() -> None:
+    """Groups count each of their commands."""
     assert len(RULES) <= 30
 
 
@@ -88,11 +71,6 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
         if rule.who in {Who.MODERATORS, Who.MANAGERS}:
             expected = Text("Only {who} can do that.", who=PEOPLE[rule.who])
         assert refusal(name, person("member", inside=False, bot_is_away=True)) == expected
-
-
-def test_without_roles_in_the_settings_nobody_needs_one() -> None:
-    """If the settings name no roles, every member may call the bot."""
-    assert refusal("join", CommandUser(discord.Permissions.none(), has_role=True)) is None
 
 
 def test_a_refusal_says_for_whom_the_command_is() -> None:
@@ -114,17 +92,6 @@ def test_the_commands_of_a_group_share_one_default() -> None:
         groups.setdefault(name.split()[0], set()).add(None if rule.default is None else rule.default.value)
     assert all(len(defaults) == 1 for defaults in groups.values())
     assert Rule(Who.EVERYBODY).default is None
-
-
-@pytest.mark.parametrize(
-    ("channel_id", "allowed", "refused"),
-    [(600, (), False), (600, (600,), False), (600, (602, 600), False), (602, (600,), True)],
-)
-def test_the_settings_choose_the_channels(channel_id: int, allowed: tuple[int, ...], refused: bool) -> None:
-    """If the settings name channels, the bot comes into no other."""
-    told = channel_refusal(channel_id, "Lounge", allowed)
-    assert (told is not None) == refused
-    assert told is None or "discord.channels" in told
 
 
 # What ends a reply, searches or asks a model, or writes into the database, if a member may use it from elsewhere.

@@ -76,24 +76,6 @@ async def evening(*, bot_in: int | None = 600, **settings: tuple[int, ...]) -> A
 
 
 @pytest.mark.asyncio
-async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_where_it_is() -> None:
-    """/leave and /status are for people in the bot's channel and for moderators. Others are not told where it is."""
-    refused = f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
-    async with evening() as here:
-        assert await here.say(BEN, "status") == refused
-        assert await here.say(BEN, "leave") == refused
-        await here.enter(BEN, 602)
-        assert await here.say(BEN, "leave") == refused
-        assert "Evening" not in await here.say(BEN, "join")
-        assert here.supervisor.place is not None
-        await here.enter(BEN, 600)
-        assert await here.say(BEN, "status") == "I am well."
-        assert await here.say(ADA, "status") == "I am well."
-        assert (await here.say(BEN, "leave")).startswith("I am leaving Evening.")
-        assert await here.say(BEN, "status") == "I am well."
-
-
-@pytest.mark.asyncio
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
     async with evening() as here:

@@ -170,24 +170,6 @@ async def test_the_reach_is_that_of_the_settings(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("reach", ["guild", "channel", "session"])
-async def test_who_was_not_there_finds_nothing(tmp_path: Path, reach: str) -> None:
-    """However far a search goes, it finds nothing that was said before the person came, nor the words beside."""
-    async with searching(tmp_path, reach=reach, present=(ADA,)) as here:
-        await here.say(ADA, "The gate code is 4411.")
-        here.evening.clock.advance(4.0)
-        await here.come(CHLOE)
-        await here.say(ADA, "Lemons are cheap.")
-        told = seen(await here.use(CHLOE, "recall", words="lemons", channel_id=LOUNGE))
-        assert "Lemons" in told
-        assert "4411" not in told
-        assert "4411" not in seen(await here.use(CHLOE, "recall", words="gate code", channel_id=LOUNGE))
-        assert "4411" in seen(await here.use(ADA, "recall", words="gate code"))
-        for typed_in in (None, LOUNGE, COMMITTEE):
-            assert (await here.use(BEN, "recall", words="gate code", channel_id=typed_in)).content == NOTHING
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(("reach", "finds"), [("guild", True), ("channel", False), ("session", False)])
 async def test_a_search_of_the_channel_leaves_other_channels_out(tmp_path: Path, reach: str, finds: bool) -> None:
     """With `channel` and `session`, what was said in the channel where somebody is or types is searched alone."""
