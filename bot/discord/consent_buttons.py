@@ -14,6 +14,8 @@ from bot.texts.text import Text, in_language, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bot.discord.command_tree import CheckedCommandTree
 
 HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes that back at once.")
@@ -42,7 +44,8 @@ class ConsentButtons(CheckedView):
 
     async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
         # Nobody waits to be heard no more.
-        refuses = (interaction.data or {}).get("custom_id") == _DO_NOT_HEAR_ME_ID
+        pressed: Mapping[str, Any] = interaction.data or {}
+        refuses = pressed.get("custom_id") == _DO_NOT_HEAR_ME_ID
         return await may_press(self.tree, interaction, command="opt-out" if refuses else "opt-in")
 
     @discord.ui.button(style=discord.ButtonStyle.success, custom_id=_HEAR_ME_ID)
