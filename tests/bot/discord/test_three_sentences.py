@@ -98,7 +98,7 @@ async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_
     monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
     assert ALLOWED.keys() == RULES.keys()
     supervisor, allowed = FakeSupervisor(), {name: set[int]() for name in ALLOWED}
-    async with LocalDiscord(guild=SERVER, response_timeout_s=PATIENCE_S) as local:
+    async with LocalDiscord(guild=SERVER) as local:
         wanted = settings_for(local).model_copy(update={"roles": (CALLERS,)})
         # No traceback of what is missing is drawn.
         with capture_logs():
