@@ -129,7 +129,7 @@ class RoomtoneClient(discord.Client):
             add(self.tree)
         self.tree.apply_rules()
         self.tree.error(command_failed)
-        self._typed_messages = TypedMessages(supervisor, self.servers)
+        self._typed_messages = TypedMessages(supervisor, self.servers, self.admission.serves)
         self._presence = VoicePresence(person_of)
         self._voice_requests = VoiceRequests()
         self.settled = asyncio.Event()

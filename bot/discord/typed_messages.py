@@ -30,6 +30,8 @@ from compaction.errors import CompactionError
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from bot.channel.port import Person, Place, TypedMessage
     from bot.server_settings import ServerSettingsBook
 
@@ -106,11 +108,14 @@ class DiscordMessage:
 
 
 class TypedMessages:
-    """The messages to one bot."""
+    """The messages to one bot. `serves`: returns whether it serves a server."""
 
-    def __init__(self, rooms: TypedTalkRooms, servers: ServerSettingsBook) -> None:
+    def __init__(
+        self, rooms: TypedTalkRooms, servers: ServerSettingsBook, serves: Callable[[int], Awaitable[bool]]
+    ) -> None:
         self._rooms = rooms
         self._servers = servers
+        self._serves = serves
         self._used = Cooldowns()
 
     async def on_message(self, message: discord.Message) -> None:
@@ -136,6 +141,8 @@ class TypedMessages:
             return
         if self._used.use(guild.id, message.author.id, "typed", HOW_OFTEN, now=time.monotonic()):
             log.info("typed_message_ignored", guild_id=guild.id, reason="too_often")
+            return
+        if not await self._serves(guild.id):
             return
         typed = DiscordMessage(
             message,
