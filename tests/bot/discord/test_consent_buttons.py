@@ -12,6 +12,7 @@ from bot.channel.port import ChatError
 from bot.discord.connection import connected
 from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_LISTENING_HERE
 from bot.discord.place import DiscordPlace
+from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
@@ -44,7 +45,7 @@ async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, Fa
     async with LocalDiscord() as local, connected(settings_for(local), supervisor, consents=consents) as client:
         supervisor.place = client.place(local.guild.id, LOUNGE)
         assert supervisor.place is not None
-        assert await supervisor.place.write_notice("I ask.", asks=True)
+        assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
         yield local, supervisor, local.messages[0].id
 
 

@@ -7,6 +7,7 @@ import pytest
 from bot.discord.access import PEOPLE, Who
 from bot.discord.connection import connected
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
+from bot.texts.text import verbatim
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 
@@ -46,8 +47,8 @@ async def test_a_press_is_a_talk_command(person: int, always: bool, told: str, l
         assert place is not None
         await local.join(BEN, channel_id=LOUNGE)
         await settle(lambda: bool(supervisor.movements))
-        await place.offer_talk("I am silent.")
-        await place.write("I am not.")
+        await place.offer_talk(verbatim("I am silent."))
+        await place.write(verbatim("I am not."))
         silent, other = local.messages
         assert not other.payload.get("components")
         (reply,) = (await local.press(person, silent.id, "Talk again")).replies

@@ -15,7 +15,7 @@ from datetime import UTC
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -47,6 +47,8 @@ from tests.bot.evening import Evening
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from compaction.summary.port import Summariser
 
 CALLERS, MUTERS, MANAGERS = 77, 78, 79
@@ -83,7 +85,11 @@ READS = (EVERYBODY, ("recall", "recap", "transcript"))
 ALLOWED = {
     name: people for people, names in (TALKS, CALLS, HAS_IT_SHOW, CHOOSES, RULES_ALL, OWN, READS) for name in names
 }
-NEEDED = {"forget-me": {"sure": False}, "recall": {"words": "tea"}, "voice": {"name": "joe"}}
+NEEDED: Mapping[str, Mapping[str, Any]] = {
+    "forget-me": {"sure": False},
+    "recall": {"words": "tea"},
+    "voice": {"name": "joe"},
+}
 REFUSALS = {f"Only {people} can do that." for people in PEOPLE.values()} | {str(NO_ROLE)}
 
 
