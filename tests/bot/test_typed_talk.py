@@ -64,10 +64,10 @@ class Chat:
         return answer_id, answer
 
 
-def stored(path: Path) -> str:
-    """Return all bytes of the database, as text."""
+def stored(path: Path, table: str = "") -> str:
+    """Return all bytes of the database, or of one table, as text."""
     with closing(sqlite3.connect(path)) as connection:
-        return "\n".join(connection.iterdump())
+        return "\n".join(line for line in connection.iterdump() if f'"{table}' in line)
 
 
 @pytest.mark.slow
@@ -95,11 +95,15 @@ async def test_people_talk_with_the_bot_in_writing(tmp_path: Path) -> None:
         _, again = await chat.ask(ADA, "And what is under the lantern?", replies_to=first)
         assert "the key of the boat" in again
 
+        # Who is there is stored beside what is said.
+        database = tmp_path / "data" / "roomtone.db"
+        await holds(lambda: str(BEN) in stored(database, "attendance"))
         found = seen(await chat.use(BEN, "recall", words="key boat lantern"))
         assert "Ben: We hid the key of the boat under the lantern." in found
         assert "Ada: Where did we hide the key of the boat?" in found
         assert chat.answers_to(unheard.id) == []
-        assert "zeppelin" not in stored(tmp_path / "data" / "roomtone.db")
+        assert "key of the boat" in stored(database)
+        assert "zeppelin" not in stored(database)
 
         await chat.use(BEN, "quiet")
         _, why = await chat.ask(ADA, f"{MENTION} Are you there?")
