@@ -53,13 +53,13 @@ HEADLINES = (
     ),
     Headline("reply", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
     Headline(
-        "reply",
+        "listen",
         "answered of what was for it, held-out talks",
         "Share of the questions to the bot that it answers",
         "{:.1%}",
     ),
     Headline(
-        "unasked",
+        "listen",
         "spoken unasked in real talk among people, whole turns",
         "Answers that nobody asked for, in transcripts of meetings and games",
         "{:.0f}",

@@ -32,7 +32,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "Whether pauses are taken for ends, what is for the bot is answered, and nothing else",
         "5 minutes; conversations of people are not included",
         "benchmarks.listen.bench",
-        ("endpoint", "unasked"),
+        ("endpoint", "listen"),
     ),
     Benchmark(
         "asr",

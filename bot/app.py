@@ -16,7 +16,7 @@ import structlog
 from bot.background_task import background_task, owned_task
 from bot.clock import SystemClock
 from bot.dashboard.history import StoredHistory
-from bot.discord.commands.catch_up import CatchUp
+from bot.discord.commands.sessions import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory

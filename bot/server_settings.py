@@ -81,6 +81,8 @@ class ServerSettings:
     history_role: Annotated[int, Field(gt=0)] | None = None
     retention_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
     posts_recap: bool = False
+    # Whether people may have the bot write down what is said in a file or a thread, which whoever sees it reads.
+    posts_transcripts: bool = False
     # Whether who comes back after some minutes is offered what was said meanwhile.
     offers_catch_up: bool = True
     live_message: bool = True

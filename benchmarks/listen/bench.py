@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
+from benchmarks.listen.crowd import measure_crowd
 from benchmarks.listen.decisions import deciding_targets, measure_decisions
 from benchmarks.listen.endpointing import endpointing_targets, measure_endpointing
 from benchmarks.listen.unasked import measure_unasked, unasked_targets
@@ -74,7 +75,7 @@ class _Measuring(Measuring):
         """Measure the chosen parts one after the other."""
         options = self.options
         if options.wants("deciding"):
-            self.part_measured("deciding", measure_decisions())
+            self.part_measured("deciding", measure_decisions() | {"crowd": measure_crowd()})
         if options.wants("endpointing"):
             recordings = load_recordings(options.speech).some(options.recordings)
             self.part_measured("endpointing", await measure_endpointing(recordings, load(), self.progress))

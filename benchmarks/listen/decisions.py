@@ -199,4 +199,11 @@ def deciding_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             0.8,
             sample_at(ours, "minutes", "deciding", DialogueSet.HELD_OUT, "minutes_of_company"),
         ),
+        at_most(
+            "deciding with 99 hostile names and 400 words, CPU P95 ms",
+            "<= 3 ms",
+            number_at(ours, "deciding", "crowd", "worst_p95_ms"),
+            3,
+            sample_at(ours, "decisions", "deciding", "crowd", "decisions"),
+        ),
     )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SentenceReader, SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
+    from bot.channel.port import TypedMessage
     from bot.clock import Clock
     from compaction.model import Turn
     from voice.speaking.playback import Playback
@@ -49,6 +50,7 @@ class Question:
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
     why the bot answers. `may_skip`: the model may decide to say nothing. `language`: the code of the language to answer
     in; empty: that of the conversation. `pressed`: the call that ran on their press, whose result is to be told.
+    `typed`: the message below which the answer is written, where somebody did not say it.
     """
 
     turn: Turn
@@ -59,6 +61,7 @@ class Question:
     may_skip: bool = False
     language: str = ""
     pressed: FrozenCall | None = None
+    typed: TypedMessage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ log = structlog.get_logger()
 # What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
 EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 # Said for a call that waits.
-PRESS_FIRST = Text("I'll do that as soon as you press Do it in this channel's chat.")
+PRESS_FIRST = Text("I'll do that as soon as you press Do it in the chat of my voice channel.")
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 

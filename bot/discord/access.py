@@ -1,4 +1,4 @@
-"""Decides who may use which command. `RULES` is the only table of this; docs/commands.md shows it.
+"""Decides who may use which command, and how often. `RULES` is the only table of this; docs/commands.md shows it.
 
 Pure: `bot.discord.command_tree` finds out who somebody is and asks here before every command. Permissions count on the
 whole server, not in the channel where the command is typed: some servers let people manage a channel of their own.
@@ -6,17 +6,19 @@ whole server, not in the channel where the command is typed: some servers let pe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import discord
 from discord.app_commands import Cooldown
 
-from bot.texts.text import Text
+from bot.texts.text import Text, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
 
 class Who(StrEnum):
@@ -28,8 +30,6 @@ class Who(StrEnum):
     # What is on somebody's screen concerns the people who are there.
     PRESENT = "present"
     MODERATORS = "moderators"
-    # Where no role is chosen, managers alone.
-    CHOSEN_OR_MANAGERS = "chosen_or_managers"
     MANAGERS = "managers"
 
 
@@ -41,23 +41,21 @@ PEOPLE: Mapping[Who, Text] = {
     ),
     Who.PRESENT: Text("people in my voice channel"),
     Who.MODERATORS: Text("moderators (who may manage the server or its channels, or mute members)"),
-    Who.CHOSEN_OR_MANAGERS: Text("members who may manage the server, or have a role that was chosen for me"),
     Who.MANAGERS: Text("members who may manage the server"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who may use one command.
+    """Who may use one command, with all its options.
 
-    `needs_role`: only with one of the roles of operator and server, if there are any, or as a moderator. `options`: who
-    may use the options that not everybody may. `default`: the permission without which Discord does not show the
-    command; a server's administrators can change that for their server (Integrations).
+    `needs_role`: only with one of the roles of operator and server, if there are any, or as a moderator. `default`: the
+    permission without which Discord does not show the command; a server's administrators can change that for their
+    server (Integrations).
     """
 
     who: Who
     needs_role: bool = False
-    options: Mapping[str, Who] = field(default_factory=dict)
     default: discord.Permissions | None = None
     # How often one person may use it; None: as often as Discord lets them.
     cooldown: Cooldown | None = None
@@ -72,19 +70,12 @@ _SELDOM = Cooldown(5, 60.0)
 
 # An opt-out takes effect at once, and ends the reply in progress, which may hold the person's words. Somebody who opted
 # out and in again and again, from wherever on the server, would leave the bot no answer. So nobody waits to opt out.
-OFTEN_IN = Cooldown(3, 60.0)
+_OFTEN_IN = Cooldown(3, 60.0)
 
 # Who is in the channel can always silence the bot or send it away, and everybody decides about their own words, so
 # these commands need neither role nor permission.
 RULES: Mapping[str, Rule] = {
-    # To write down is to post what everybody says.
-    "join": Rule(
-        Who.EVERYBODY,
-        needs_role=True,
-        options={"listen": Who.CHOSEN_OR_MANAGERS},
-        default=_CONNECT,
-        cooldown=_SELDOM,
-    ),
+    "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     "leave": Rule(Who.PRESENT_OR_MODERATORS),
     "status": Rule(Who.PRESENT_OR_MODERATORS),
     "quiet": Rule(Who.PRESENT_OR_MODERATORS),
@@ -92,7 +83,7 @@ RULES: Mapping[str, Rule] = {
     # It writes, and while the bot is in no channel everybody may use it.
     "talk": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
     "opt-out": Rule(Who.EVERYBODY),
-    "opt-in": Rule(Who.EVERYBODY, cooldown=OFTEN_IN),
+    "opt-in": Rule(Who.EVERYBODY, cooldown=_OFTEN_IN),
     "privacy": Rule(Who.EVERYBODY),
     "my-data": Rule(Who.EVERYBODY, cooldown=Cooldown(2, 60.0)),
     "forget-me": Rule(Who.EVERYBODY, cooldown=Cooldown(3, 60.0)),
@@ -101,7 +92,8 @@ RULES: Mapping[str, Rule] = {
     "rolling-context": Rule(Who.MANAGERS, default=_MANAGE),
     "voice": Rule(Who.PRESENT, needs_role=True, cooldown=_SELDOM),
     "help": Rule(Who.EVERYBODY),
-    "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(10, 60.0)),
+    # Each press searches, or reads a whole session.
+    "recall": Rule(Who.EVERYBODY, cooldown=Cooldown(20, 60.0)),
     "recap": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     # Each link is good for one share, whose beginning and end are turns.
@@ -124,14 +116,12 @@ class CommandUser:
     """Somebody who uses a command. `permissions`: on the whole server.
 
     `is_owner`: they run the bot. `has_role`: they have one of the roles in the settings, or there are none.
-    `has_chosen_role`: they have one, and there are some.
     `is_present`: they are in the bot's voice channel. `bot_is_away`: the bot is in no voice channel of the server.
     """
 
     permissions: discord.Permissions
     is_owner: bool = False
     has_role: bool = True
-    has_chosen_role: bool = False
     is_present: bool = False
     bot_is_away: bool = False
 
@@ -153,21 +143,18 @@ class CommandUser:
                 return self.is_present or self.bot_is_away
             case Who.MODERATORS:
                 return self.is_moderator
-            case Who.CHOSEN_OR_MANAGERS:
-                return self.is_manager or self.has_chosen_role
             case Who.MANAGERS:
                 return self.is_manager
 
 
-def refusal(command: str, options: Iterable[str], user: CommandUser) -> Text | None:
-    """Return why `user` may not use a command with these options, as a sentence for them, or None if they may.
+def refusal(command: str, user: CommandUser) -> Text | None:
+    """Return why `user` may not use a command, as a sentence for them, or None if they may.
 
     `command`: the name with its group, such as `watch start`. Raises `KeyError` for a command without a rule.
     """
     rule = RULES[command]
-    for who in (rule.who, *(rule.options[name] for name in options if name in rule.options)):
-        if not user.is_one_of(who):
-            return Text("Only {who} can do that.", who=PEOPLE[who])
+    if not user.is_one_of(rule.who):
+        return Text("Only {who} can do that.", who=PEOPLE[rule.who])
     if rule.needs_role and not (user.has_role or user.is_moderator):
         return NO_ROLE
     return None
@@ -185,3 +172,32 @@ def channel_refusal(
     if chosen_here and channel_id not in chosen_here:
         return SERVER_CHOSE_OTHER_CHANNELS.fill(channel=name)
     return None
+
+
+# Beyond this many people and commands the longest unused are forgotten: they may then use theirs again.
+MOST_KEPT = 2_000
+
+
+class Cooldowns:
+    """When who used which command or button. `now`: monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._used: OrderedDict[tuple[int, int, str], Cooldown] = OrderedDict()
+
+    def use(self, guild_id: int, user_id: int, command: str, cooldown: Cooldown, *, now: float) -> int:
+        """Count one use. Returns 0, or for how many seconds the person has to wait. `cooldown`: how often one person
+        may use the command on one server.
+        """
+        key = (guild_id, user_id, command)
+        used = self._used.setdefault(key, cooldown.copy())
+        self._used.move_to_end(key)
+        while len(self._used) > MOST_KEPT:
+            self._used.popitem(last=False)
+        return math.ceil(used.update_rate_limit(now) or 0)
+
+
+def often(wait_s: int) -> Text:
+    """Return what to say to somebody who has to wait for so many seconds."""
+    return counted(
+        wait_s, "Please wait {count} second, then try again.", "Please wait {count} seconds, then try again."
+    )

@@ -129,6 +129,11 @@ async def answer_when_known(interaction: discord.Interaction, work: Coroutine[An
         if not done:
             await defer(interaction)
         known = await working
+    await show(interaction, known)
+
+
+async def show(interaction: discord.Interaction, known: Text | discord.Embed) -> None:
+    """Answer a command with a text or an embed."""
     if isinstance(known, discord.Embed):
         await answer(interaction, verbatim(""), embed=known)
     else:

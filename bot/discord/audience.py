@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import discord
 
 from bot.readers import Reader
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettings
 
 
+FOR_EVERY_AGE = Text(
+    "This voice channel is age-restricted and {channel} is not, so I write nothing there of what is said here."
+)
 # The channels in which messages are read, and commands typed.
 _WITH_AGE = (discord.TextChannel, discord.VoiceChannel, discord.StageChannel, discord.Thread)
 

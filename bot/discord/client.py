@@ -21,20 +21,18 @@ from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import recall
-from bot.discord.commands.catch_up import CatchUpButton
 from bot.discord.commands.participation import TalkButton
 from bot.discord.commands.room import CommandedRooms, add_room_commands
+from bot.discord.commands.sessions import CatchUpButton
 from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector
 from bot.discord.failures import OverButtons, command_failed
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import ChatButtons, DiscordPlace, person_of
 from bot.discord.request_errors import REQUEST_ERRORS
-from bot.discord.shard_losses import ShardLosses
-from bot.discord.stage import take_the_stage
+from bot.discord.shard_connections import ShardLosses
 from bot.discord.typed_messages import TypedMessages, TypedTalkRooms
-from bot.discord.voice_presence import Move, VoicePresence
-from bot.discord.voice_requests import VoiceRequests
+from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH
@@ -44,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bot.channel.port import Person, Place
-    from bot.discord.commands.catch_up import CatchUp
     from bot.discord.commands.participation import Silences
+    from bot.discord.commands.sessions import CatchUp
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
@@ -122,7 +120,7 @@ class RoomtoneClient(discord.Client):
             shards=shards,
         )
         self._buttons = ChatButtons(
-            None if consents is None else partial(ConsentButtons, consents, supervisor),
+            None if consents is None else partial(ConsentButtons, consents, self.tree),
             None if silences is None else partial(TalkButton, silences, self.tree),
             None if catch_up is None else partial(CatchUpButton, catch_up, self.tree),
         )
@@ -131,7 +129,7 @@ class RoomtoneClient(discord.Client):
             add(self.tree)
         self.tree.apply_rules()
         self.tree.error(command_failed)
-        self._typed_messages = TypedMessages(supervisor, self.servers)
+        self._typed_messages = TypedMessages(supervisor, self.servers, self.admission.serves)
         self._presence = VoicePresence(person_of)
         self._voice_requests = VoiceRequests()
         self.settled = asyncio.Event()

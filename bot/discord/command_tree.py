@@ -12,11 +12,10 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.access import RULES, CommandUser, refusal
+from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer
 from bot.discord.audience import is_told_in, reader_of
-from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.readers import Reader
 from bot.texts.text import Text
@@ -43,7 +42,10 @@ class BotWhereabouts(Protocol):
 
 
 class CheckedCommandTree(app_commands.CommandTree[Any]):
-    """A command tree whose every command is checked. All commands work only on servers, not in direct messages."""
+    """A command tree whose every command is checked. All commands work only on servers, not in direct messages.
+
+    `servers`: what each server has chosen. `whereabouts`: knows where the bot is.
+    """
 
     def __init__(
         self,
@@ -62,8 +64,8 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         )
         self._settings = settings
         self._admission = admission
-        self._whereabouts = whereabouts
-        self._servers = servers
+        self.whereabouts = whereabouts
+        self.servers = servers
         self._shards = shards
         self._cooldowns = Cooldowns()
         # What returns the views for presses on messages of an earlier process.
@@ -120,8 +122,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         verdict = await self._admission.check(guild)
         if verdict is not Verdict.SERVED:
             return verdict.sentence
-        options = [name for name, value in interaction.namespace if value is not None and value is not False]
-        refused = refusal(command, options, self.user_of(interaction))
+        refused = refusal(command, self.user_of(interaction))
         if not guild.roles and (refused is not None or RULES[command].needs_role):
             # In a new session discord.py knows the server before it knows its roles and who is in which channel.
             return NOT_SHOWN
@@ -139,15 +140,14 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
         member, guild_id = interaction.user, interaction.guild_id
-        here = None if guild_id is None else self._whereabouts.place_of(guild_id)
+        here = None if guild_id is None else self.whereabouts.place_of(guild_id)
         if not isinstance(member, discord.Member):
             return CommandUser(discord.Permissions.none(), has_role=False)
-        chosen = (self._settings.roles, self._servers.of(member.guild.id).roles)
+        chosen = (self._settings.roles, self.servers.of(member.guild.id).roles)
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
             has_role=not any(chosen) or has_chosen_role(member, chosen),
-            has_chosen_role=has_chosen_role(member, chosen),
             is_present=here is not None and member.voice is not None and _channel_id(member.voice) == here.channel_id,
             bot_is_away=here is None,
         )
@@ -159,7 +159,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             return Reader(str(member.id), interaction.guild_id or 0, frozenset())
         return reader_of(
             member,
-            self._servers.of(member.guild.id),
+            self.servers.of(member.guild.id),
             manages=self.user_of(interaction).is_manager,
             is_told=lambda channel: is_told_in(channel, interaction.channel),
         )

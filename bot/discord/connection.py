@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from bot.discord.client import AddCommands, VoiceEvents
-    from bot.discord.commands.catch_up import CatchUp
     from bot.discord.commands.participation import Silences
+    from bot.discord.commands.sessions import CatchUp
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
@@ -84,7 +84,8 @@ async def connected(
     )
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
-        await _until_settled(client, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1))
+        about = f", shards {ranges(shards.ids)} of {shards.total}," if shards.is_divided else ""
+        await until_ready(client.settled, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1), about)
         yield client
     finally:
         try:
@@ -118,20 +119,20 @@ async def _run(client: RoomtoneClient, settings: DiscordSettings) -> None:
     await client.start(require_token(settings), reconnect=True)
 
 
-async def _until_settled(client: RoomtoneClient, running: asyncio.Task[None], timeout_s: float) -> None:
-    settled = asyncio.create_task(client.settled.wait(), name="discord-settled")
+async def until_ready(
+    ready: asyncio.Event, running: asyncio.Task[None], timeout_s: float = CONNECT_TIMEOUT_S, about: str = ""
+) -> None:
+    """Wait until a client is `ready`, whose task is `running`. `about`: which shards. Raises `SetupError` with a plain
+    sentence if it ends before, or takes too long.
+    """
+    waiting = asyncio.create_task(ready.wait(), name="discord-ready")
     try:
-        await asyncio.wait({settled, running}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({waiting, running}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        settled.cancel()
+        waiting.cancel()
     if running.done():
         raise translated(running.exception())
-    if not client.settled.is_set():
-        about = (
-            f", shards {ranges(client.own_shards.ids)} of {client.own_shards.total},"
-            if client.own_shards.is_divided
-            else ""
-        )
+    if not ready.is_set():
         raise SetupError(
             f"Discord did not let the bot{about} in within {timeout_s:g} s. Check the network and status.discord.com."
         )

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 
-from bot.discord.access import OFTEN_IN
-from bot.discord.answers import answer_when_known
-from bot.discord.cooldowns import Cooldowns, often
-from bot.discord.failures import AnsweringView
+from bot.discord.answers import answer_when_known, guild_id_of
+from bot.discord.failures import CheckedView, may_press
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from bot.discord.command_tree import BotWhereabouts
+    from collections.abc import Mapping
+
+    from bot.discord.command_tree import CheckedCommandTree
 
 HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes that back at once.")
 NOT_HEARD = Text("I do not hear you: what you say is not even decrypted. *Hear me* changes that.")
 HEAR_ME = Text("Hear me")
 DO_NOT_HEAR_ME = Text("Do not hear me")
+_HEAR_ME_ID, _DO_NOT_HEAR_ME_ID = "roomtone:hear-me", "roomtone:do-not-hear-me"
 NOT_LISTENING_HERE = Text("I am not listening in this channel now.")
 
 
@@ -33,47 +33,39 @@ class Consents(Protocol):
         """Hear a person on that guild until the session ends, or no longer. Raises `BotError`, `StoreError`."""
 
 
-class ConsentButtons(AnsweringView):
+class ConsentButtons(CheckedView):
     """The two buttons. One instance serves all notices of an earlier process."""
 
-    def __init__(self, consents: Consents, whereabouts: BotWhereabouts, language: str = ENGLISH) -> None:
-        super().__init__(timeout=None)
+    def __init__(self, consents: Consents, tree: CheckedCommandTree, language: str = ENGLISH) -> None:
+        super().__init__(tree, "opt-in")
         self.hear.label = in_language(HEAR_ME, language)
         self.do_not_hear.label = in_language(DO_NOT_HEAR_ME, language)
         self._consents = consents
-        self._whereabouts = whereabouts
-        self._presses = Cooldowns()
 
-    @discord.ui.button(style=discord.ButtonStyle.success, custom_id="roomtone:hear-me")
+    async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
+        # Nobody waits to be heard no more.
+        pressed: Mapping[str, Any] = interaction.data or {}
+        refuses = pressed.get("custom_id") == _DO_NOT_HEAR_ME_ID
+        return await may_press(self.tree, interaction, command="opt-out" if refuses else "opt-in")
+
+    @discord.ui.button(style=discord.ButtonStyle.success, custom_id=_HEAR_ME_ID)
     async def hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
         """The person agrees to be heard."""
-        await self.press(interaction, agrees=True)
+        await answer_when_known(interaction, self._choose(interaction, agrees=True))
 
-    @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:do-not-hear-me")
+    @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id=_DO_NOT_HEAR_ME_ID)
     async def do_not_hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
         """The person takes it back."""
-        await self.press(interaction, agrees=False)
-
-    async def press(self, interaction: discord.Interaction, *, agrees: bool) -> None:
-        """Store the choice, and answer so that only that person sees it."""
-        await answer_when_known(interaction, self._told(interaction, agrees=agrees))
-
-    async def _told(self, interaction: discord.Interaction, *, agrees: bool) -> Text:
-        try:
-            return await self._choose(interaction, agrees=agrees)
-        except (BotError, StoreError) as error:
-            return sentence_of(error)
+        await answer_when_known(interaction, self._choose(interaction, agrees=False))
 
     async def _choose(self, interaction: discord.Interaction, *, agrees: bool) -> Text:
-        here = None if interaction.guild_id is None else self._whereabouts.place_of(interaction.guild_id)
-        if interaction.guild_id is None or here is None or here.channel_id != interaction.channel_id:
+        """Store the choice, and return what the person reads."""
+        guild_id = guild_id_of(interaction)
+        here = self.tree.whereabouts.place_of(guild_id)
+        if here is None or here.channel_id != interaction.channel_id:
             return NOT_LISTENING_HERE
-        if agrees:
-            # As for /opt-in.
-            used = self._presses.use(
-                interaction.guild_id, interaction.user.id, "hear-me", OFTEN_IN, now=time.monotonic()
-            )
-            if used:
-                return often(used)
-        await self._consents.set_agreed(interaction.guild_id, interaction.user.id, agrees=agrees)
+        try:
+            await self._consents.set_agreed(guild_id, interaction.user.id, agrees=agrees)
+        except (BotError, StoreError) as error:
+            return sentence_of(error)
         return HEARD if agrees else NOT_HEARD

@@ -83,8 +83,9 @@ class DiscordDirectory:
                 self._note_absent(guild.id, user_id, now)
             if not isinstance(member, discord.Member):
                 continue
-            user = self._user(member)
-            if user.is_moderator or user.has_chosen_role:
+            user = CommandUser(member.guild_permissions, is_owner=member.id in self._client.admission.owners)
+            chosen = (self._settings.roles, self._servers.of(member.guild.id).roles)
+            if user.is_moderator or has_chosen_role(member, chosen):
                 channels[member.guild.id] = _shown_to(member)
                 readers[member.guild.id] = reader_of(
                     member,
@@ -106,15 +107,6 @@ class DiscordDirectory:
         self._absent[guild_id, user_id] = now
         while len(self._absent) > MOST_ABSENT:
             del self._absent[next(iter(self._absent))]
-
-    def _user(self, member: discord.Member) -> CommandUser:
-        """Return a member as commands see them; nobody is in the bot's voice channel here."""
-        chosen = (self._settings.roles, self._servers.of(member.guild.id).roles)
-        return CommandUser(
-            member.guild_permissions,
-            is_owner=member.id in self._client.admission.owners,
-            has_chosen_role=has_chosen_role(member, chosen),
-        )
 
 
 class _NoMember(Enum):

@@ -1,4 +1,4 @@
-"""Tells people of a command or a button that broke.
+"""The views of all buttons and menus, and what people are told of a command or a button that broke.
 
 Discord does so only if it was not answered at all, and lets somebody wait for a quarter of an hour who was told to.
 """
@@ -20,6 +20,8 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bot.discord.command_tree import CheckedCommandTree
+
 log = structlog.get_logger()
 
 # A Discord client keeps the commands that it has seen, also while an upgrade of the bot changes them.
@@ -32,6 +34,26 @@ class AnsweringView(discord.ui.View):
 
     async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
         await press_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
+
+
+class CheckedView(AnsweringView):
+    """A view whose presses are checked as uses of `command` are, and count as such. It asks `tree`."""
+
+    def __init__(self, tree: CheckedCommandTree, command: str, *, timeout: float | None = None) -> None:
+        super().__init__(timeout=timeout)
+        self.tree = tree
+        self.command = command
+
+    async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
+        return await may_press(self.tree, interaction, command=self.command)
+
+
+async def may_press(tree: CheckedCommandTree, interaction: discord.Interaction, *, command: str) -> bool:
+    """Return whether somebody may press what does the same as a command. If not, they are told why."""
+    refused = await tree.refusal_of_press(interaction, command=command)
+    if refused is not None:
+        await answer(interaction, refused)
+    return refused is None
 
 
 class OverButtons(AnsweringView):

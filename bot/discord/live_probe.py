@@ -18,7 +18,8 @@ import structlog
 
 from bot.background_task import owned_task
 from bot.channel.markdown import in_message
-from bot.discord.bot_token import COPY_AGAIN, require_token
+from bot.discord.bot_token import require_token
+from bot.discord.connection import until_ready
 from bot.discord.endpoint import connector, point_at
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import SetupError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-_LOGIN_TIMEOUT_S = 30.0
 _TELL_TIMEOUT_S = 10.0
 # Seconds between two looks at the connection. Keepalives leave when they are due.
 _CHECK_S = 0.5
@@ -102,33 +102,13 @@ async def probe_channel(
     point_at(settings)
     async with _Client(settings) as client, owned_task(client.start(token), name="live-probe-client") as running:
         try:
-            await _logged_in(client, running)
+            await until_ready(client.knows_guilds, running)
             channel = _channel(client, channel_id)
             say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} s.")
             noted = await _listened(client, channel, seconds=seconds)
         finally:
             await client.close()
     return {"versions": _versions(), "seconds": seconds, **noted}
-
-
-async def _logged_in(client: _Client, running: asyncio.Task[None]) -> None:
-    ready = asyncio.create_task(client.knows_guilds.wait(), name="live-probe-ready")
-    try:
-        await asyncio.wait({ready, running}, timeout=_LOGIN_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        ready.cancel()
-    if running.done():
-        try:
-            running.result()
-        except discord.LoginFailure as error:
-            raise SetupError(f"Discord refused the bot's token. {COPY_AGAIN}") from error
-        except REQUEST_ERRORS as error:
-            raise SetupError(
-                f"Discord could not be reached ({type(error).__name__}). Check this machine's connection to the "
-                "internet."
-            ) from error
-    if not client.knows_guilds.is_set():
-        raise SetupError(f"Discord did not let the bot in within {_LOGIN_TIMEOUT_S:.0f} seconds.")
 
 
 def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:

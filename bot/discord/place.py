@@ -15,16 +15,17 @@ from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
 from bot.discord.access import CommandUser
-from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, message_parts
-from bot.discord.audience import is_told_in, may_enter, reader_of
+from bot.discord.answers import Field, embed_in, message_parts
+from bot.discord.audience import FOR_EVERY_AGE, is_told_in, may_enter, reader_of
 from bot.discord.call_buttons import post_call
 from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.occasions import occasions_of
-from bot.discord.posting import nonce_of, post_message
+from bot.discord.posting import WRITE_TIMEOUT_S, not_posted, post_message
 from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.threads import DiscordThread, open_thread
 from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
@@ -46,23 +47,9 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-WRITE_TIMEOUT_S = 10.0
-# Discord's limit for the name of a thread.
-_THREAD_CHARS = 100
 VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
-NO_THREAD = Text(
-    "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
-    "Send Messages in Threads there."
-)
-NO_CHAT = Text(
-    "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
-)
-FOR_EVERY_AGE = Text(
-    "This voice channel is age-restricted and {channel} is not, so I write nothing there of what is said here."
-)
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
-NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /transcript has what was said.")
 # How long Discord may take to describe one member.
 MEMBER_TIMEOUT_S = 10.0
 
@@ -269,15 +256,8 @@ class DiscordPlace:
         if not isinstance(channel, discord.TextChannel):
             # The chat of a voice channel, or a channel that is gone.
             return DiscordThread(channel if isinstance(channel, VOICE_CHANNELS) else self._channel)
-        name = in_language(Text("What is said in {channel}", channel=self.name), self.language)[:_THREAD_CHARS]
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                thread = await _open_thread_in(channel, begun)
-                if thread is None:
-                    thread = await channel.create_thread(name=name, type=discord.ChannelType.public_thread)
-        except REQUEST_ERRORS as error:
-            raise _not_posted(error, NO_THREAD, channel.name) from error
-        return DiscordThread(thread)
+        name = in_language(Text("What is said in {channel}", channel=self.name), self.language)
+        return await open_thread(channel, name, begun=begun)
 
     async def post_file(self, name: str, content: bytes, text: Text) -> int:
         sentence = in_message(text, self.language)
@@ -287,7 +267,7 @@ class DiscordPlace:
                     self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name)
                 )
         except REQUEST_ERRORS as error:
-            raise _not_posted(error, NO_FILE, self.name) from error
+            raise not_posted(error, NO_FILE, self.name) from error
         return message.id
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
@@ -295,7 +275,7 @@ class DiscordPlace:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 return await post_call(self._channel, request, on_press, self.language)
         except REQUEST_ERRORS as error:
-            raise _not_posted(error, NO_CALL, self.name) from error
+            raise not_posted(error, NO_CALL, self.name) from error
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
@@ -392,49 +372,6 @@ class DiscordPlace:
             # After a lost session discord.py knows the server again before it knows its members.
             member = self._last_seen.guild.get_member(user_id)
         return member is not None and member.bot
-
-
-class DiscordThread:
-    """A thread, or the chat of a voice channel in its place. Implements `bot.channel.port.Thread`."""
-
-    def __init__(self, thread: discord.Thread | VoiceChannel) -> None:
-        self._thread = thread
-
-    @property
-    def id(self) -> int:
-        return self._thread.id
-
-    async def post(self, text: str) -> int:
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
-        except REQUEST_ERRORS as error:
-            if isinstance(self._thread, discord.Thread):
-                raise _not_posted(error, NO_THREAD, (self._thread.parent or self._thread).name) from error
-            raise _not_posted(error, NO_CHAT, self._thread.name) from error
-        return message.id
-
-
-def _not_posted(error: Exception, forbidden: Text, channel: str) -> ChatError:
-    """Return why something is not in a channel. `forbidden`: the sentence if the bot lacks a permission for it."""
-    sentence = forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN
-    return ChatError(sentence.fill(channel=channel))
-
-
-async def _open_thread_in(channel: discord.TextChannel, thread_id: int | None) -> discord.Thread | None:
-    """Return a thread of the channel; None if it is gone or locked. Raises `REQUEST_ERRORS`.
-
-    Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
-    """
-    if thread_id is None:
-        return None
-    try:
-        found = await channel.guild.fetch_channel(thread_id)
-    except (discord.NotFound, discord.Forbidden):
-        return None
-    if not isinstance(found, discord.Thread) or found.parent_id != channel.id or found.locked:
-        return None
-    return found
 
 
 def person_of(member: discord.Member) -> Person:

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Any
 import discord
 import structlog
 
+from bot.channel.port import ChatError
 from bot.discord.request_errors import PASSING_ERRORS
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 log = structlog.get_logger()
 
+WRITE_TIMEOUT_S = 10.0
 # The pause before a message is sent again.
 AGAIN_AFTER_S = 1.0
 # Discord takes 25 characters.
 _NONCE_BYTES = 8
+
+NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /transcript has what was said.")
 
 
 async def post_message(
@@ -55,3 +60,9 @@ async def post_message(
 def nonce_of(text: str) -> str:
     """Return the nonce for a text that is posted once, however often it is tried."""
     return hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
+
+
+def not_posted(error: Exception, forbidden: Text, channel: str) -> ChatError:
+    """Return why something is not in a channel. `forbidden`: the sentence if the bot lacks a permission for it."""
+    sentence = forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN
+    return ChatError(sentence.fill(channel=channel))

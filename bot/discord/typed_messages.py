@@ -17,12 +17,12 @@ import structlog
 from discord.app_commands import Cooldown
 
 from bot.channel.markdown import in_message
+from bot.discord.access import Cooldowns
 from bot.discord.answers import MESSAGE_CHARS, message_parts
-from bot.discord.audience import is_told_in
+from bot.discord.audience import FOR_EVERY_AGE, is_told_in
 from bot.discord.commands.room import ELSEWHERE
-from bot.discord.cooldowns import Cooldowns
-from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS, WRITE_TIMEOUT_S, person_of
-from bot.discord.posting import post_message
+from bot.discord.place import VOICE_CHANNELS, person_of
+from bot.discord.posting import WRITE_TIMEOUT_S, post_message
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.server_settings import language_in
 from bot.texts.text import Text, sentence_of
@@ -30,6 +30,8 @@ from compaction.errors import CompactionError
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from bot.channel.port import Person, Place, TypedMessage
     from bot.server_settings import ServerSettingsBook
 
@@ -106,11 +108,14 @@ class DiscordMessage:
 
 
 class TypedMessages:
-    """The messages to one bot."""
+    """The messages to one bot. `serves`: returns whether it serves a server."""
 
-    def __init__(self, rooms: TypedTalkRooms, servers: ServerSettingsBook) -> None:
+    def __init__(
+        self, rooms: TypedTalkRooms, servers: ServerSettingsBook, serves: Callable[[int], Awaitable[bool]]
+    ) -> None:
         self._rooms = rooms
         self._servers = servers
+        self._serves = serves
         self._used = Cooldowns()
 
     async def on_message(self, message: discord.Message) -> None:
@@ -136,6 +141,8 @@ class TypedMessages:
             return
         if self._used.use(guild.id, message.author.id, "typed", HOW_OFTEN, now=time.monotonic()):
             log.info("typed_message_ignored", guild_id=guild.id, reason="too_often")
+            return
+        if not await self._serves(guild.id):
             return
         typed = DiscordMessage(
             message,

@@ -1,19 +1,36 @@
-"""Who is in which voice channel, as the rooms have been told: so they can be told what changed while Discord was away.
+"""What Discord does not tell of voice channels: who came and left while it was away, whether somebody else has taken
+the bot out; and on a stage, how to become a speaker.
 
 After a session that could not be resumed Discord shows each server anew, and sends no event for who came or left in the
-meantime. Without this a newcomer would be heard who has not had the notice.
+meantime. Without `VoicePresence` a newcomer would be heard who has not had the notice.
+
+Discord says the same whether the bot leaves a channel or somebody takes it out, so `VoiceRequests` knows what this
+process has asked for. What an earlier process has asked for does not count: its voice session ends by itself some time
+after it. Who takes the bot out after it has asked to leave, and before Discord has said that it left, is not seen:
+Discord says once that the bot is out, whoever came first. If its room ends, that is what they wanted. If the room moves
+or connects anew, the bot comes in once more, and they can take it out again.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from bot.discord.request_errors import REQUEST_ERRORS
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import discord
 
-    from bot.channel.port import Person
+    from bot.channel.port import Person, Place
+
+log = structlog.get_logger()
+
+TIMEOUT_S = 10.0
 
 
 class Move(NamedTuple):
@@ -77,3 +94,60 @@ class VoicePresence:
             elif user_id in known:
                 present[user_id] = (known[user_id][0], channel_id)
         return present
+
+
+class VoiceRequests:
+    """The last requests, by server."""
+
+    def __init__(self) -> None:
+        self._wants_in: set[int] = set()
+        # Where the bot has asked to leave, and Discord has not said that it has left.
+        self._leaves: set[int] = set()
+
+    def on_request(self, guild_id: int, channel_id: int | None) -> None:
+        """Discord is asked to let the bot into a channel; None: out of the one that it is in."""
+        if channel_id is None:
+            self._wants_in.discard(guild_id)
+            self._leaves.add(guild_id)
+        else:
+            self._wants_in.add(guild_id)
+
+    def on_entered(self, guild_id: int) -> None:
+        """Discord says that the bot was in no channel and is in one. It says so after whatever it had to say before."""
+        self._leaves.discard(guild_id)
+
+    def on_left(self, guild_id: int) -> bool:
+        """Discord says that the bot has left. Return whether somebody else wanted that, or the channel is gone."""
+        if guild_id in self._leaves:
+            self._leaves.discard(guild_id)
+            return False
+        is_taken_out = guild_id in self._wants_in
+        self._wants_in.discard(guild_id)
+        return is_taken_out
+
+    def forget(self, guild_id: int) -> None:
+        """Forget a server that the bot has left."""
+        self._wants_in.discard(guild_id)
+        self._leaves.discard(guild_id)
+
+
+async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place: Place) -> None:
+    """Become a speaker if permitted. Otherwise request to speak, and write into the chat how to permit it.
+
+    `me`: the bot as a listener in `stage`. `place`: the same channel.
+    """
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            if stage.permissions_for(me).mute_members:
+                await me.edit(suppress=False)
+                return
+            await me.request_to_speak()
+    except REQUEST_ERRORS as error:
+        log.warning("stage_not_taken", channel_id=place.channel_id, error_class=type(error).__name__)
+    await place.write(
+        Text(
+            "I am among the audience of {channel}, where nobody hears me. Invite me to speak; or give my role the "
+            "permission Mute Members, then use /leave and /join.",
+            channel=place.name,
+        )
+    )

@@ -19,8 +19,7 @@ from bot.brain.wakeword import mentions_name
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, PersonNames, QuietTimer
-from bot.participation.statistics import ParticipationStatistics, why_silent
-from bot.texts.text import Text, counted
+from bot.participation.statistics import ParticipationStatistics, over_ceiling, silenced_for, why_silent
 from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from bot.events import SpokenText
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
+    from bot.texts.text import Text
     from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
@@ -154,10 +154,7 @@ class Participation:
         now = self._clock.monotonic()
         if (why := self.why_silent()) or not self._guild.costs.is_over(now):
             return why or None
-        return over_ceiling(self._minutes_over_ceiling(now))
-
-    def _minutes_over_ceiling(self, now: float) -> int:
-        return max(1, round(self._guild.costs.free_in_s(now) / 60))
+        return over_ceiling(self._guild.costs, now)
 
     def excludes(self, user_id: int) -> bool:
         """Return whether a person may not be heard. Thread-safe."""
@@ -244,8 +241,7 @@ class Participation:
 
     def may_tell(self) -> bool:
         """Return whether the bot may say aloud what came of something that somebody has pressed for."""
-        over = self._guild.costs.is_over(self._clock.monotonic())
-        return self._place.audible and not (self.silenced or over)
+        return self._place.audible and self.why_not_written() is None
 
     def stop_speaking(self) -> None:
         self._replies.stop_speaking()
@@ -361,9 +357,8 @@ class Participation:
         if guild.ceiling_notice_at is not None and now - guild.ceiling_notice_at < HOUR_S:
             return
         guild.ceiling_notice_at = now
-        minutes = self._minutes_over_ceiling(now)
-        log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=minutes)
-        self.notify(over_ceiling(minutes))
+        log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=round(guild.costs.free_in_s(now) / 60))
+        self.notify(over_ceiling(guild.costs, now))
 
     # -- what happens in the room ----------------------------------------------------------------------------
 
@@ -403,23 +398,3 @@ class Participation:
 
     def on_left(self, user_id: int) -> None:
         self._engagement.remove(user_id)
-
-
-def silenced_for(minutes: int) -> Text:
-    """Return the sentence that the bot is silent for so many minutes."""
-    return counted(
-        minutes,
-        "I am silent for {count} minute, or until /talk. I go on listening.",
-        "I am silent for {count} minutes, or until /talk. I go on listening.",
-    )
-
-
-def over_ceiling(minutes: int) -> Text:
-    """Return the notice that the hour's ceiling is reached, and for how long."""
-    return counted(
-        minutes,
-        "I have reached this server's hourly limit, so I am silent for about a minute. I go on listening; /status "
-        "shows the figures.",
-        "I have reached this server's hourly limit, so I am silent for about {count} minutes. I go on listening; "
-        "/status shows the figures.",
-    )

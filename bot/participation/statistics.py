@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.brain.decider import Decision
+    from bot.participation.costs import CostLedger
     from bot.participation.guild_participation import GuildParticipation
 
 # What people read of a mode.
@@ -90,6 +91,26 @@ def why_silent(guild: GuildParticipation, *, silenced: bool) -> Text:
     if guild.silence.always:
         return Text("A moderator has silenced me.")
     return Text("I am silenced for now; /talk lets me speak.") if silenced else verbatim("")
+
+
+def silenced_for(minutes: int) -> Text:
+    """Return the sentence that the bot is silent for so many minutes."""
+    return counted(
+        minutes,
+        "I am silent for {count} minute, or until /talk. I go on listening.",
+        "I am silent for {count} minutes, or until /talk. I go on listening.",
+    )
+
+
+def over_ceiling(costs: CostLedger, now: float) -> Text:
+    """Return the notice that the hour's ceiling is reached, and for how long. `now`: monotonic seconds."""
+    return counted(
+        max(1, round(costs.free_in_s(now) / 60)),
+        "I have reached this server's hourly limit, so I am silent for about a minute. I go on listening; /status "
+        "shows the figures.",
+        "I have reached this server's hourly limit, so I am silent for about {count} minutes. I go on listening; "
+        "/status shows the figures.",
+    )
 
 
 def mode_sentence(mode: VoiceMode) -> Text:

@@ -46,6 +46,12 @@ MANAGERS_READ = Text("Who may manage this server may read all of it.")
 ROLE_READS = Text("Who may manage this server, and members with the role {role}, may read all of it.")
 # A role's mention is nothing to say aloud.
 OTHERS_READ = Text("Managers of this server, or members with a role that they chose, may read all of it.")
+CHAT_READ = Text(
+    "Who is here can also mention me in {channel}. Everybody who can read {channel} reads what I answer there, also "
+    "what was said here."
+)
+# As above.
+CHAT_READ_ALOUD = Text("In a text channel that they chose I answer in writing, also with what was said here.")
 COMMANDS = Text("Use /opt-out if I should not hear you, /quiet to silence me, /leave to send me away.")
 SPOKEN_COMMANDS = Text("Use the command opt-out if I should not hear you, or the command leave to send me away.")
 WHY_SPOKEN = Text("I cannot write into the chat of this channel, so I say it aloud.")
@@ -85,6 +91,8 @@ class ListeningNotice:
     transcript: Text | None = None
     # Who else than the people in the channel may read what is said.
     history: Text | None = None
+    # Where it answers in writing besides, and who reads that.
+    chat: Text | None = None
 
     def for_room(self, settings: ServerSettings, *, listen: ListenRequest | None = None) -> ListeningNotice:
         """Return the notice of one room on a server with these settings.
@@ -100,7 +108,11 @@ class ListeningNotice:
         if settings.opens_history:
             role = settings.history_role
             history = MANAGERS_READ if role is None else ROLE_READS.fill(role=verbatim(f"<@&{role}>"))
-        return replace(self, wording=settings.notice or self.wording, transcript=transcript, history=history)
+        chat = None
+        if settings.chat_channel is not None and listen is None:
+            chat = CHAT_READ.fill(channel=verbatim(f"<#{settings.chat_channel}>"))
+        wording = settings.notice or self.wording
+        return replace(self, wording=wording, transcript=transcript, history=history, chat=chat)
 
     @property
     def facts(self) -> Text:
@@ -118,7 +130,7 @@ class ListeningNotice:
                 self.transcript or "",
                 ASKING if asks else "",
                 self.facts,
-                joined((HEARD_IS_READ, self.history or "")),
+                joined((HEARD_IS_READ, self.history or "", self.chat or "")),
                 COMMANDS,
                 "" if marked else NO_MARK,
             ),
@@ -134,7 +146,8 @@ class ListeningNotice:
         transcript = () if self.transcript is None else (LISTENS_ALOUD,)
         facts = _facts(each.spoken for each in self.recipients)
         history = () if self.history is None else (OTHERS_READ,)
-        return (self._first, *transcript, facts, *history, WHY_SPOKEN, SPOKEN_COMMANDS)
+        chat = () if self.chat is None else (CHAT_READ_ALOUD,)
+        return (self._first, *transcript, facts, *history, *chat, WHY_SPOKEN, SPOKEN_COMMANDS)
 
     @property
     def _first(self) -> Text:

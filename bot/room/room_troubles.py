@@ -165,7 +165,7 @@ class RoomTroubles:
         """Return the sentences to write now. `not_understanding`: the recogniser has failed several times in a row.
 
         `suppressed`: the bot is not muted, but may not speak. Who arrives in the audience of a stage says so there
-        (`bot.discord.stage`).
+        (`bot.discord.voice_presence`).
         """
         if self._is_first and suppressed:
             self._suppressed.take_as_told()

@@ -9,10 +9,9 @@ from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.recall import RecallSearch, add_recall
-from bot.discord.commands.recap import add_recap
+from bot.discord.commands.sessions import add_recap, add_transcript
 from bot.discord.commands.setting_sentences import OperatorSettings, SettingStores
 from bot.discord.commands.settings import add_settings
-from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.guild import VoiceMode
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.discord.client import AddCommands
-    from bot.discord.commands.catch_up import CatchUp
+    from bot.discord.commands.sessions import CatchUp
     from bot.discord.commands.voice import VoiceCommands
     from bot.memory.personal_recall import ReadableMemory
     from bot.participation.all_guilds import GuildParticipations

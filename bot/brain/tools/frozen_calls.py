@@ -41,7 +41,7 @@ LAPSE_S = 120.0
 MOST_WAITING = 5
 
 # What a model reads in place of a result.
-WAITS = "Nothing is done yet: it waits for who asked to press Do it in this channel's chat, for two minutes."
+WAITS = "Nothing is done yet: it waits for who asked to press Do it in the voice channel's chat, for two minutes."
 DECLINED = "It was not done: who asked has pressed Don't."
 LAPSED_UNDONE = "It was not done: nobody pressed Do it in time. It has to be asked for again."
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."

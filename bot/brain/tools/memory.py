@@ -1,6 +1,6 @@
 """The tools `memory_search` and `recall_turns`: quote what was said, with speaker and time.
 
-Their output is bounded, so that one call can't fill the prompt.
+Their output is bounded, so that one call can't fill the prompt. Arguments have been checked (`schema`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _RoomMemory:
 
     async def search(self, arguments: Mapping[str, object]) -> str:
         """Return quotes that match, or a sentence with the reason why there are none."""
-        asked, limit = self.question(), min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND)
+        asked, limit = self.question(), _number(arguments, "limit") or DEFAULT_LIMIT
         try:
             found = await self.room.memory_search(
                 _text(arguments, "query"),
@@ -125,8 +125,8 @@ class _RoomMemory:
 
     async def turns(self, arguments: Mapping[str, object]) -> str:
         """Return turns by their numbers, or a sentence with the reason why there are none."""
-        first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
-        if first < 0 or last < first:
+        first, last = _number(arguments, "from"), _number(arguments, "to")
+        if last < first:
             return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
         try:
             found = await self.room.recall_turns(first, last)
@@ -192,17 +192,13 @@ def _cut(text: str, max_chars: int) -> str:
 
 
 def _text(arguments: Mapping[str, object], name: str) -> str:
-    value = arguments.get(name)
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    return str(arguments.get(name, ""))
 
 
-def _number(arguments: Mapping[str, object], name: str, default: int) -> int:
-    value = arguments.get(name, default)
-    # Small models write numbers as text.
-    try:
-        return int(value) if isinstance(value, (int, float, str)) else default
-    except (ValueError, OverflowError):
-        return default
+def _number(arguments: Mapping[str, object], name: str) -> int:
+    value = arguments.get(name, 0)
+    assert isinstance(value, int), "the schema says so"
+    return value
 
 
 def _moment(arguments: Mapping[str, object], name: str, now: float, zone: tzinfo) -> float | None:

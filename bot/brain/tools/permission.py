@@ -8,16 +8,23 @@ with the rights of the person who asked, and one that does more than an answer d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.channel.port import TypedMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The person who asked the question. `present`: in the voice channel now, and not a bot. `roles`: ids of theirs."""
+    """The person who asked the question. `present`: in the voice channel now, and not a bot. `roles`: ids of theirs.
+    `typed`: the message in which they asked, if they did not say it.
+    """
 
     user_id: int | None = None
     name: str = ""
     present: bool = False
     roles: frozenset[int] = frozenset()
+    typed: TypedMessage | None = None
 
 
 # The asker of an unasked reply, in which the bot speaks on its own.

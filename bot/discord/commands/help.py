@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import discord
 
-    from bot.discord.access import CommandUser
     from bot.discord.command_tree import CheckedCommandTree
 
 # The headings, and the commands and groups below each. A command that is in none is under the last.
@@ -39,7 +38,6 @@ _FOR: Mapping[Who, Text] = {
     Who.PRESENT_OR_MODERATORS: Text("in my voice channel, and moderators"),
     Who.MODERATORS: Text("moderators"),
     Who.MANAGERS: Text("server managers"),
-    Who.CHOSEN_OR_MANAGERS: Text("server managers, and who has a role that was chosen for me"),
 }
 # Discord's limit for a field of an embed; a longer section goes on in another field.
 _FIELD_CHARS = 1_024
@@ -62,10 +60,10 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name:
     commands = [each for each in tree.walk_commands() if isinstance(each, app_commands.Command)]
     # Discord hides from people what their permissions in this channel do not allow by default.
     shown = [each for each in commands if _is_shown(each.qualified_name, interaction)]
-    usable = [each for each in shown if refusal(each.qualified_name, (), user) is None]
+    usable = [each for each in shown if refusal(each.qualified_name, user) is None]
     fields = [
         Field(heading, verbatim(text))
-        for heading, lines in _sections(usable, user, language)
+        for heading, lines in _sections(usable, language)
         for text in message_parts("\n".join(lines), most_chars=_FIELD_CHARS)
     ]
     others = counted(
@@ -89,7 +87,7 @@ def _is_shown(name: str, interaction: discord.Interaction) -> bool:
 
 
 def _sections(
-    commands: Iterable[app_commands.Command[Any, ..., Any]], user: CommandUser, language: str
+    commands: Iterable[app_commands.Command[Any, ..., Any]], language: str
 ) -> Iterator[tuple[Text, list[str]]]:
     """Yield the headings that have a command, each with its lines."""
     heading_of = {name: heading for heading, names in SECTIONS.items() for name in names}
@@ -98,32 +96,20 @@ def _sections(
     for command in commands:
         first = command.qualified_name.split()[0]
         lines = found[heading_of.get(first, MORE)]
-        lines[command.qualified_name] = _line(command, user, language)
+        lines[command.qualified_name] = _line(command, language)
     for heading, lines in found.items():
         if lines:
             placed = sorted(lines, key=lambda name: order.index(first) if (first := name.split()[0]) in order else 0)
             yield heading, [lines[name] for name in placed]
 
 
-def _line(command: app_commands.Command[Any, ..., Any], user: CommandUser, language: str) -> str:
-    rule = RULES[command.qualified_name]
-    known = catalogue(language)
-    described = known.texts.get(command.description, command.description)
-    restricted: dict[Who, list[str]] = {}
-    for option, who in rule.options.items():
-        if user.is_one_of(who):
-            restricted.setdefault(who, []).append(f"`{known.commands.get(option, option)}`")
-    # Options that the person may not use are none of their business.
-    options = "".join(
-        f" *{', '.join(names)}: {in_language(_FOR[who], language)}*" for who, names in restricted.items() if who in _FOR
-    )
-    return f"**/{_name(command.qualified_name, language)}**{_people(rule.who, language)}: {described}{options}"
+def _line(command: app_commands.Command[Any, ..., Any], language: str) -> str:
+    who = RULES[command.qualified_name].who
+    people = f" *({in_language(_FOR[who], language)})*" if who in _FOR else ""
+    described = catalogue(language).texts.get(command.description, command.description)
+    return f"**/{_name(command.qualified_name, language)}**{people}: {described}"
 
 
 def _name(name: str, language: str) -> str:
     known = catalogue(language)
     return " ".join(known.commands.get(word, word) for word in name.split())
-
-
-def _people(who: Who, language: str) -> str:
-    return f" *({in_language(_FOR[who], language)})*" if who in _FOR else ""

@@ -12,11 +12,11 @@ from discord import app_commands
 
 from bot.discord.answers import answer_when_known, guild_id_of
 from bot.discord.commands.store_failures import not_chosen
-from bot.discord.failures import AnsweringView
+from bot.discord.failures import CheckedView
 from bot.errors import BotError
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
-from bot.participation.participation import silenced_for
+from bot.participation.statistics import silenced_for
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined
 from compaction.errors import StoreError
@@ -141,22 +141,17 @@ async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
         return not_chosen(error)
 
 
-class TalkButton(AnsweringView):
+class TalkButton(CheckedView):
     """The button *Talk again*, below the sentence that the bot is silent. It does what /talk does, for the same people.
 
     One instance serves all such sentences of an earlier process."""
 
     def __init__(self, silences: Silences, tree: CheckedCommandTree, language: str = ENGLISH) -> None:
-        super().__init__(timeout=None)
+        super().__init__(tree, "talk")
         self.talk_again.label = in_language(TALK_AGAIN, language)
         self._silences = silences
-        self._tree = tree
 
     @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:talk-again")
     async def talk_again(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
         """Somebody lets the bot speak again."""
-        await answer_when_known(interaction, self._talk(interaction))
-
-    async def _talk(self, interaction: discord.Interaction) -> Text:
-        refused = await self._tree.refusal_of_press(interaction, command="talk")
-        return refused or await let_talk(self._silences, interaction, tree=self._tree)
+        await answer_when_known(interaction, let_talk(self._silences, interaction, tree=self.tree))

@@ -6,7 +6,6 @@ forgotten or withheld meanwhile. What was said after the command was used is lef
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,10 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.answers import answer, defer, embed_in, guild_id_of, language_of
+from bot.discord.answers import answer, defer, embed_in, language_of
 from bot.discord.audience import channel_name, nearest_channels
 from bot.discord.commands.store_failures import not_looked_up
-from bot.discord.cooldowns import Cooldowns, often
-from bot.discord.failures import AnsweringView
+from bot.discord.failures import CheckedView
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.errors import StoreError
@@ -33,11 +31,8 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.personal_recall import PersonalRecall
     from bot.memory.session_reader import SessionReader
-    from bot.readers import Reader
     from compaction.memory.recall import RecallHit
     from compaction.model import Turn
-
-    ReaderOf = Callable[[discord.Interaction], Reader]
 
 PAGE = 4
 # So many turns before and after a hit are shown around it.
@@ -45,8 +40,6 @@ AROUND = 6
 # Discord lets a bot change an answer that only one person sees for fifteen minutes.
 BUTTONS_S = 14 * 60
 MOST_WORDS_CHARS = 200
-# Presses of the buttons below all answers of one person. Each searches, or reads a whole session.
-PRESSES = app_commands.Cooldown(20, 60.0)
 # How the ids of its buttons begin, and all of them.
 _BUTTON = "roomtone:recall-"
 BUTTONS = tuple(
@@ -65,11 +58,11 @@ MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 ho
 class _Shown:
     """What a person has asked for, and what they see of it. Times: UTC epoch seconds.
 
-    `reader_of`: returns the person as they are now. `around`: the session and turn whose neighbourhood they look at;
+    `tree`: knows the person as they are now. `around`: the session and turn whose neighbourhood they look at;
     None: the results.
     """
 
-    reader_of: ReaderOf
+    tree: CheckedCommandTree
     words: str
     speaker: str | None
     since: float | None
@@ -96,17 +89,11 @@ class RecallSearch:
         self._reader = reader
         self._now = now
         self._zone = zone
-        self._presses = Cooldowns()
-
-    def wait_s(self, interaction: discord.Interaction) -> int:
-        """Count a press; return for how many seconds the person has to wait if there were too many, else 0."""
-        guild_id, user_id = guild_id_of(interaction), interaction.user.id
-        return self._presses.use(guild_id, user_id, "recall", PRESSES, now=time.monotonic())
 
     async def begin(
         self,
         interaction: discord.Interaction,
-        reader_of: ReaderOf,
+        tree: CheckedCommandTree,
         words: str,
         who: str | None,
         since: str | None,
@@ -119,7 +106,7 @@ class RecallSearch:
         except TimeNotUnderstoodError:
             await answer(interaction, MOMENT)
             return
-        sentence, embed, view = await self._view(interaction, _Shown(reader_of, words, who, begun, now))
+        sentence, embed, view = await self._view(interaction, _Shown(tree, words, who, begun, now))
         await answer(
             interaction,
             sentence,
@@ -154,7 +141,7 @@ class RecallSearch:
     async def _results(
         self, interaction: discord.Interaction, wanted: _Shown
     ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        reader = wanted.reader_of(interaction)
+        reader = wanted.tree.reader_of(interaction)
         hits = await self._recall.search(
             wanted.words,
             reader,
@@ -190,7 +177,7 @@ class RecallSearch:
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
     ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        reader = wanted.reader_of(interaction)
+        reader = wanted.tree.reader_of(interaction)
         session_id, seq = around
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
@@ -222,11 +209,11 @@ class RecallSearch:
         return verbatim(""), embed, view
 
 
-class _Pages(AnsweringView):
+class _Pages(CheckedView):
     """The buttons below one answer. Only the person who sees the answer can press them."""
 
     def __init__(self, search: RecallSearch, shown: _Shown, language: str) -> None:
-        super().__init__(timeout=BUTTONS_S)
+        super().__init__(shown.tree, "recall", timeout=BUTTONS_S)
         self._search = search
         self._shown = shown
         self._language = language
@@ -262,9 +249,6 @@ class _Pages(AnsweringView):
         )
 
         async def pressed(interaction: discord.Interaction) -> None:
-            if wait_s := self._search.wait_s(interaction):
-                await answer(interaction, often(wait_s))
-                return
             # The message gets other buttons; these would be kept until their time is over.
             self.stop()
             await self._search.turn(interaction, wanted)
@@ -289,7 +273,7 @@ def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
         who: app_commands.Range[str, 1, 100] | None = None,
         since: app_commands.Range[str, 1, 50] | None = None,
     ) -> None:
-        await search.begin(interaction, tree.reader_of, words, who, since)
+        await search.begin(interaction, tree, words, who, since)
 
 
 def _hit_text(found: _Found, number: int, language: str) -> str:

@@ -11,8 +11,8 @@ from discord import app_commands
 from bot.background_task import owned_task
 from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
 from bot.discord.answers import answer, guild_id_of
-from bot.discord.audience import is_told_in
-from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS
+from bot.discord.audience import FOR_EVERY_AGE, is_told_in
+from bot.discord.place import VOICE_CHANNELS
 from bot.errors import KNOWN_ERRORS
 from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
@@ -35,6 +35,10 @@ ELSEWHERE = Text("I am in another voice channel. Somebody there or a moderator c
 NO_THREAD_HERE = Text(
     "I cannot begin a thread here. Use the command in a text channel that is neither a thread nor for announcements, "
     "or in the chat of your voice channel."
+)
+WRITES_NOTHING_DOWN = Text(
+    "Here I do not post what is said, because everybody who can read the channel would read it. Who may manage this "
+    "server can allow it: *Writing down* in /settings."
 )
 
 # How much /status shows of what people are saying at the moment.
@@ -77,7 +81,10 @@ def add_room_commands(
     )
     @app_commands.guild_only()
     async def join(interaction: discord.Interaction, listen: ListenTarget | None = None) -> None:
-        if listen == "thread" and (refused := _thread_refusal(interaction)) is not None:
+        refused = _thread_refusal(interaction) if listen == "thread" else None
+        if listen is not None and not tree.servers.of(guild_id_of(interaction)).posts_transcripts:
+            refused = WRITES_NOTHING_DOWN
+        if refused is not None:
             await answer(interaction, refused)
             return
         request = None if listen is None else ListenRequest(listen, interaction.channel_id or 0)

@@ -186,7 +186,8 @@ def chat_sentence(here: Here) -> Text:
     if here.server.chat_channel is None:
         return Text("Who mentions me in the chat of my voice channel is answered there.")
     return Text(
-        "Who mentions me in the chat of my voice channel, or in {channel}, is answered there.",
+        "Who mentions me in the chat of my voice channel, or in {channel}, is answered there. Everybody who can read "
+        "{channel} reads what I answer, also what was said in my voice channel.",
         channel=mentions("#", [here.server.chat_channel]),
     )
 

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from bot.channel.markdown import escape_markdown
 from bot.discord.commands.setting_sentences import (
@@ -24,7 +23,17 @@ from bot.discord.commands.setting_sentences import (
     retention_sentence,
     roles_sentence,
 )
-from bot.discord.commands.setting_values import SettingError, written_names, written_number, written_text
+from bot.discord.commands.setting_values import (
+    AT_ONCE,
+    OneOf,
+    ServerSetting,
+    SettingError,
+    SomeOf,
+    Written,
+    written_names,
+    written_number,
+    written_text,
+)
 from bot.discord.commands.voice import make_ready, voice_facts, voice_sentence
 from bot.guild import VoiceMode
 from bot.models.voices import VOICES, find_voice
@@ -46,41 +55,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from bot.discord.commands.setting_sentences import Here, OperatorSettings, SettingStores
-
-    Changes = Mapping[str, Any]
+    from bot.discord.commands.setting_values import Changes
 
 DEFAULT, ON, OFF = "default", "on", "off"
 
-AT_ONCE = Text("This takes effect at once.")
 NEXT_REPLY = Text("This takes effect at my next reply.")
 NEXT_SESSION = Text("This takes effect with the next session.")
 TOLD_NEXT_SESSION = Text("This takes effect at once. My notice says it from the next session on.")
 NEXT_COMER = Text("This takes effect when somebody next comes into a voice channel.")
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of these is chosen. `options`: of a server, by what is stored. `now`: the one that holds."""
-
-    options: Callable[[SettingStores, int], Mapping[str, Text]]
-    now: Callable[[Here], str]
-
-
-@dataclass(frozen=True, slots=True)
-class SomeOf:
-    """Some channels, roles or people are chosen, `most` of them at most. `now`: those that hold."""
-
-    kind: Literal["channels", "text channels", "roles", "people"]
-    most: int
-    now: Callable[[Here], tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Something is written. Nothing written: the default."""
-
-    most_chars: int
-    now: Callable[[Here], str]
 
 
 async def load_voice(changes: Changes, stores: SettingStores, report: Callable[[Text], Awaitable[None]]) -> None:
@@ -88,24 +70,6 @@ async def load_voice(changes: Changes, stores: SettingStores, report: Callable[[
     voice = None if changes["voice"] is None else find_voice(changes["voice"])
     if voice is not None and (why := await make_ready(voice, stores.voices.voices, report)) is not None:
         raise SettingError(joined((why, Text("I go on with the voice that I have."))))
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSetting:
-    """One setting. `about`: at most 100 characters, as Discord shows it beside the name.
-
-    `control`: how it is chosen. `changes`: what to store for what was chosen: ids or keys of options, or the one text
-    that was written; raises `SettingError`. `told`: what holds. `prepare`: done before it is stored; raises `BotError`.
-    """
-
-    key: str
-    name: Text
-    about: Text
-    control: OneOf | SomeOf | Written
-    changes: Callable[[list[str], OperatorSettings], Changes]
-    told: Callable[[Here], Text]
-    effect: Text = AT_ONCE
-    prepare: Callable[[Changes, SettingStores, Callable[[Text], Awaitable[None]]], Awaitable[None]] | None = None
 
 
 def _ids(chosen: Iterable[str]) -> tuple[int, ...]:
@@ -379,6 +343,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         ),
         lambda chosen, _: {"chat_channel": int(chosen[0]) if chosen else None},
         chat_sentence,
+        TOLD_NEXT_SESSION,
     ),
     _switch(
         "recap",
@@ -388,6 +353,15 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("When a session ends, I post in the channel what it was about."),
         Text("When a session ends, I post nothing about it."),
         Text("This takes effect when a session next ends."),
+    ),
+    _switch(
+        "writing-down",
+        Text("Writing down"),
+        Text("Whether who calls me may have me post all that is said in a file or a thread."),
+        "posts_transcripts",
+        Text("/join with `listen` has me post what is said. Everybody who can read the channel reads it."),
+        Text("I post nowhere what is said."),
+        Text("This takes effect with the next /join."),
     ),
     _switch(
         "catch-up",

@@ -1,18 +1,71 @@
-"""Reads what people write in the settings of a server: text, numbers, names."""
+"""What a setting of a server is: how it is chosen, and what people may write in it."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from bot.brain.wakeword import MOST_WORDS
 from bot.errors import BotError
 from bot.server_settings import MOST_NAMES
 from bot.texts.text import Text
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from bot.discord.commands.setting_sentences import Here, OperatorSettings, SettingStores
+
+    Changes = Mapping[str, Any]
+
+AT_ONCE = Text("This takes effect at once.")
 MOST_NAME_CHARS = 32
 # At least two letters in a row, and no signs with which it could look like another part of a prompt.
 _SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of these is chosen. `options`: of a server, by what is stored. `now`: the one that holds."""
+
+    options: Callable[[SettingStores, int], Mapping[str, Text]]
+    now: Callable[[Here], str]
+
+
+@dataclass(frozen=True, slots=True)
+class SomeOf:
+    """Some channels, roles or people are chosen, `most` of them at most. `now`: those that hold."""
+
+    kind: Literal["channels", "text channels", "roles", "people"]
+    most: int
+    now: Callable[[Here], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Something is written. Nothing written: the default."""
+
+    most_chars: int
+    now: Callable[[Here], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSetting:
+    """One setting. `about`: at most 100 characters, as Discord shows it beside the name.
+
+    `control`: how it is chosen. `changes`: what to store for what was chosen: ids or keys of options, or the one text
+    that was written; raises `SettingError`. `told`: what holds. `prepare`: done before it is stored; raises `BotError`.
+    """
+
+    key: str
+    name: Text
+    about: Text
+    control: OneOf | SomeOf | Written
+    changes: Callable[[list[str], OperatorSettings], Changes]
+    told: Callable[[Here], Text]
+    effect: Text = AT_ONCE
+    prepare: Callable[[Changes, SettingStores, Callable[[Text], Awaitable[None]]], Awaitable[None]] | None = None
 
 
 class SettingError(BotError):

@@ -17,11 +17,11 @@ from discord import app_commands
 from bot.channel.markdown import in_message
 from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, guild_id_of, language_of
 from bot.discord.commands.setting_sentences import Here
-from bot.discord.commands.setting_table import BY_KEY, SETTINGS, OneOf, SomeOf, Written
-from bot.discord.commands.setting_values import SettingError
+from bot.discord.commands.setting_table import BY_KEY, SETTINGS
+from bot.discord.commands.setting_values import OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.store_failures import not_chosen
 from bot.discord.commands.voice import tell
-from bot.discord.failures import AnsweringView, press_failed
+from bot.discord.failures import CheckedView, may_press, press_failed
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.discord.commands.setting_sentences import SettingStores
-    from bot.discord.commands.setting_table import ServerSetting
+    from bot.discord.commands.setting_values import ServerSetting
 
     Menu = (
         discord.ui.Select[Any] | discord.ui.ChannelSelect[Any] | discord.ui.RoleSelect[Any] | discord.ui.UserSelect[Any]
@@ -76,7 +76,7 @@ class SettingsPanel:
     """Shows the settings, and stores what is chosen."""
 
     def __init__(self, tree: CheckedCommandTree, stores: SettingStores) -> None:
-        self._tree = tree
+        self.tree = tree
         self.stores = stores
 
     def lasting_views(self) -> list[discord.ui.View]:
@@ -91,9 +91,7 @@ class SettingsPanel:
 
     async def open(self, interaction: discord.Interaction, setting: ServerSetting) -> None:
         """Answer a press in the menu: show what can be chosen, or the window to write in."""
-        if (refused := await self._refusal(interaction)) is not None:
-            await answer(interaction, refused)
-        elif isinstance(setting.control, Written):
+        if isinstance(setting.control, Written):
             written = setting.control.now(self._here(guild_id_of(interaction)))
             await interaction.response.send_modal(
                 SettingWindow(self, setting, setting.control, written, language_of(interaction))
@@ -104,9 +102,6 @@ class SettingsPanel:
 
     async def choose(self, interaction: discord.Interaction, setting: ServerSetting, chosen: list[str]) -> None:
         """Store what somebody chose or wrote, and show what holds."""
-        if (refused := await self._refusal(interaction)) is not None:
-            await answer(interaction, refused)
-            return
         await defer(interaction, in_place=True)
         guild_id, by = guild_id_of(interaction), interaction.user.id
         try:
@@ -123,9 +118,6 @@ class SettingsPanel:
             return
         log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
         await self._redraw(interaction, setting, is_new=True)
-
-    async def _refusal(self, interaction: discord.Interaction) -> Text | None:
-        return await self._tree.refusal_of_press(interaction, command="settings")
 
     def _here(self, guild_id: int) -> Here:
         return Here(self.stores, guild_id, self.stores.servers.of(guild_id))
@@ -173,7 +165,7 @@ class SettingsPanel:
         return text, embed, PanelView(self, language, interaction.guild, setting, here)
 
 
-class PanelView(AnsweringView):
+class PanelView(CheckedView):
     """The menu of all settings, and the menu of what can be chosen for `setting`. `here`: None: it cannot be read."""
 
     def __init__(
@@ -184,7 +176,7 @@ class PanelView(AnsweringView):
         setting: ServerSetting | None = None,
         here: Here | None = None,
     ) -> None:
-        super().__init__(timeout=None)
+        super().__init__(panel.tree, "settings")
         self._add(
             discord.ui.Select(
                 custom_id="roomtone:settings",
@@ -237,6 +229,9 @@ class SettingWindow(discord.ui.Modal):
         )
         about = in_language(setting.about, language)
         self.add_item(discord.ui.Label(text=self.title, description=about, component=self._field))
+
+    async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
+        return await may_press(self._panel.tree, interaction, command="settings")
 
     async def on_submit(self, interaction: discord.Interaction, /) -> None:
         await self._panel.choose(interaction, self._setting, [self._field.value])

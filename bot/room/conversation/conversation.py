@@ -426,21 +426,29 @@ class Conversation:
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
-        turns = [turn for turn in self._memory.window if not turn.tombstone]
-        if turns:
-            self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
-        return bool(turns)
+        turn = self._last_turn()
+        if turn is not None:
+            self._ask(Question(turn, asker_id="", reason=decision.reason, may_skip=decision.may_skip))
+        return turn is not None
 
     async def _tell_result(self, call: FrozenCall) -> None:
-        """Say what came of a call that somebody pressed for, once nobody speaks. The chat has it in any case."""
+        """Tell what came of a call that somebody pressed for: in writing where they asked so, else aloud once nobody
+        speaks. The chat has it in any case.
+        """
+        if call.asker.typed is not None:
+            self.typed_talk.tell_result(call, call.asker.typed, self._last_turn())
+            return
         async with self._telling:
             waited_s = 0.0
             while self.is_answering() or (self.is_busy() and waited_s < TELL_WITHIN_S):
                 await self._clock.sleep(TELL_POLL_S)
                 waited_s += TELL_POLL_S
-            turns = [turn for turn in self._memory.window if not turn.tombstone]
-            if turns and self._participation.may_tell():
-                self._ask(Question(turns[-1], asker_id=str(call.asker.user_id), pressed=call))
+            turn = self._last_turn()
+            if turn is not None and self._participation.may_tell():
+                self._ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
+
+    def _last_turn(self) -> Turn | None:
+        return next((turn for turn in reversed(self._memory.window) if not turn.tombstone), None)
 
     def _ask(self, question: Question) -> None:
         if self._finishing:

@@ -15,7 +15,7 @@ from compaction.budget.messages import message_json
 from compaction.clock_time import format_day
 from compaction.errors import StoreError
 from compaction.memory.people import Audience
-from compaction.model import SAID, TurnKind
+from compaction.model import SAID
 from compaction.speaker_names import plain_name
 from compaction.tokens import estimate_text_tokens
 from voice.asr.language_names import language_name
@@ -44,7 +44,7 @@ TELL_RESULT = (
     "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
     "of it, by its result. If that says that it failed, say so."
 )
-TYPED = "The last turn was typed in a chat. Your answer is posted there for people to read, and is not spoken."
+TYPED = "You were asked in a chat. Your answer is posted there for people to read, and is not spoken."
 
 
 class PromptBuilder:
@@ -159,7 +159,7 @@ class PromptBuilder:
         answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
-        writing = TYPED if question.turn.kind is TurnKind.TYPED else ""
+        writing = "" if question.typed is None else TYPED
         telling = "" if question.pressed is None else TELL_RESULT.format(tool=question.pressed.tool.name)
         return tuple(text for text in (today, skipping, answering, writing, telling) if text)
 
@@ -237,7 +237,7 @@ def asker_of(question: Question, participants: Participants) -> Asker:
         (asker_id,) = names
     if asker_id not in names or not asker_id.isdecimal():
         return NOBODY
-    return _asker(int(asker_id), names[asker_id], participants)
+    return replace(_asker(int(asker_id), names[asker_id], participants), typed=question.typed)
 
 
 def _asker(user_id: int, name: str, participants: Participants) -> Asker:

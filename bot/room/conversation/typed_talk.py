@@ -7,7 +7,7 @@ the bot says; a few wait. Which messages are for the bot decides `bot.discord.ty
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
+    from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Place, TypedMessage
     from bot.clock import Clock
     from bot.participation.participation import Participation
     from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
+    from compaction.model import Turn
 
 log = structlog.get_logger()
 
@@ -40,11 +42,6 @@ MOST_WAITING = 4
 ANSWER_S = 60.0
 COME_IN = Text("Come into my voice channel, then I answer you here.")
 TOO_MANY = Text("I have too much to answer. Ask me again in a minute.")
-
-
-class _Waiting(NamedTuple):
-    message: TypedMessage
-    question: Question
 
 
 class TypedTalk:
@@ -74,7 +71,7 @@ class TypedTalk:
         self._rules = rules
         self._check = AnswerCheck(rules)
         self._clock = clock
-        self._waiting: asyncio.Queue[_Waiting] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
         self._answering: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -100,11 +97,20 @@ class TypedTalk:
             return None
         if (why := self._participation.why_not_written()) is not None:
             return why
+        return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
+
+    def tell_result(self, call: FrozenCall, message: TypedMessage, last_turn: Turn | None) -> None:
+        """Write below a message what came of the call for which its author has pressed. `last_turn`: of the session."""
+        if last_turn is not None and not self._closed and self._participation.why_not_written() is None:
+            self._ask(Question(last_turn, asker_id=str(message.person.id), pressed=call, typed=message))
+
+    def _ask(self, question: Question) -> bool:
+        """Let a question wait for its answer; return whether there is room for it."""
         try:
-            self._waiting.put_nowait(_Waiting(message, Question(turn, asker_id=str(person.id))))
+            self._waiting.put_nowait(question)
         except asyncio.QueueFull:
-            return TOO_MANY
-        return None
+            return False
+        return True
 
     def drop(self) -> None:
         """Drop what waits and the answer in progress: it may hold words of somebody who may not be heard any more, or
@@ -123,19 +129,20 @@ class TypedTalk:
     async def run(self) -> None:
         """Answer one message after the other. Never returns."""
         while True:
-            message, question = await self._waiting.get()
-            async with owned_task(self._answer(message, question), name="typed-answer") as self._answering:
+            question = await self._waiting.get()
+            async with owned_task(self._answer(question), name="typed-answer") as self._answering:
                 await asyncio.wait({self._answering})
             if not self._answering.cancelled():
                 self._answering.result()
             self._answering = None
 
-    async def _answer(self, message: TypedMessage, question: Question) -> None:
+    async def _answer(self, question: Question) -> None:
+        assert question.typed is not None, "nothing else waits here"
         progress = ReplyProgress(started_at=self._clock.monotonic())
         text = await self._written(question, progress)
         failure = progress.failure or ("" if text else NO_WORDS)
         # Anything that it says may be quoted, so nothing in it formats or links.
-        posted = await message.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
+        posted = await question.typed.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
         await self._reply_recorder.record_written(question, text if posted else "")
 
     async def _written(self, question: Question, progress: ReplyProgress) -> str:

@@ -117,7 +117,7 @@ async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> N
     """The model is not asked again for it. The sentence is in the language of the question, or that of the channel."""
     room = Looking()
     model = Thinker(("Well.", asks(POST)))
-    waits = PRESS_FIRST if language else "Das mache ich, sobald du im Chat dieses Kanals auf „Mach es“ drückst."
+    waits = PRESS_FIRST if language else "Das mache ich, sobald du im Chat meines Sprachkanals auf „Mach es“ drückst."
     said = await answer(model, replace(room.context, language=language))
     assert said == ["Well.", "\n", f"{waits}\n"]
     assert len(model.asked) == len(room.place.calls) == 1

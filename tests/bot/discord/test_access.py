@@ -1,11 +1,11 @@
-"""The table of commands: who may use each, walked through with people of each kind inside and outside the channel."""
+"""Whom commands are for: people of each kind inside and outside the channel."""
 
 from __future__ import annotations
 
 import discord
 import pytest
 
-from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
+from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, refusal
 from bot.texts.text import Text
 
 # People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
@@ -24,69 +24,44 @@ KINDS = {
 ANYBODY = frozenset(KINDS)
 MODERATORS = frozenset({"mutes", "channels", "manages", "admin", "owner"})
 MANAGERS = frozenset({"manages", "admin", "owner"})
-WITH_ROLE = MODERATORS | {"member+"}
-CHOSEN = MANAGERS | {"member+"}
-NOBODY: frozenset[str] = frozenset()
 
-# Command and option -> who may use it inside the bot's voice channel, and who outside of it. Written by hand, so that
-# nobody widens `RULES` by mistake.
-WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
-    ("join", None): (WITH_ROLE, WITH_ROLE),
-    ("join", "listen"): (CHOSEN, CHOSEN),
-    ("leave", None): (ANYBODY, MODERATORS),
-    ("status", None): (ANYBODY, MODERATORS),
-    ("quiet", None): (ANYBODY, MODERATORS),
-    ("quiet", "for"): (ANYBODY, MODERATORS),
-    ("silence", None): (MODERATORS, MODERATORS),
-    ("talk", None): (ANYBODY, MODERATORS),
-    ("opt-out", None): (ANYBODY, ANYBODY),
-    ("opt-in", None): (ANYBODY, ANYBODY),
-    ("privacy", None): (ANYBODY, ANYBODY),
-    ("my-data", None): (ANYBODY, ANYBODY),
-    ("forget-me", None): (ANYBODY, ANYBODY),
-    ("settings", None): (MANAGERS, MANAGERS),
-    ("rolling-context", None): (MANAGERS, MANAGERS),
-    ("voice", None): (WITH_ROLE, NOBODY),
-    ("help", None): (ANYBODY, ANYBODY),
-    ("recall", None): (ANYBODY, ANYBODY),
-    ("recap", None): (ANYBODY, ANYBODY),
-    ("transcript", None): (ANYBODY, ANYBODY),
-    ("watch start", None): (WITH_ROLE, NOBODY),
-    ("watch stop", None): (ANYBODY, ANYBODY),
-    ("watch stop-all", None): (MODERATORS, MODERATORS),
-    ("watch status", None): (ANYBODY, MODERATORS),
-    ("watch look", None): (WITH_ROLE, NOBODY),
-    ("watch look", "question"): (WITH_ROLE, NOBODY),
+# Whom a command is for -> who may use it inside the bot's voice channel, and who outside of it.
+WANTED: dict[Who, tuple[frozenset[str], frozenset[str]]] = {
+    Who.EVERYBODY: (ANYBODY, ANYBODY),
+    Who.PRESENT_OR_MODERATORS: (ANYBODY, MODERATORS),
+    Who.PRESENT: (ANYBODY, frozenset()),
+    Who.MODERATORS: (MODERATORS, MODERATORS),
+    Who.MANAGERS: (MANAGERS, MANAGERS),
 }
 
 
 def person(kind: str, *, inside: bool, bot_is_away: bool = False) -> CommandUser:
     """Return somebody of this kind, inside the bot's voice channel or outside of it."""
-    has_role = kind.endswith("+")
     return CommandUser(
         KINDS[kind],
         is_owner=kind == "owner",
-        has_role=has_role,
-        has_chosen_role=has_role,
+        has_role=kind.endswith("+"),
         is_present=inside,
         bot_is_away=bot_is_away,
     )
 
 
-@pytest.mark.parametrize(("command", "option"), WANTED)
-def test_people_of_each_kind_inside_and_outside_the_channel(command: str, option: str | None) -> None:
-    """For each command, the people who may use it are those of the table, inside the voice channel and outside."""
-    options = [] if option is None else [option]
-    for inside, wanted in zip((True, False), WANTED[command, option], strict=True):
-        may = {kind for kind in KINDS if refusal(command, options, person(kind, inside=inside)) is None}
-        assert may == wanted, f"inside the channel: {inside}"
+@pytest.mark.parametrize("who", Who)
+def test_people_of_each_kind_inside_and_outside_the_channel(who: Who) -> None:
+    """What makes somebody a moderator or a manager. Which command is for whom is in `test_three_sentences`."""
+    for inside, wanted in zip((True, False), WANTED[who], strict=True):
+        assert {kind for kind in KINDS if person(kind, inside=inside).is_one_of(who)} == wanted
 
 
-def test_every_rule_is_walked_through() -> None:
-    """No command and no restricted option is missing in this test."""
-    restricted = {(name, option) for name, rule in RULES.items() for option in rule.options}
-    assert restricted | {(name, None) for name in RULES} <= set(WANTED)
-    assert {name for name, _ in WANTED} == set(RULES)
+def test_who_needs_a_role() -> None:
+    """Everybody but moderators, if any is named."""
+    assert {kind for kind in KINDS if refusal("join", person(kind, inside=True)) is None} == MODERATORS | {"member+"}
+    assert refusal("join", CommandUser(discord.Permissions.none(), has_role=True)) is None
+
+
+def test_there_are_no_more_commands_than_people_can_find_their_way_in() -> None:
+    """Groups count each of their commands."""
+    assert len(RULES) <= 30
 
 
 def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
@@ -95,26 +70,19 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
         expected = NO_ROLE if rule.needs_role else None
         if rule.who in {Who.MODERATORS, Who.MANAGERS}:
             expected = Text("Only {who} can do that.", who=PEOPLE[rule.who])
-        assert refusal(name, [], person("member", inside=False, bot_is_away=True)) == expected
-
-
-def test_without_roles_in_the_settings_nobody_needs_one() -> None:
-    """If the settings name no roles, every member may call the bot; none but managers may have it write all down."""
-    anybody = CommandUser(discord.Permissions.none(), has_role=True)
-    assert refusal("join", [], anybody) is None
-    assert refusal("join", ["listen"], anybody) is not None
+        assert refusal(name, person("member", inside=False, bot_is_away=True)) == expected
 
 
 def test_a_refusal_says_for_whom_the_command_is() -> None:
     """Each refusal is one plain sentence."""
-    assert refusal("silence", [], person("member", inside=True)) == (
+    assert refusal("silence", person("member", inside=True)) == (
         "Only moderators (who may manage the server or its channels, or mute members) can do that."
     )
-    assert refusal("status", [], person("member", inside=False)) == (
+    assert refusal("status", person("member", inside=False)) == (
         "Only people in my voice channel and moderators (who may manage the server or its channels, or mute members) "
         "can do that."
     )
-    assert refusal("watch look", [], person("admin", inside=False)) == "Only people in my voice channel can do that."
+    assert refusal("watch look", person("admin", inside=False)) == "Only people in my voice channel can do that."
 
 
 def test_the_commands_of_a_group_share_one_default() -> None:
@@ -126,17 +94,6 @@ def test_the_commands_of_a_group_share_one_default() -> None:
     assert Rule(Who.EVERYBODY).default is None
 
 
-@pytest.mark.parametrize(
-    ("channel_id", "allowed", "refused"),
-    [(600, (), False), (600, (600,), False), (600, (602, 600), False), (602, (600,), True)],
-)
-def test_the_settings_choose_the_channels(channel_id: int, allowed: tuple[int, ...], refused: bool) -> None:
-    """If the settings name channels, the bot comes into no other."""
-    told = channel_refusal(channel_id, "Lounge", allowed)
-    assert (told is not None) == refused
-    assert told is None or "discord.channels" in told
-
-
 # What ends a reply, searches or asks a model, or writes into the database, if a member may use it from elsewhere.
 COSTLY = {
     "join", "talk", "opt-in", "my-data", "forget-me", "recall", "recap", "transcript",
@@ -146,6 +103,6 @@ COSTLY = {
 @pytest.mark.parametrize("command", sorted(COSTLY))
 def test_who_is_nowhere_near_may_not_do_it_without_a_limit(command: str) -> None:
     """Also while the bot is in no channel. Opting out has no limit."""
-    elsewhere = CommandUser(KINDS["member+"], has_role=True, has_chosen_role=True, bot_is_away=True)
-    assert refusal(command, (), elsewhere) is None
+    elsewhere = CommandUser(KINDS["member+"], has_role=True, bot_is_away=True)
+    assert refusal(command, elsewhere) is None
     assert RULES[command].cooldown is not None

@@ -18,12 +18,13 @@ from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
+from bot.discord.audience import FOR_EVERY_AGE
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
-from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE
+from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
-from bot.discord.place import FOR_EVERY_AGE, DiscordPlace
+from bot.discord.place import DiscordPlace
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
 from bot.settings import DiscordSettings
@@ -143,8 +144,8 @@ SCRIBES = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben", role_ids=(SCRI
 
 
 async def choose_scribes(client: RoomtoneClient) -> None:
-    """Let the members with the role of scribes call the bot, as /settings does."""
-    await client.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,)), by=None)
+    """Let the members with the role of scribes call the bot, also to write down, as /settings does."""
+    await client.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,), posts_transcripts=True), by=None)
 
 
 @asynccontextmanager
@@ -223,7 +224,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     to those alone who may enter the channel.
     """
     monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
-    async with online() as (local, _, supervisor):
+    async with online() as (local, client, supervisor):
 
         async def say(command: str, user_id: int = ADA, replies: int = 1, **options: object) -> list[str]:
             result = await local.invoke(user_id, command, options)
@@ -243,6 +244,8 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert (place.guild_id, place.channel_id, place.name) == (local.guild.id, 600, "Evening")
         assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
+        assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
+        await client.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
         assert await say("join", listen="file") == ["I am in Evening already. Use /leave first."]
         supervisor.listens = ListenRequest("file", 600)
         assert await say("join", listen="file") == ["I am in Evening already, and only write down what is said."]

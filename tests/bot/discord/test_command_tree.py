@@ -12,16 +12,15 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
+from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_SHOWN
 from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.recall import add_recall
-from bot.discord.commands.recap import add_recap
+from bot.discord.commands.sessions import add_recap, add_transcript
 from bot.discord.commands.settings import add_settings
-from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected
@@ -76,23 +75,6 @@ async def evening(*, bot_in: int | None = 600, **settings: tuple[int, ...]) -> A
             yield Evening(local, client, supervisor)
 
 
-async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_where_it_is() -> None:
-    """/leave and /status are for people in the bot's channel and for moderators. Others are not told where it is."""
-    refused = f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
-    async with evening() as here:
-        assert await here.say(BEN, "status") == refused
-        assert await here.say(BEN, "leave") == refused
-        await here.enter(BEN, 602)
-        assert await here.say(BEN, "leave") == refused
-        assert "Evening" not in await here.say(BEN, "join")
-        assert here.supervisor.place is not None
-        await here.enter(BEN, 600)
-        assert await here.say(BEN, "status") == "I am well."
-        assert await here.say(ADA, "status") == "I am well."
-        assert (await here.say(BEN, "leave")).startswith("I am leaving Evening.")
-        assert await here.say(BEN, "status") == "I am well."
-
-
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
     async with evening() as here:
@@ -110,18 +92,6 @@ async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
         assert await here.say(BEN, "leave") == f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
         assert await here.say(ADA, "status") == "I am well."
-
-
-async def test_only_the_roles_in_the_settings_call_the_bot() -> None:
-    """If the settings name roles, /join is for their members and for moderators."""
-    async with evening(bot_in=None, roles=(77,)) as here:
-        await here.enter(BEN)
-        assert await here.say(BEN, "join") == NO_ROLE
-        await here.enter(ADA)
-        assert await here.say(ADA, "join") == "I am coming to Evening."
-    async with evening(bot_in=None, roles=(77, 500)) as here:
-        await here.enter(BEN)
-        assert await here.say(BEN, "join") == "I am coming to Evening."
 
 
 async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
@@ -205,17 +175,13 @@ def table() -> str:
     lines = ["| command | what it does | who may use it | who sees it in Discord |", "|---|---|---|---|"]
     for command in all_commands():
         rule = RULES[command.qualified_name]
-        who = [f"{PEOPLE[rule.who]}{', with one of the roles' if rule.needs_role else ''}"]
-        options: dict[Who, list[str]] = {}
-        for option, needed in rule.options.items():
-            options.setdefault(needed, []).append(f"`{option}`")
-        who += [f"{' and '.join(names)}: {PEOPLE[needed]}" for needed, names in options.items()]
+        who = f"{PEOPLE[rule.who]}{', with one of the roles' if rule.needs_role else ''}"
         default = (
             "everybody"
             if rule.default is None
             else "who has " + ", ".join(permission_name(name) for name, is_set in rule.default if is_set)
         )
-        people = re.sub(r" \(.*?\)", "", "; ".join(who))
+        people = re.sub(r" \(.*?\)", "", who)
         lines.append(f"| `/{command.qualified_name}` | {command.description} | {people} | {default} |")
     return "\n".join(lines)
 

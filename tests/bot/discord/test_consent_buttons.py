@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import discord
 import pytest
 
 from bot.channel.port import ChatError
 from bot.discord.connection import connected
-from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_LISTENING_HERE, ConsentButtons
+from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_LISTENING_HERE
 from bot.discord.place import DiscordPlace
+from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import settings_for, settle
+from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
+from tests.fakes.place import FakePlace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 GUILD, LOUNGE, ADA = 500, 600, 2001
 
@@ -33,67 +38,48 @@ class FakeConsents:
         (self.agreed.add if agrees else self.agreed.discard)(person_id)
 
 
-class Press:
-    """A press of a button in a channel, and the private answer to it."""
-
-    def __init__(self, channel_id: int = LOUNGE) -> None:
-        self.guild_id, self.channel_id = GUILD, channel_id
-        self.user = SimpleNamespace(id=ADA)
-        self.answers: list[tuple[str, bool]] = []
-        self.locale = discord.Locale.american_english
-        self.response = SimpleNamespace(send_message=self.answer, is_done=lambda: False)
-        self.extras: dict[str, object] = {}
-        self.created_at = discord.utils.utcnow()
-
-    async def answer(self, text: str, *, ephemeral: bool, **_: object) -> None:
-        """Store the answer."""
-        self.answers.append((text, ephemeral))
+@asynccontextmanager
+async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, FakeSupervisor, int]]:
+    """Start a local Discord with a notice that asks, and return it with the message. The bot is in the lounge."""
+    supervisor = FakeSupervisor()
+    async with LocalDiscord() as local, connected(settings_for(local), supervisor, consents=consents) as client:
+        supervisor.place = client.place(local.guild.id, LOUNGE)
+        assert supervisor.place is not None
+        assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
+        yield local, supervisor, local.messages[0].id
 
 
-def whereabouts(channel_id: int | None = LOUNGE) -> Any:
-    """Return a supervisor whose bot is in that channel."""
-    here = None if channel_id is None else SimpleNamespace(channel_id=channel_id)
-    return SimpleNamespace(place_of=lambda _: here)
-
-
-async def pressed(consents: FakeConsents, where: Any, *, agrees: bool, channel_id: int = LOUNGE) -> tuple[str, bool]:
-    """Press a button, and return the answer and whether only that person sees it."""
-    press: Any = Press(channel_id)
-    await ConsentButtons(consents, where).press(press, agrees=agrees)
-    (answer,) = press.answers
-    return answer  # type: ignore[no-any-return]
+async def pressed(local: LocalDiscord, message_id: int, label: str) -> str:
+    """Press a button, and return the answer, which only that person sees."""
+    (reply,) = (await local.press(ADA, message_id, label)).replies
+    assert reply.ephemeral
+    return reply.content
 
 
 async def test_a_press_is_an_answer_that_only_the_person_sees() -> None:
-    """One button agrees, the other takes it back, and the bot answers privately."""
+    """One button agrees, the other takes it back. Agreeing has a limit, because taking it back ends the bot's reply;
+    nobody waits to take it back.
+    """
     consents = FakeConsents()
-    assert await pressed(consents, whereabouts(), agrees=True) == (HEARD, True)
-    assert consents.agreed == {ADA}
-    assert await pressed(consents, whereabouts(), agrees=False) == (NOT_HEARD, True)
-    assert consents.agreed == set()
-    consents.refuses = True
-    assert await pressed(consents, whereabouts(), agrees=True) == ("Use /opt-in first.", True)
-
-
-async def test_nobody_agrees_and_takes_it_back_without_end() -> None:
-    """Taking it back ends the bot's reply, so agreeing has a limit. Nobody waits to take it back."""
-    consents = FakeConsents()
-    buttons = ConsentButtons(consents, whereabouts())
-    for number in range(4):
-        for agrees in (True, False):
-            press: Any = Press()
-            await buttons.press(press, agrees=agrees)
-            ((told, _),) = press.answers
-            assert ("Please wait " in told) is (agrees and number == 3)
-            assert consents.agreed == ({ADA} if agrees and number < 3 else set())
+    async with asking(consents) as (local, _, message_id):
+        for number in range(4):
+            told = await pressed(local, message_id, "Hear me")
+            assert told == HEARD if number < 3 else "Please wait " in told
+            assert consents.agreed == ({ADA} if number < 3 else set())
+            assert await pressed(local, message_id, "Do not hear me") == NOT_HEARD
+            assert consents.agreed == set()
+        consents.refuses = True
+        assert await pressed(local, message_id, "Do not hear me") == "Use /opt-in first."
 
 
 @pytest.mark.parametrize("where", [None, 602])
 async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) -> None:
     """A press below an old notice, in a channel where the bot is not now, changes nothing."""
     consents = FakeConsents()
-    assert await pressed(consents, whereabouts(where), agrees=True) == (NOT_LISTENING_HERE, True)
-    assert consents.agreed == set()
+    async with asking(consents) as (local, supervisor, message_id):
+        supervisor.place = None if where is None else FakePlace(channel_id=where)
+        assert await pressed(local, message_id, "Hear me") == NOT_LISTENING_HERE
+        assert consents.agreed == set()
 
 
 async def test_the_buttons_stand_below_a_notice_that_asks() -> None:

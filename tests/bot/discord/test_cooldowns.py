@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discord.app_commands import Cooldown
 
-from bot.discord.cooldowns import MOST_KEPT, Cooldowns
+from bot.discord.access import MOST_KEPT, Cooldowns
 
 TWICE_A_MINUTE = Cooldown(2, 60.0)
 

@@ -13,7 +13,9 @@ import pytest
 
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError
 from bot.discord import posting
-from bot.discord.place import NO_CHAT, NO_FILE, NO_THREAD, NOT_TAKEN, DiscordPlace
+from bot.discord.place import NO_FILE, DiscordPlace
+from bot.discord.posting import NOT_TAKEN
+from bot.discord.threads import NO_CHAT, NO_THREAD
 from bot.readers import Reader
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings

@@ -13,8 +13,7 @@ from structlog.testing import capture_logs
 
 from bot.discord.connection import connected, translated
 from bot.discord.place_names import KEPT_S, RETRY_S, PlaceNames
-from bot.discord.shard_choice import chosen_shards
-from bot.discord.shard_losses import ShardLosses
+from bot.discord.shard_connections import ShardLosses, chosen_shards
 from bot.errors import SetupError
 from bot.health import format_degraded_part
 from bot.settings import DiscordSettings

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
-from bot.discord.commands.participation import TalkButton
+from bot.discord.access import PEOPLE, Who
 from bot.discord.connection import connected
-from bot.discord.place import DiscordPlace
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
-from bot.texts.text import Text
+from bot.texts.text import verbatim
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import settings_for, settle
-from tests.bot.discord.test_consent_buttons import ADA, GUILD, LOUNGE, Press
+from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 
-if TYPE_CHECKING:
-    import discord
-
-NOT_HERE = Text("You are not in my voice channel.")
+GUILD, LOUNGE, ADA, BEN, CHLOE = 500, 600, 2001, 2002, 2003
 
 
 class FakeSilences:
@@ -35,51 +27,28 @@ class FakeSilences:
         return moderator or not self.always
 
 
-class FakeTree:
-    """The rules of /talk. `refused`: they do not allow it."""
-
-    def __init__(self, refused: Text | None = None) -> None:
-        self._refused = refused
-
-    async def refusal_of_press(self, interaction: discord.Interaction, *, command: str) -> Text | None:
-        """Return the refusal."""
-        del interaction
-        return self._refused if command == "talk" else Text("Another command.")
-
-    def user_of(self, interaction: discord.Interaction) -> Any:
-        """Return somebody who is no moderator."""
-        del interaction
-        return SimpleNamespace(is_moderator=False)
-
-
 @pytest.mark.parametrize(
-    ("always", "refused", "answer", "lifted"),
+    ("person", "always", "told", "lifted"),
     [
-        (False, None, MAY_SPEAK, [(GUILD, ADA, False)]),
-        (True, None, SILENCED_FOR_GOOD, [(GUILD, ADA, False)]),
-        (False, NOT_HERE, NOT_HERE, []),
+        (ADA, True, MAY_SPEAK, [(GUILD, ADA, True)]),
+        (BEN, False, MAY_SPEAK, [(GUILD, BEN, False)]),
+        (BEN, True, SILENCED_FOR_GOOD, [(GUILD, BEN, False)]),
+        (CHLOE, False, f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that.", []),
     ],
 )
-async def test_a_press_is_a_talk_command(always: bool, refused: Text | None, answer: Text, lifted: list[Any]) -> None:
-    """With its rules, and an answer that only the person sees."""
-    silences, tree, press = FakeSilences(always=always), FakeTree(refused), Press()
-    button: Any = TalkButton(silences, tree)  # type: ignore[arg-type]
-    await button.talk_again.callback(press)
-    assert (press.answers, silences.lifted) == ([(answer, True)], lifted)
-
-
-async def test_it_stands_below_the_sentence_about_the_silence() -> None:
-    """And below no other."""
-    async with LocalDiscord() as local:
-        rooms: Any = SimpleNamespace(place_of=lambda _: None)
-        async with connected(settings_for(local), rooms, silences=FakeSilences()) as client:
-            place = client.place(local.guild.id, LOUNGE)
-            assert isinstance(place, DiscordPlace)
-            await place.offer_talk("I am silent.")
-            await place.write("I am not.")
-            await settle(lambda: len(local.messages) == 2)
-            silent, other = (message.payload for message in local.messages)
-            assert [button["custom_id"] for row in silent["components"] for button in row["components"]] == [
-                "roomtone:talk-again"
-            ]
-            assert not other.get("components")
+async def test_a_press_is_a_talk_command(person: int, always: bool, told: str, lifted: list[object]) -> None:
+    """With its rules, and an answer that only the person sees. It stands below the sentence about the silence, and
+    below no other. Ada moderates, Ben is in the channel, and Chloe is not.
+    """
+    silences, supervisor = FakeSilences(always=always), FakeSupervisor()
+    async with LocalDiscord() as local, connected(settings_for(local), supervisor, silences=silences) as client:
+        place = supervisor.place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+        await local.join(BEN, channel_id=LOUNGE)
+        await settle(lambda: bool(supervisor.movements))
+        await place.offer_talk(verbatim("I am silent."))
+        await place.write(verbatim("I am not."))
+        silent, other = local.messages
+        assert not other.payload.get("components")
+        (reply,) = (await local.press(person, silent.id, "Talk again")).replies
+        assert (reply.content, reply.ephemeral, silences.lifted) == (told, True, lifted)

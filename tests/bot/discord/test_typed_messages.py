@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.discord.admission import GuildAdmission, Verdict
+from bot.discord.audience import FOR_EVERY_AGE
 from bot.discord.commands.room import ELSEWHERE
-from bot.discord.place import FOR_EVERY_AGE
 from bot.discord.typed_messages import HOW_OFTEN, For, Posted, for_whom
 from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
@@ -19,6 +20,8 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import discord
 
     from rehearsal.discord.server import LocalDiscord
 
@@ -98,9 +101,21 @@ async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> 
         assert len(supervisor.typed) == 1
 
 
-async def test_one_person_cannot_keep_the_bot_writing() -> None:
-    """After ten messages in a minute their next ones are ignored; other people are answered."""
+async def test_one_person_cannot_keep_the_bot_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten messages in a minute their next ones are ignored; other people are answered. Nobody is on a server that
+    the bot does not serve, where it could not leave.
+    """
+    asked: list[int] = []
+
+    async def uninvited(_: GuildAdmission, guild: discord.Guild) -> Verdict:
+        asked.append(guild.id)
+        return Verdict.UNINVITED
+
     async with online(GUILD) as (local, client, supervisor):
+        with monkeypatch.context() as unserved:
+            unserved.setattr(GuildAdmission, "check", uninvited)
+            await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
+            await holds(lambda: bool(asked))
         supervisor.place, supervisor.no_answer = client.place(GUILD.id, VOICE), verbatim("No.")
         for _ in range(int(HOW_OFTEN.rate) + 2):
             await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)

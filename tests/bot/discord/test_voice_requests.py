@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bot.discord.voice_requests import VoiceRequests
+from bot.discord.voice_presence import VoiceRequests
 
 Step = Literal["asks in", "asks out", "entered", "left", "taken out"]
 

@@ -20,8 +20,9 @@ from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
-from bot.participation.participation import Participation, ReplyState, silenced_for
+from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
+from bot.participation.statistics import silenced_for
 from bot.server_settings import no_server_settings
 from bot.texts.text import verbatim
 from tests.fakes.brain import until

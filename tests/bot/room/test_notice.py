@@ -10,6 +10,8 @@ from bot.channel.port import ListenRequest
 from bot.room.notice import (
     ALL_LOCAL,
     ASKING,
+    CHAT_READ,
+    CHAT_READ_ALOUD,
     COMMANDS,
     HEARD_IS_READ,
     MANAGERS_READ,
@@ -91,7 +93,9 @@ def test_a_mark_that_failed_is_told_with_its_remedy() -> None:
 
 
 def test_the_notice_says_who_may_read_what_is_said() -> None:
-    """Those who are there, always; others if the server has opened its history. It is then another notice."""
+    """Those who are there, always; others if the server has opened its history, or answers in a text channel. It is
+    then another notice.
+    """
     closed = ListeningNotice(DEFAULT_NOTICE).for_room(ServerSettings())
     managers = closed.for_room(ServerSettings(opens_history=True))
     role = closed.for_room(ServerSettings(opens_history=True, history_role=77))
@@ -99,4 +103,7 @@ def test_the_notice_says_who_may_read_what_is_said() -> None:
     assert [MANAGERS_READ in str(each.written()) for each in (closed, managers, role)] == [False, True, False]
     assert ["<@&77>" in str(each.written()) for each in (closed, managers, role)] == [False, False, True]
     assert [OTHERS_READ in each.spoken() for each in (closed, managers, role)] == [False, True, True]
-    assert len({each.digest() for each in (closed, managers, role)}) == 3
+    chat = closed.for_room(ServerSettings(chat_channel=601))
+    assert CHAT_READ.fill(channel=verbatim("<#601>")) in str(chat.written())
+    assert CHAT_READ_ALOUD in chat.spoken()
+    assert len({each.digest() for each in (closed, managers, role, chat)}) == 4

@@ -14,8 +14,9 @@ from bot.brain.silence import SILENT_MINUTES
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange
-from bot.participation.participation import CHECK_QUIET_S, silenced_for
+from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
+from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
 from compaction.payload import MessageToolCall
 from tests.bot.room.room_scene import TICK_S, a_house, living, settle

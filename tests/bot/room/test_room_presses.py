@@ -8,9 +8,12 @@ from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatRole, FinishReason, StreamEnd
+from bot.room.conversation.prompt import TYPED
 from compaction.payload import MessageToolCall
 from tests.bot.brain.test_responder_tools import Thinker
 from tests.bot.room.room_scene import a_house, living, settle
+from tests.bot.room.test_room_participation import silenceable
+from tests.bot.room.test_room_typed_talk import Message
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
@@ -66,6 +69,32 @@ async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
             assert "Note 1 says milk." in read[-1]
             assert noted == ["milk"]
             assert "Roomtone: It is note one." in house.said
+
+
+async def test_what_was_asked_in_writing_is_told_there(tmp_path: Path) -> None:
+    """That it waits, and what came of it: nothing is said aloud. A silent bot writes nothing either."""
+    async with a_house(tmp_path) as house:
+        model = Thinker((asks("milk"),), ("It is note one.", END), (asks("tea"),))
+        noted = furnish(house, model)
+        async with living(house) as (room, _):
+            await silenceable(house)
+            message = Message("Write milk down.")
+            assert await room.take_typed(message) is None
+            await settle(lambda: message.answers == [PRESS_FIRST])
+            assert house.place.calls[0].press(ADA) is None
+            await settle(lambda: len(message.answers) == 2)
+            assert message.answers[1] == "It is note one."
+            assert any(TYPED in each.content for each in model.asked[-1][0])
+            await settle(lambda: "Roomtone: It is note one." in house.said)
+            assert await room.take_typed(message) is None
+            await settle(lambda: len(message.answers) == 3)
+            await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
+            assert house.place.calls[1].press(ADA) is None
+            await settle(lambda: house.place.calls[1].outcome is not None)
+            await house.pass_time(1.0)
+            assert noted == ["milk", "tea"]
+            assert message.answers[1:] == ["It is note one.", PRESS_FIRST]
+            assert house.voice.spoken == []
 
 
 async def test_a_bot_that_leaves_lets_calls_lapse(tmp_path: Path) -> None:

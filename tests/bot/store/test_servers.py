@@ -58,6 +58,7 @@ CHOSEN = ServerSettings(
     longest_session_h=2.5,
     retention_days=30.0,
     posts_recap=True,
+    posts_transcripts=True,
     offers_catch_up=False,
     live_message=False,
     listen_only=ListenOnly("evening", "thread", 601),

@@ -30,7 +30,7 @@ FOR_THE_OPERATOR = (
     "bot/discord/client.py",
     "bot/discord/bot_token.py",
     "bot/discord/connection.py",
-    "bot/discord/shard_choice.py",
+    "bot/discord/shard_connections.py",
     "bot/discord/endpoint.py",
     "bot/discord/live_probe.py",
     "bot/embedding",

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from bot.channel.port import Person
 from bot.discord.admission import Verdict
-from bot.discord.commands.catch_up import NEVER_AWAY, NOTHING_MISSED, CatchUp
-from bot.discord.commands.recap import add_recap
+from bot.discord.commands.sessions import NEVER_AWAY, NO_SESSION, NOTHING_MISSED, CatchUp, add_recap
 from bot.discord.connection import connected
-from bot.discord.session_choice import NO_SESSION
 from bot.memory.digests import Digests
 from bot.memory.session_reader import SessionReader
 from bot.store.history import SessionHistory

@@ -52,8 +52,6 @@ async def test_people_read_of_what_they_may_do() -> None:
             moderator = seen(await helped(ADA))
             assert "**/leave** *(in my voice channel, and moderators)*: Send me away" in moderator
             assert "**/settings** *(server managers)*: Show and change" in moderator
-            assert "*`listen`: server managers, and who has a role that was chosen for me*" in moderator
-            assert "`listen`" not in member
             assert "/watch look" not in moderator
             assert "**/mitschrift**: Hol dir" in seen(await helped(CHLOE))
             before = len(supervisor.movements)

@@ -114,16 +114,6 @@ async def test_who_opts_in_where_the_bot_asks_is_told_to_agree() -> None:
         assert table.guild.excludes(BEN)
 
 
-async def test_nobody_opts_out_and_in_without_end() -> None:
-    """Each opt-out ends the reply in progress, so opting in has a limit. Nobody waits to opt out."""
-    async with online() as table:
-        for number in range(4):
-            assert (await table.say(BEN, "opt-out")).startswith("I no longer hear you")
-            told = await table.say(BEN, "opt-in")
-            assert ("Please wait " in told) is (number == 3)
-        assert table.guild.opted_out == {BEN}
-
-
 @pytest.mark.parametrize("asks", [False, True])
 async def test_a_database_that_is_away_is_told(asks: bool) -> None:
     """What somebody chose holds; the answer says that it is not stored, and what they have to do."""

@@ -6,16 +6,15 @@ from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from bot.discord.commands.recap import NOTHING_TO_TELL, add_recap
-from bot.discord.session_choice import NO_SESSION
+from bot.discord.commands.sessions import NO_SESSION, NOTHING_TO_TELL, add_recap
 from bot.memory.digests import Digests
 from bot.store.history import SessionHistory
 from compaction.errors import CompletionError
 from compaction.model import Fact, FactKind
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold
-from rehearsal.discord.limits import check_embeds
-from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, LOUNGE, Remembered, remembered, seen
+from rehearsal.discord.limits.message_limits import check_embeds
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, Remembered, remembered, seen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -101,18 +100,6 @@ async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
         assert told.endswith("Who was there\nAda, Ben")
         assert "Decisions" not in told
         assert "Open questions" not in told
-
-
-async def test_who_was_not_there_reads_nothing(tmp_path: Path) -> None:
-    """A session that somebody has not attended is unknown to them, also by its id."""
-    commands = commands_with(ExtractiveSummariser())
-    async with remembered(tmp_path, commands, channel=COMMITTEE, present=(ADA,)) as here:
-        await an_evening(here)
-        assert "Committee" in seen(await here.use(ADA, "recap"))
-        for options in ({}, {"session": "evening"}):
-            assert (await here.use(BEN, "recap", channel_id=LOUNGE, **options)).content == NO_SESSION
-        assert await here.local.suggest(BEN, "recap", "session") == []
-        assert len(await here.local.suggest(ADA, "recap", "session")) == 1
 
 
 async def test_a_model_is_asked_only_for_what_is_not_folded(tmp_path: Path) -> None:

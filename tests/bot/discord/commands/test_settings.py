@@ -11,7 +11,8 @@ import pytest
 
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.setting_sentences import OperatorSettings, SettingStores
-from bot.discord.commands.setting_table import BY_KEY, SETTINGS, Written
+from bot.discord.commands.setting_table import BY_KEY, SETTINGS
+from bot.discord.commands.setting_values import Written
 from bot.discord.commands.settings import NOT_ANY_MORE, WHAT, add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
@@ -122,6 +123,7 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("history-role", (500,), "members with the role <@&500>"),
     ("chat", (601,), "or in <#601>, is answered there."),
     ("recap", ("on",), "I post in the channel"),
+    ("writing-down", ("on",), "has me post what is said"),
     ("catch-up", ("off",), "offered nothing"),
     ("live-message", ("off",), "No message"),
 )
@@ -155,6 +157,7 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
             retention_days=30.0,
             chat_channel=601,
             posts_recap=True,
+            posts_transcripts=True,
             offers_catch_up=False,
             live_message=False,
             mode=Mode.ROLLING,

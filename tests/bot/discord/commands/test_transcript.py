@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import insert
 
-from bot.discord.commands.transcript import NOTHING_SAID, add_transcript
-from bot.discord.session_choice import NO_SESSION
+from bot.discord.commands.sessions import NO_SESSION, NOTHING_SAID, add_transcript
 from bot.memory.retention import DAY_S
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.tables import sessions
@@ -58,30 +56,6 @@ async def test_who_was_not_there_learns_nothing(tmp_path: Path, channel: int) ->
             refused = await here.use(BEN, "transcript", channel_id=LOUNGE, **options)
             assert (refused.content, refused.payload["attachments"]) == (NO_SESSION, [])
         assert await here.local.suggest(BEN, "transcript", "session") == []
-
-
-async def test_who_came_late_or_left_gets_what_was_said_while_they_were_there(tmp_path: Path) -> None:
-    """The file has those turns alone."""
-    async with remembered(tmp_path, commands, present=(ADA, BEN)) as here:
-        await here.say(ADA, "The gate code is 4411.")
-        here.evening.clock.advance(4.0)
-        await here.come(CHLOE)
-        await here.say(ADA, "Hello, Chloe.")
-        here.evening.clock.advance(4.0)
-        await here.go(CHLOE)
-        await here.say(BEN, "Now about her birthday.")
-        assert ": 3 lines." in seen(await here.use(BEN, "transcript"))
-        assert ": 1 Zeile." in seen(await here.use(CHLOE, "transcript"))
-
-
-async def test_history_is_read_by_those_to_whom_the_server_has_opened_it(tmp_path: Path) -> None:
-    """By managers, in the channels that they may enter."""
-    async with remembered(tmp_path, commands, present=(BEN,)) as here:
-        await here.say(BEN, "The gate code is 4411.")
-        assert (await here.use(ADA, "transcript")).content == NO_SESSION
-        await here.client.servers.change(GUILD.id, lambda now: replace(now, opens_history=True), by=None)
-        assert ": 1 line." in seen(await here.use(ADA, "transcript"))
-        assert await here.local.suggest(CHLOE, "transcript", "session") == []
 
 
 async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Asks Discord before the start how many shards it recommends, and whether it lets that many connect now."""
+"""The connections of a large bot: how many shards Discord recommends and lets connect now, asked before the start, and
+which of them have lost their connection since.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,15 @@ from pydantic import BaseModel, Field, ValidationError
 
 from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.endpoint import connector, point_at
-from bot.errors import SetupError
+from bot.errors import BotError, SetupError
+from bot.health import DegradedPart
 from bot.shards import MOST_SHARDS, whole
+from bot.texts.text import Text
+from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from bot.settings import DiscordSettings
     from bot.shards import Shards
 
@@ -22,6 +29,7 @@ log = structlog.get_logger()
 
 ASK_S = 10.0
 _REFUSED = 401
+SHARD_AWAY = Text("If this goes on, check the network and status.discord.com. I reconnect by myself.")
 
 
 class _StartLimit(BaseModel):
@@ -85,3 +93,45 @@ async def _ask(settings: DiscordSettings) -> _GatewayBot:
             f"Discord did not say how many shards this bot needs ({type(error).__name__}). Check the network and "
             "status.discord.com, then start again."
         ) from error
+
+
+class ShardLosses:
+    """The connections of `shards`, which all count as there at first. `monotonic`: returns seconds."""
+
+    def __init__(self, shards: Shards, *, monotonic: Callable[[], float]) -> None:
+        self.shards = shards
+        self._monotonic = monotonic
+        self._since: dict[int, float] = {}
+
+    @property
+    def away(self) -> Mapping[int, float]:
+        """Return the shards without a connection, with the monotonic seconds since when."""
+        return self._since
+
+    def lost(self, shard: int) -> None:
+        """Note that a shard has no connection. A second failure is the same loss."""
+        if shard not in self._since:
+            self._since[shard] = self._monotonic()
+            if self.shards.is_divided:
+                log.warning("shard_disconnected", shard=shard, shard_count=self.shards.total)
+
+    def back(self, shard: int) -> None:
+        """Note that a shard has a connection again."""
+        if self._since.pop(shard, None) is not None and self.shards.is_divided:
+            log.info("shard_connected", shard=shard, shard_count=self.shards.total)
+
+    def degraded_parts(self) -> list[DegradedPart]:
+        """Return what /status says. Where there is one shard, nobody gets an answer while it is away."""
+        if not self.shards.is_divided:
+            return []
+        instead = Text("its servers do not reach me; what I hear there goes on")
+        return [
+            DegradedPart(
+                Text(
+                    "My connection to Discord for shard {shard} of {total}", shard=str(shard), total=self.shards.total
+                ),
+                instead,
+                Outage(since, None, BotError(SHARD_AWAY)),
+            )
+            for shard, since in sorted(self._since.items())
+        ]

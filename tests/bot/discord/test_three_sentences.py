@@ -1,0 +1,204 @@
+"""The three sentences that a server owner remembers, over the wire: no command, option or button needs a fourth.
+
+1. Who is in the channel may talk to it, silence it, send it away, and later read what was said while they were there.
+2. A role that you choose may call it; who may manage the server changes its settings.
+3. Nothing is done outside of the talk before the person who asked has pressed a button.
+
+The third is in `tests/bot/brain/tools/test_sentences.py` and `test_call_buttons.py`, the first for the pages of the
+dashboard in `tests/bot/dashboard/test_discord_login.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+from datetime import UTC
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from structlog.testing import capture_logs
+
+import bot.discord
+from bot.channel.port import Person
+from bot.discord.access import NO_ROLE, PEOPLE, RULES
+from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.commands.recall import RecallSearch, add_recall
+from bot.discord.commands.sessions import CatchUp, add_recap, add_transcript
+from bot.discord.connection import connected
+from bot.memory.digests import Digests
+from bot.memory.personal_recall import PersonalRecall
+from bot.memory.recall import Recall
+from bot.memory.session_reader import SessionReader
+from bot.server_settings import ServerSettings
+from bot.store.history import SessionHistory
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
+from bot.store.sessions import Sessions
+from compaction.summary.extractive import ExtractiveSummariser
+from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import GuildSpec, Member, Role
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, GUILD, LOUNGE, Remembered, seen
+from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_command_tree import all_command_adders
+from tests.bot.evening import Evening
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pytest
+
+    from compaction.summary.port import Summariser
+
+CALLERS, MUTERS, MANAGERS = 77, 78, 79
+# Two are in the bot's channel, the second with the role that was chosen. The others are elsewhere: with the role,
+# without any, and with rights.
+INSIDE, GUEST, CALLER, OUTSIDE, MODERATOR, MANAGER = 2002, 2007, 2003, 2004, 2005, 2006
+EVERYBODY = {INSIDE, GUEST, CALLER, OUTSIDE, MODERATOR, MANAGER}
+SERVER = GuildSpec(
+    people=(
+        Member(ADA, "Ada", moderator=True),
+        Member(INSIDE, "Ben"),
+        Member(CALLER, "Chloe", role_ids=(CALLERS,)),
+        Member(OUTSIDE, "Dmitri"),
+        Member(MODERATOR, "Elin", role_ids=(MUTERS,)),
+        Member(MANAGER, "Farid", role_ids=(MANAGERS,)),
+        Member(GUEST, "Greta", role_ids=(CALLERS,)),
+    ),
+    roles=(
+        Role(CALLERS, "Callers"),
+        Role(MUTERS, "Muters", int(DiscordPermission.MUTE_MEMBERS)),
+        Role(MANAGERS, "Managers", int(DiscordPermission.MANAGE_GUILD)),
+    ),
+)
+# Who moderates may do what people in the channel may do with the bot, and call it.
+TALKS = ({INSIDE, GUEST, MODERATOR, MANAGER}, ("leave", "status", "quiet", "talk", "watch status"))
+CALLS = ({GUEST, CALLER, MODERATOR, MANAGER}, ("join",))
+HAS_IT_SHOW = ({GUEST}, ("voice", "watch start", "watch look"))
+CHOOSES = ({MANAGER}, ("settings", "rolling-context"))
+# For the whole server, not only for a channel.
+RULES_ALL = ({MODERATOR, MANAGER}, ("silence", "watch stop-all"))
+OWN = (EVERYBODY, ("opt-out", "opt-in", "privacy", "my-data", "forget-me", "watch stop", "help"))
+# Everybody reads what they have heard: the second test.
+READS = (EVERYBODY, ("recall", "recap", "transcript"))
+ALLOWED = {
+    name: people for people, names in (TALKS, CALLS, HAS_IT_SHOW, CHOOSES, RULES_ALL, OWN, READS) for name in names
+}
+NEEDED: Mapping[str, Mapping[str, Any]] = {
+    "forget-me": {"sure": False},
+    "recall": {"words": "tea"},
+    "voice": {"name": "joe"},
+}
+REFUSALS = {f"Only {people} can do that." for people in PEOPLE.values()} | {str(NO_ROLE)}
+
+
+async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_role(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where a server's administrators let Discord show all commands to everybody. What stands behind the commands
+    is missing, so who may use one reads that it broke.
+    """
+    monkeypatch.setattr(CheckedCommandTree, "apply_rules", lambda _: None)
+    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
+    assert ALLOWED.keys() == RULES.keys()
+    supervisor, allowed = FakeSupervisor(), {name: set[int]() for name in ALLOWED}
+    async with LocalDiscord(guild=SERVER) as local:
+        wanted = settings_for(local).model_copy(update={"roles": (CALLERS,)})
+        # No traceback of what is missing is drawn.
+        with capture_logs():
+            async with connected(wanted, supervisor, all_command_adders()) as client:
+                await local.join(INSIDE, channel_id=LOUNGE)
+                await local.join(GUEST, channel_id=LOUNGE)
+                await settle(lambda: len(supervisor.movements) == 2)
+                for name, person in product(ALLOWED, EVERYBODY):
+                    supervisor.place = client.place(local.guild.id, LOUNGE)
+                    result = await local.invoke(person, name, NEEDED.get(name))
+                    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+                    if result.replies[0].content not in REFUSALS:
+                        allowed[name].add(person)
+    wrong = {name: users ^ ALLOWED[name] for name, users in allowed.items() if users != ALLOWED[name]}
+    assert wrong == {}, wrong
+
+
+async def test_people_read_what_was_said_while_they_were_there(tmp_path: Path) -> None:
+    """Ben was there all the time, Chloe left, and Ada, who may manage the server and enter every channel, never came.
+    Once the server has opened its history, Ada reads all of it, and the others no more than before.
+    """
+
+    async def summariser_of(_: int) -> Summariser:
+        return ExtractiveSummariser()
+
+    async def withheld(_: int) -> frozenset[str]:
+        return frozenset()
+
+    async with Evening(tmp_path / "roomtone.db", channel=LOUNGE, guild=GUILD.id) as evening:
+        reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=withheld)
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+        found = PersonalRecall(recall, reader, reach="guild", accesses=evening.accesses)
+        digests = Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
+        catch_up = CatchUp(reader, digests, now=evening.clock.now)
+        search = RecallSearch(found, reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
+        commands = [
+            partial(add_recall, search=search),
+            partial(add_recap, reader=reader, digests=digests, catch_up=catch_up, zone=UTC),
+            partial(add_transcript, reader=reader, zone=UTC),
+        ]
+        supervisor = FakeSupervisor()
+        async with (
+            LocalDiscord(guild=GUILD) as local,
+            connected(settings_for(local), supervisor, commands, catch_up=catch_up) as client,
+        ):
+            here = Remembered(local, client, supervisor, evening)
+            await here.come(BEN, CHLOE)
+            await here.say(BEN, "We decided to hide the lantern key under the old boat.")
+            evening.clock.advance(4.0)
+            await here.go(CHLOE)
+            await here.say(BEN, "We decided to sell the lantern boat to Chloe's brother.")
+            place = client.place(GUILD.id, LOUNGE)
+            assert place is not None
+            assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
+
+            assert await self_read(here, BEN) == {"hide", "sell"}
+            assert await self_read(here, CHLOE) == {"hide"}
+            assert await self_read(here, ADA) == set()
+            await client.servers.change(GUILD.id, lambda _: ServerSettings(opens_history=True), by=None)
+            assert await self_read(here, ADA) == {"hide", "sell"}
+            assert await self_read(here, CHLOE) == {"hide"}
+
+
+async def self_read(here: Remembered, person: int) -> set[str]:
+    """Return which of the two things that were said somebody reads by all commands and buttons together."""
+    found = await here.use(person, "recall", words="lantern boat", channel_id=LOUNGE)
+    shown = [found]
+    for row in found.payload.get("components", ()):
+        # Each is for the page that was shown first, and a press replaces the buttons.
+        (button, *_) = [each["custom_id"] for each in row["components"]]
+        shown.append(await here.press(person, found, button))
+    shown.append(await here.use(person, "recap", channel_id=LOUNGE))
+    shown.append(await here.use(person, "recap", minutes=60, channel_id=LOUNGE))
+    shown.append(await here.use(person, "transcript", channel_id=LOUNGE))
+    (offer,) = here.local.messages
+    shown += (await here.local.press(person, offer.id, "What did I miss?")).replies
+    assert all(reply.ephemeral for reply in shown)
+    # Of a file its length is shown.
+    lines = int("1 line." in seen(shown[-2]) or "1 Zeile." in seen(shown[-2])) + 2 * int("2 lines." in seen(shown[-2]))
+    read = {word for word in ("hide", "sell") if any(word in seen(reply) for reply in shown)}
+    assert lines == len(read)
+    suggested = await here.local.suggest(person, "recap", "session", channel_id=LOUNGE)
+    assert bool(suggested) is bool(read)
+    return read
+
+
+def test_every_view_is_checked_as_a_command_is() -> None:
+    """But for what asks the room whether the press counts, and what only says that it is over."""
+    views: dict[str, set[str]] = {}
+    for path in Path(bot.discord.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                bases = {ast.unparse(base) for base in node.bases}
+                if any(base.endswith(("View", "Modal")) for base in bases):
+                    views[node.name] = bases
+    unchecked = {name for name, bases in views.items() if "CheckedView" not in bases}
+    assert unchecked == {"AnsweringView", "CheckedView", "CallButtons", "OverButtons", "SettingWindow"}
