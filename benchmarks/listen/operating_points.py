@@ -8,6 +8,7 @@ what a source can do at best on these pauses. Pure.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 DELAYS_S, CUT_SHARES = (0.3, 0.6), (0.05, 0.1)
 SHORTEST_S, LONGEST_S = (0.2, 0.3, 0.4, 0.5, 0.6), (0.5, 0.7, 0.9, 1.1, 1.4, 1.7, 2.1)
 SILENCES = range(window_count(0.1), window_count(2.5))
-# The thresholds that are tried have these shares of the ends' first scores below them.
+# The thresholds that are tried have these shares of the ends' scores below them.
 _SHARES = tuple(step / 16 for step in range(1, 16))
 
 
@@ -78,10 +79,12 @@ def _tried(pauses: Sequence[ObservedPause], score: Score, *, again: bool) -> lis
     scores = [
         [(each.windows, score(each.evidence)) for each in pause.asked[: None if again else 1]] for pause in pauses
     ]
-    ends = [asked[0][1] for pause, asked in zip(pauses, scores, strict=True) if pause.is_end]
+    ends = [told for pause, asked in zip(pauses, scores, strict=True) if pause.is_end for _, told in asked]
+    # The last one no score reaches: then silence decides alone.
+    thresholds = [*sorted({percentile(ends, share) for share in _SHARES}), math.inf] if ends else []
     points: list[Point] = []
-    for shortest_s, longest_s, share in itertools.product(SHORTEST_S, LONGEST_S, _SHARES):
-        least, most, threshold = window_count(shortest_s), window_count(longest_s), percentile(ends, share)
+    for shortest_s, longest_s, threshold in itertools.product(SHORTEST_S, LONGEST_S, thresholds):
+        least, most = window_count(shortest_s), window_count(longest_s)
         needed = [
             min(next((max(least, windows) for windows, told in asked if told >= threshold), most), most)
             for asked in scores
