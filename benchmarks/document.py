@@ -127,8 +127,8 @@ def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
     match report:
         case {"ours": {"endpointing": {"operating_points": {"silence": dict(silence), **others}}}}:
             figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
-            head = (f"told by ({file})", *(name.replace("_", " ") for name in silence))
-            yield from table(head, ((name, *map(cell, each.values())) for name, each in figures.items()))
+            head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
+            yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
 
 
 def _sample(target: Mapping[str, Json]) -> str:
