@@ -59,7 +59,7 @@ class Point:
 
 def operating_points(pauses: Sequence[ObservedPause]) -> dict[str, Json]:
     """Return the four figures of silence alone and of each source, asked once in a pause and asked again."""
-    table: dict[str, Json] = {"silence": _figures([point(pauses, lambda _, most=most: most) for most in SILENCES])}
+    table: dict[str, Json] = {"silence": _figures([point(pauses, [most] * len(pauses)) for most in SILENCES])}
     if all(pause.asked for pause in pauses):
         for name, score in SOURCES.items():
             table[name] = _figures(_tried(pauses, score, again=False))
@@ -67,10 +67,12 @@ def operating_points(pauses: Sequence[ObservedPause]) -> dict[str, Json]:
     return table
 
 
-def point(pauses: Sequence[ObservedPause], needed: Callable[[int], int]) -> Point:
-    """Return what a rule does. `needed`: after how many silent windows it ends the speech before pause number N."""
-    inside = [needed(number) <= pause.windows for number, pause in enumerate(pauses) if pause.windows is not None]
-    known = [pause.known_after_s(needed(number)) for number, pause in enumerate(pauses) if pause.is_end]
+def point(pauses: Sequence[ObservedPause], needed: Sequence[int]) -> Point:
+    """Return what a rule does. `needed`: after how many silent windows it ends the speech before each pause."""
+    inside = [
+        windows <= pause.windows for pause, windows in zip(pauses, needed, strict=True) if pause.windows is not None
+    ]
+    known = [pause.known_after_s(windows) for pause, windows in zip(pauses, needed, strict=True) if pause.is_end]
     return Point(fmean(inside) if inside else 0.0, fmean(known) if known else 0.0)
 
 
@@ -89,7 +91,7 @@ def _tried(pauses: Sequence[ObservedPause], score: Score, *, again: bool) -> lis
             min(next((max(least, windows) for windows, told in asked if told >= threshold), most), most)
             for asked in scores
         ]
-        points.append(point(pauses, needed.__getitem__))
+        points.append(point(pauses, needed))
     return points
 
 

@@ -75,4 +75,5 @@ def test_a_score_that_rises_while_the_silence_grows_helps_who_asks_again() -> No
     table = operating_points(pauses)
     once, again = (table[name]["known_after_ms_at_5_percent_cut"] for name in ("sound", "sound, asked again"))  # type: ignore[call-overload, index]
     assert again == 520  # 16 windows, in whole frames
+    assert isinstance(once, int)
     assert once > 1200
