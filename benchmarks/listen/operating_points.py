@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from benchmarks.pause_judge import COUNTED_FROM_S
 from benchmarks.stats import percentile
 from voice.listening.end_policy import END_POLICY
 from voice.listening.endpointing import window_count
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # eot-bench's two delays, in the mean, and its two shares of pauses cut.
 DELAYS_S, CUT_SHARES = (0.3, 0.6), (0.05, 0.1)
 SHORTEST_S, LONGEST_S = (0.2, 0.3, 0.4, 0.5, 0.6), (0.5, 0.7, 0.9, 1.1, 1.4, 1.7, 2.1)
-SILENCES = range(window_count(0.1), window_count(2.5))
+SILENCES = range(window_count(COUNTED_FROM_S), window_count(2.5))
 # The thresholds that are tried have these shares of the ends' scores below them.
 _SHARES = tuple(step / 16 for step in range(1, 16))
 
@@ -82,8 +83,8 @@ def _tried(pauses: Sequence[ObservedPause], score: Score, *, again: bool) -> lis
         [(each.windows, score(each.evidence)) for each in pause.asked[: None if again else 1]] for pause in pauses
     ]
     ends = [told for pause, asked in zip(pauses, scores, strict=True) if pause.is_end for _, told in asked]
-    # The last one no score reaches: then silence decides alone.
-    thresholds = [*sorted({percentile(ends, share) for share in _SHARES}), math.inf] if ends else []
+    # The first one every score reaches, the last one none: then silence decides alone.
+    thresholds = [-math.inf, *sorted({percentile(ends, share) for share in _SHARES}), math.inf] if ends else []
     points: list[Point] = []
     for shortest_s, longest_s, threshold in itertools.product(SHORTEST_S, LONGEST_S, thresholds):
         least, most = window_count(shortest_s), window_count(longest_s)
