@@ -30,9 +30,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         "listen",
         "Whether pauses are taken for ends, what is for the bot is answered, and nothing else",
-        "5 minutes; conversations of people are not included",
+        "20 minutes; conversations of people are not included",
         "benchmarks.listen.bench",
-        ("endpoint", "listen"),
+        ("endpoint", "endpoint-free-talk", "listen"),
     ),
     Benchmark(
         "asr",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import cut_sample, number_at, sample_at
 from benchmarks.listen.observed_pauses import PauseObserver, observe_all
+from benchmarks.listen.operating_points import operating_points
 from benchmarks.pause_judge import COUNTED_FROM_S
 from benchmarks.report import Target, at_most
 from benchmarks.stats import share_of, spread
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.recordings import SpeechRecording
     from benchmarks.report import Json
     from config.schema import Settings
+    from voice.listening.end_policy import EndPolicy
 
 PART = "endpointing"
 # Each recording is observed twice, the second time shifted by half a window: where windows begin changes the decision
@@ -52,22 +54,29 @@ class Outcome:
         }
 
 
-def outcome(pauses: Sequence[ObservedPause]) -> Outcome:
-    """Return what the room's policy does to these pauses."""
-    inside = [pause for pause in pauses if pause.windows is not None]
+def outcome(pauses: Sequence[ObservedPause], policy: EndPolicy = END_POLICY, *, again: bool = False) -> Outcome:
+    """Return what `policy` does to these pauses. `again`: it hears what the models say as the silence grows."""
+    needed = [windows_needed(pause, policy, again=again) for pause in pauses]
+    inside = [(pause.windows, windows) for pause, windows in zip(pauses, needed, strict=True) if pause.windows]
     return Outcome(
         len(inside),
-        sum(windows_needed(pause) <= (pause.windows or 0) for pause in inside),
-        tuple(pause.known_after_s(windows_needed(pause)) for pause in pauses if pause.is_end),
+        sum(windows <= lasted for lasted, windows in inside),
+        tuple(pause.known_after_s(windows) for pause, windows in zip(pauses, needed, strict=True) if pause.is_end),
     )
 
 
-def windows_needed(pause: ObservedPause) -> int:
-    """Return after how many silent windows a room ends the speech before this pause."""
-    known = pause.evidence
-    # As in a room: without the end-of-turn model the fixed silence ends speech.
-    needed_s = ENDPOINTING.end_silence_s if known is None else END_POLICY.silence_needed_s(known)
-    return window_count(max(needed_s, COUNTED_FROM_S))
+def windows_needed(pause: ObservedPause, policy: EndPolicy = END_POLICY, *, again: bool = False) -> int:
+    """Return after how many silent windows the speech before this pause is ended."""
+    if not pause.asked:
+        # As in a room: without the end-of-turn model the fixed silence ends speech.
+        return window_count(ENDPOINTING.end_silence_s)
+    asked = pause.asked if again else pause.asked[:1]
+    needed = 0
+    for number, each in enumerate(asked):
+        needed = max(each.windows, window_count(max(policy.silence_needed_s(each.evidence), COUNTED_FROM_S)))
+        if number + 1 < len(asked) and needed <= asked[number + 1].windows:
+            break
+    return needed
 
 
 async def measure_endpointing(
@@ -83,6 +92,7 @@ async def measure_endpointing(
         "end_of_turn_model": observer.has_turn_model,
         "text_read": observer.reads_text,
         **outcome(pauses).as_json(),
+        "operating_points": operating_points(pauses),
     }
 
 

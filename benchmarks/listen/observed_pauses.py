@@ -17,7 +17,6 @@ from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import WhisperEngine
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
-from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -31,13 +30,13 @@ from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.progress import Progress
     from benchmarks.recordings import SpeechRecording
     from config.schema import Settings
-    from voice.asr.port import TextEnd
     from voice.audio import Pcm
+    from voice.listening.end_policy import PauseEvidence
 
 # Longer than any pause inside speech and than any silence that ends it.
 NEVER_S = 3.5
@@ -45,22 +44,31 @@ _NEVER_ENDS = EndpointingParameters(end_silence_s=NEVER_S)
 # A client sends frames of 20 ms; an end is known when the frame that completes its last window has arrived.
 FRAME_S = 0.02
 LANGUAGE = "en"
+# The models are asked again every 0.1 s, until the longest silence that anybody is waited for.
+ASKED_EVERY_WINDOWS = 3
+ASKED_UNTIL_S = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What both models know of a pause after so many silent `windows`."""
+
+    windows: int
+    evidence: PauseEvidence
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedPause:
     """One pause that counts (`COUNTED_FROM_S`): so many silent `windows`; None: it was the end of the speech.
 
-    `finished`: the end-of-turn model's probability; `sentence_end`: the recogniser's; `text_end`: what a language model
-    expects after the text. None without the model.
-    `voice_end_s`: how long before the first silent window the voice had ended by its loudness; only of an end.
+    `asked`: what the models know at its beginning, as a room asks, and then every 0.1 s as the silence grows. Empty
+    without the end-of-turn model. `voice_end_s`: how long before the first silent window the voice had ended by its
+    loudness; only of an end.
     """
 
     windows: int | None
-    finished: float | None
-    sentence_end: float | None
+    asked: tuple[Asked, ...] = ()
     voice_end_s: float = 0.0
-    text_end: TextEnd | None = None
 
     @property
     def is_end(self) -> bool:
@@ -69,8 +77,8 @@ class ObservedPause:
 
     @property
     def evidence(self) -> PauseEvidence | None:
-        """Return what is known of the pause; None without the end-of-turn model."""
-        return None if self.finished is None else PauseEvidence(self.finished, self.sentence_end, self.text_end)
+        """Return what a room knows of the pause; None without the end-of-turn model."""
+        return self.asked[0].evidence if self.asked else None
 
     def known_after_s(self, silent_windows: int) -> float:
         """Return when an end is known that needs so much silence, in seconds from the end of the voice."""
@@ -110,18 +118,24 @@ class PauseObserver:
         for pause, windows in self._pauses(pcm):
             if windows is not None and windows < window_count(COUNTED_FROM_S):
                 continue
-            before = pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]
-            known = self._judge.evidence(before, self._judge.finished(before))
-            observed.append(
-                ObservedPause(
-                    windows,
-                    finished=None if known is None else known.finished,
-                    sentence_end=None if known is None else known.sentence_end,
-                    voice_end_s=0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s),
-                    text_end=None if known is None else known.text_end,
-                )
-            )
+            left_s = 0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s)
+            observed.append(ObservedPause(windows, tuple(self._asked(pcm, pause, windows)), left_s))
         return observed
+
+    def _asked(self, pcm: Pcm, pause: SpeechPaused, windows: int | None) -> Iterator[Asked]:
+        """Ask both models at the beginning of a pause, and again while it lasts."""
+        begun = pause.end - pause.last
+        for age in range(begun, window_count(ASKED_UNTIL_S), ASKED_EVERY_WINDOWS):
+            if windows is not None and age > windows:
+                return
+            heard = pcm[pause.start * WINDOW_SAMPLES : (pause.last + age) * WINDOW_SAMPLES]
+            # The end-of-turn model adds the silence itself that it was taught with.
+            until = pause.end + max(0, age - begun - ASKED_EVERY_WINDOWS)
+            finished = self._judge.finished(pcm[pause.start * WINDOW_SAMPLES : until * WINDOW_SAMPLES])
+            known = self._judge.evidence(heard, finished)
+            if known is None:
+                return
+            yield Asked(age, known)
 
     def _pauses(self, pcm: Pcm) -> list[tuple[SpeechPaused, int | None]]:
         """Return each pause and its length in windows."""

@@ -108,6 +108,11 @@ async def measure_latency(
         "recognised_ahead": share_of(sum(each.recognised_ahead for each in samples), len(samples)),
         "stages_ms": {stage: spread([each.stages[stage] for each in samples]) for stage in STAGES},
         "besides_the_model_server_ms": spread([each.besides_the_server_ms(first_token_ms) for each in samples]),
+        # Where the milliseconds of each answer went, in the order of the recordings.
+        "trace_ms": [
+            {"total": round(each.total_ms), **{stage: round(each.stages[stage]) for stage in STAGES}}
+            for each in samples
+        ],
         "warned_of": [*troubles],
     }
 

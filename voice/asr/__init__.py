@@ -1,7 +1,7 @@
 """Speech recognition. Start at `port`, the interface of a recogniser.
 
-- The local recogniser: `scheduler` puts utterances into a `fair_queue` and has them recognised, some together
-  (`batching`). `reloading_model` keeps the model running in its thread (`worker`); `whisper` is the engine, with
+- The local recogniser: `scheduler` puts utterances into a `fair_queue` and has them recognised, some together.
+  `reloading_model` keeps the model running in its thread (`worker`); `whisper` is the engine, with
   `encoder_window`; `placement` chooses GPU or CPU.
 - Elsewhere: `remote` asks an endpoint, `observed` counts what became of that, `fallback` has a second recogniser for
   when the first fails.

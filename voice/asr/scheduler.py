@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 
-from voice.asr.batching import fit_together
 from voice.asr.fair_queue import Entry, FairQueue
 from voice.asr.reloading_model import COMPUTE_TIMEOUT_S, ReloadingModel
-from voice.asr.worker import RecognitionRequest
+from voice.asr.worker import RecognitionRequest, fit_together
 from voice.errors import RecogniserError, RecogniserHungError, RecogniserOverloadedError
 from voice.queue_figures import QueueFigures
 

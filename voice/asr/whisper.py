@@ -118,7 +118,7 @@ class WhisperEngine:
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
-        """Return the texts of requests that fit together (`voice.asr.batching`). Blocks. Raises `RecogniserError`.
+        """Return the texts of requests that fit together (`worker.fit_together`). Blocks. Raises `RecogniserError`.
 
         `others_wait`: whether other requests wait by now. A doubtful text is not decoded again then.
         """

@@ -6,10 +6,13 @@ decides whether another one takes its place.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from voice.asr.encoder_window import encoder_window
+from voice.audio import duration_s
 from voice.daemon_thread import DaemonThread
 from voice.errors import RecogniserError, RecogniserHungError
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 THREAD_NAME: Final = "speech-model"
+# Windows that differ by less than this are of like length.
+BUCKET_S: Final = 2.0
 
 
 def nobody_waits() -> bool:
@@ -38,7 +43,7 @@ class Engine(Protocol):
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
-        """Return the texts of requests that fit together (`voice.asr.batching`), in their order.
+        """Return the texts of requests that fit together (`fit_together`), in their order.
 
         `others_wait`: whether other requests wait by now; asked before work that could be left out. Raises
         `RecogniserError` for all of the requests.
@@ -51,6 +56,22 @@ class RecognitionRequest:
     language: str | None
     glossary: tuple[str, ...]
     careful: bool = False
+
+
+def fit_together(first: RecognitionRequest, other: RecognitionRequest) -> bool:
+    """Return whether two recognitions may be computed together: those of like length.
+
+    All sounds of a batch are encoded with the window of the longest, and the model's time is that of the longest text,
+    so sounds of unlike length would cost more together. What is heard with more work is computed alone.
+    """
+    return not first.careful and not other.careful and _bucket(first) == _bucket(other)
+
+
+def _bucket(request: RecognitionRequest) -> tuple[int, bool]:
+    """Return the bucket of the window's length, and whether there is a glossary: only then the model gets a text that
+    comes before.
+    """
+    return math.ceil(encoder_window(duration_s(request.pcm)).length_s / BUCKET_S), bool(request.glossary)
 
 
 def new_thread() -> DaemonThread:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 
+from voice.circuit_breaker import CircuitBreaker
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine, clean_lines
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionSource
@@ -67,10 +68,7 @@ class OcrReader:
         self._sleep = sleep
         self._turn = asyncio.Lock()
         self._rested_at = float("-inf")
-        self._failures = 0
-        self._given_up_until = float("-inf")
-        # The last failure, which is told while reading is given up.
-        self._problem: VisionError | None = None
+        self._breaker = CircuitBreaker(failure_threshold=_MOST_FAILURES, open_s=_REST_AFTER_FAILURES_S)
         # CPU seconds of all readings so far.
         self.cpu_s = 0.0
 
@@ -105,18 +103,22 @@ class OcrReader:
         await self._process.kill()
 
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
-        if self._monotonic() < self._given_up_until:
+        if not self._breaker.admits(self._monotonic()):
             raise VisionError(
-                "Reading screens failed again and again; it is tried again in a minute. {why}", why=self._problem
+                "Reading screens failed again and again; it is tried again in a minute. {why}",
+                why=self._breaker.problem,
             )
         try:
             answer = await self._read(latest)
-        except NoPictureError:
+        except (NoPictureError, asyncio.CancelledError):
+            # Neither tells whether reading works again.
+            self._breaker.abandon_trial(self._monotonic())
             raise
         except VisionError as error:
-            self._failed(error)
+            # A copy, because the traceback of what was raised refers to the picture.
+            self._breaker.record_failure(self._monotonic(), VisionError(error.template, **error.values))
             raise
-        self._failures = 0
+        self._breaker.record_success()
         # Use the process's own CPU time, because on a busy machine most of the elapsed time belongs to other programs.
         cpu_s = _cpu_s(answer)
         self.cpu_s += cpu_s
@@ -155,14 +157,6 @@ class OcrReader:
                 raise VisionError(MISSING)
             raise VisionError("The screen reader could not be loaded ({error}).", error=_reason(told))
         log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
-
-    def _failed(self, problem: VisionError) -> None:
-        # A copy, because the traceback of what was raised refers to the picture.
-        self._problem = VisionError(problem.template, **problem.values)
-        self._failures += 1
-        if self._failures >= _MOST_FAILURES:
-            self._failures = 0
-            self._given_up_until = self._monotonic() + _REST_AFTER_FAILURES_S
 
 
 # A hostile picture may control the process, so its answers may hold anything.

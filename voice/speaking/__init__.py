@@ -4,7 +4,7 @@
   `hidden_passages`, and writes out numbers and signs
   with `english_symbols`, `german_symbols`, `german_ordinals` and the common `sign_rules`. `moderation` refuses words.
 - Voices: `piper` and `kokoro` are `embedded`, `openai` asks an endpoint (`audio_decoder`, `resample`),
-  `fallback` tries one, then another. `scripts` tells which texts an embedded voice can read.
+  `fallback` tries one, then another.
 - Sound: `playback` queues it and counts what was sent, `speech_rate` estimates which words that was. `barge_in` decides
   what happens when people speak over it, and `backchannel` what their words mean.
 """

@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from voice.errors import SynthesisError
-from voice.speaking.embedded import EmbeddedSynthesizer, loaded, onnx_session, trim_leading_silence, voice_thread
+from voice.speaking.embedded import (
+    EmbeddedSynthesizer,
+    loaded,
+    onnx_session,
+    require_readable,
+    trim_leading_silence,
+    voice_thread,
+)
 from voice.speaking.port import Speech
-from voice.speaking.scripts import require_readable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -60,6 +60,8 @@ class DiscordMainGateway:
         self._last_seen = channel
         self._is_owner = is_owner
         self._forwarder: _Forwarder | None = None
+        # Whether Discord was asked to let the bot in since `attach`, so that it has to be asked to let it out.
+        self.asked = False
 
     @property
     def user_id(self) -> int:
@@ -109,6 +111,7 @@ class DiscordMainGateway:
 
     async def attach(self, updates: VoiceUpdates) -> None:
         """Pass Discord's answers to `updates` from now on. Raises `LinkError` if the bot has a connection there."""
+        self.asked = False
 
         def forwarder(client: discord.Client, channel: discord.abc.Connectable) -> _Forwarder:
             return _Forwarder(client, channel, updates, self)
@@ -134,6 +137,7 @@ class DiscordMainGateway:
         if self._is_owner is not None and not await self._is_owner():
             _log.warning("voice_state_not_requested", guild_id=self.guild_id, leaves=channel_id is None)
             return False
+        self.asked = self.asked or channel_id is not None
         if self._on_request is not None:
             self._on_request(self.guild_id, channel_id)
         channel = None if channel_id is None else discord.Object(channel_id)

@@ -268,9 +268,14 @@ class JitterBuffer:
         return earlier is not None and abs(earlier[0] - place) <= _NEIGHBOURS
 
     def _keep_undecided(self, place: int, packet: _Packet, behind: int) -> PushResult:
-        """Keep a packet that may be the first of a new numbering. All others are late."""
+        """Keep a packet that may be the first of a new numbering. All others are late.
+
+        Close behind it may be one if it does not fit the old numbering: in speech only if it is also newer, because
+        packets from before a pause fit none of what comes after it.
+        """
         resting = self._spurt is None and not self._waiting
-        if behind <= _LATEST_PACKETS and not (resting and self._is_off_line(place, packet)):
+        newer = ticks_between(self._newest[1], packet.timestamp) > 0
+        if behind <= _LATEST_PACKETS and not ((resting or newer) and self._is_off_line(place, packet)):
             self._last_push = packet.arrived_at
             return PushResult.LATE
         self._give_up_undecided()

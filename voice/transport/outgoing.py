@@ -1,9 +1,9 @@
 """The sending thread: it fetches 20 ms frames of the bot's voice, encodes, encrypts and paces them, and announces
 speaking.
 
-It finishes datagrams ahead of time. If the sender holds datagrams until their time (`paced_sender`), it finishes two,
-so that this process cannot delay them. Otherwise it finishes one, so that only a system call remains. It finishes no
-more, because finished frames cannot be taken back and would still be sent after somebody interrupts.
+If the sender holds datagrams until their time (`paced_sender`), it finishes two ahead, so that this process cannot
+delay them. It finishes no more, because finished frames cannot be taken back and would still be sent after somebody
+interrupts. Without such a sender it finishes each frame at its time.
 
 discord.py's player is not used: it ends with its source, cannot be silent in between, and sends a burst after every
 pause. The frames come from voice/speaking.
@@ -138,22 +138,6 @@ class SlotTimer:
         return max(0.0, self._next_at - now)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sealed:
-    """A finished datagram, with its sender and the keys used."""
-
-    carrier: PacketSender
-    keys: object
-    opus: bytes
-    datagram: bytes
-
-    @classmethod
-    def by(cls, carrier: PacketSender, opus: bytes) -> _Sealed:
-        """Seal `opus` with the current keys. The keys are read first, because they may change while sealing."""
-        keys = carrier.keys
-        return cls(carrier, keys, opus, carrier.seal(opus))
-
-
 @dataclass(slots=True)
 class Readiness:
     """Decides whether to pull a frame that cannot be sent yet. Pure."""
@@ -197,7 +181,6 @@ class Outgoing:
             complexity=OPUS_COMPLEXITY,
             expected_loss_percent=OPUS_EXPECTED_LOSS_PERCENT,
         )
-        self._ahead: _Sealed | None = None
         # The sending time of the next frame that is passed on ahead.
         self._due = float("-inf")
         self._talkspurt = Talkspurt()
@@ -220,8 +203,7 @@ class Outgoing:
         self._thread.join(timeout_s)
 
     def slot(self) -> None:
-        """Do one 20 ms slot: send the prepared frame, or the source's next one, and prepare the one after it."""
-        ahead, self._ahead = self._ahead, None
+        """Do one 20 ms slot: send the source's next frame, or pass on the frames that are due soon."""
         carrier = self._carrier()
         connected = carrier is not None and carrier.is_connected()
         can_send = carrier is not None and carrier.can_send
@@ -232,18 +214,10 @@ class Outgoing:
         if carrier is None or not can_send:
             # The source advances although nobody hears it.
             self._source.next_frame()
-            return
-        if ahead is not None and ahead.carrier is not carrier:
-            ahead = None
-        if carrier.keeps_time:
+        elif carrier.keeps_time:
             self._fill(carrier)
-            return
-        now = self._clock()
-        if ahead is None:
-            ahead = self._make(carrier)
-        self._use(carrier, ahead, at=now)
-        if ahead is not None:
-            self._ahead = self._make(carrier)
+        else:
+            self._use(carrier, self._encoded(), at=self._clock())
 
     def _fill(self, carrier: PacketSender) -> None:
         """Pass on the frames due in the next `_AHEAD_S`. After a pause the first frame is due at once."""
@@ -251,46 +225,39 @@ class Outgoing:
         if self._due < now:
             self._due = now
         while self._due - now < _AHEAD_S:
-            sealed = self._make(carrier)
-            if sealed is None and self._due - now > _FRAME_S / 2:
+            opus = self._encoded()
+            if opus is None and self._due - now > _FRAME_S / 2:
                 # The source may have a frame by then.
                 return
-            self._use(carrier, sealed, at=self._due)
+            self._use(carrier, opus, at=self._due)
             self._due += _FRAME_S
 
-    def _use(self, carrier: PacketSender, sealed: _Sealed | None, *, at: float) -> None:
-        match self._talkspurt.step(has_frame=sealed is not None):
-            case SlotAction.START:
-                carrier.set_speaking(True)
-                self._send(sealed, at)
-            case SlotAction.SOUND:
-                self._send(sealed, at)
-            case SlotAction.SILENCE:
-                carrier.send(carrier.seal(SILENCE_FRAME), at=at)
-            case SlotAction.STOP:
-                carrier.set_speaking(False)
-            case SlotAction.NOTHING:
-                pass
+    def _use(self, carrier: PacketSender, opus: bytes | None, *, at: float) -> None:
+        action = self._talkspurt.step(has_frame=opus is not None)
+        if action in (SlotAction.START, SlotAction.STOP):
+            carrier.set_speaking(action is SlotAction.START)
+        if opus is not None:
+            self._send(carrier, opus, at)
+        elif action is SlotAction.SILENCE:
+            carrier.send(carrier.seal(SILENCE_FRAME), at=at)
 
-    def _make(self, carrier: PacketSender) -> _Sealed | None:
-        """Seal the source's next frame; None if the source has none."""
+    def _encoded(self) -> bytes | None:
+        """Return the source's next frame as Opus; None if the source has none."""
         frame = self._source.next_frame()
         if frame is None:
             return None
         try:
-            return _Sealed.by(carrier, self._encoder.encode(frame))
+            return self._encoder.encode(frame)
         except OpusError as error:
             _log.warning("frame_not_encoded", samples=len(frame), problem=error)
             return None
 
-    def _send(self, sealed: _Sealed | None, at: float) -> None:
-        assert sealed is not None
-        if sealed.keys != sealed.carrier.keys:
-            # The group has moved to another epoch since the frame was sealed.
-            sealed = _Sealed.by(sealed.carrier, sealed.opus)
-        # A group that has just been reset seals nothing: the frame would go out in the clear.
-        if sealed.keys == sealed.carrier.keys and sealed.carrier.can_send:
-            sealed.carrier.send(sealed.datagram, at=at)
+    def _send(self, carrier: PacketSender, opus: bytes, at: float) -> None:
+        keys = carrier.keys
+        datagram = carrier.seal(opus)
+        # A group that was reset meanwhile sealed nothing: the frame would go out in the clear.
+        if carrier.keys == keys and carrier.can_send:
+            carrier.send(datagram, at=at)
 
     def _run(self) -> None:
         pace = SlotTimer()

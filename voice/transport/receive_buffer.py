@@ -11,6 +11,10 @@ import struct
 import sys
 from contextlib import suppress
 
+import structlog
+
+_log = structlog.get_logger()
+
 # What Linux counts for a datagram with 20 ms of speech, in units of what was asked for.
 DATAGRAM_BYTES = 640
 # Half a second of 200 people and more. It costs nothing while it is empty.
@@ -25,6 +29,15 @@ _MEMINFO = struct.Struct("@9I")
 # Linux, asm-generic/socket.h and linux/time_types.h: when a datagram came, as a `timespec` of the wall clock.
 _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@ll")
+
+
+def prepare(sock: socket.socket) -> None:
+    """Let the system note when each datagram comes, and keep many. A small buffer is told in the log."""
+    note_arrivals(sock)
+    size = enlarge(sock)
+    if size < SMALL_BYTES:
+        remedy = f"On the machine itself (not in a container): `sudo sysctl -w net.core.rmem_max={WANTED_BYTES}`."
+        _log.warning("receive_buffer_small", granted_bytes=size, wanted_bytes=WANTED_BYTES, remedy=remedy)
 
 
 def enlarge(sock: socket.socket) -> int:

@@ -1,33 +1,79 @@
-"""What the room's policy does to observed pauses."""
+"""What the room's policy does to observed pauses, and what each source can do at best."""
 
 from __future__ import annotations
 
 import pytest
 
 from benchmarks.listen.endpointing import outcome, windows_needed
-from benchmarks.listen.observed_pauses import ObservedPause
-from voice.listening.end_policy import END_POLICY
+from benchmarks.listen.observed_pauses import Asked, ObservedPause
+from benchmarks.listen.operating_points import operating_points
+from voice.listening.end_policy import END_POLICY, PauseEvidence
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 
-SURE, UNSURE = 0.999, 0.001
+SURE, UNSURE = PauseEvidence(0.999), PauseEvidence(0.001)
+FIRST, LATER = 4, 16
+
+
+def paused(windows: int | None, *told: PauseEvidence, voice_end_s: float = 0.0) -> ObservedPause:
+    """Return a pause before which the models said `told`: at its beginning, and after half a second."""
+    asked = tuple(Asked(at, each) for at, each in zip((FIRST, LATER), told, strict=False))
+    return ObservedPause(windows, asked, voice_end_s)
 
 
 def test_a_pause_is_cut_that_is_as_long_as_the_silence_needed() -> None:
     """One window less is kept; an end is known after the silence and what the voice left of it."""
-    needed = windows_needed(ObservedPause(None, SURE, None))
-    pauses = [
-        ObservedPause(needed, SURE, None),
-        ObservedPause(needed - 1, SURE, None),
-        ObservedPause(None, SURE, None, voice_end_s=0.1),
-    ]
-    done = outcome(pauses)
+    needed = windows_needed(paused(None, SURE))
+    done = outcome([paused(needed, SURE), paused(needed - 1, SURE), paused(None, SURE, voice_end_s=0.1)])
     assert (done.inside, done.cut) == (2, 1)
     assert list(done.known_after_s) == pytest.approx([0.1 + needed * WINDOW_S], abs=0.02)
     assert outcome([]).as_json()["cut_share"] is None
 
 
-def test_who_sounds_unfinished_is_waited_for_longer() -> None:
+SHORTEST, LONGEST = window_count(END_POLICY.shortest_s), window_count(END_POLICY.longest_s)
+
+
+@pytest.mark.parametrize(
+    ("told", "again", "needed"),
+    [
+        ((SURE,), False, SHORTEST),
+        ((UNSURE,), False, LONGEST),
+        # What is heard later counts only where the models are asked again, and only from then on.
+        ((UNSURE, SURE), False, LONGEST),
+        ((UNSURE, SURE), True, LATER),
+        ((SURE, UNSURE), True, SHORTEST),
+        ((UNSURE, UNSURE), True, LONGEST),
+        ((), True, window_count(ENDPOINTING.end_silence_s)),
+    ],
+)
+def test_the_silence_needed_follows_what_is_known_by_then(
+    told: tuple[PauseEvidence, ...], again: bool, needed: int
+) -> None:
     """Without the end-of-turn model the fixed silence counts."""
-    assert windows_needed(ObservedPause(None, UNSURE, None)) > windows_needed(ObservedPause(None, SURE, None))
-    assert windows_needed(ObservedPause(None, UNSURE, None)) == window_count(END_POLICY.longest_s)
-    assert windows_needed(ObservedPause(None, None, None)) == window_count(ENDPOINTING.end_silence_s)
+    assert windows_needed(paused(None, *told), again=again) == needed
+
+
+def test_operating_points_are_those_of_the_best_rule() -> None:
+    """Silence alone cuts every pause that is as long; a source that tells ends from pauses cuts none."""
+    known = PauseEvidence(0.999, sentence_end=0.9)
+    going_on = PauseEvidence(0.001, sentence_end=0.1)
+    pauses = [*(paused(None, known) for _ in range(10)), *(paused(12, going_on) for _ in range(10))]
+    table = operating_points(pauses)
+    assert table["silence"] == {
+        "cut_share_at_300_ms": 1.0,
+        "cut_share_at_600_ms": 0.0,
+        "known_after_ms_at_5_percent_cut": 420,
+        "known_after_ms_at_10_percent_cut": 420,
+    }
+    assert {name: figures["cut_share_at_300_ms"] for name, figures in table.items() if name != "silence"} == {  # type: ignore[call-overload, index]
+        f"{source}{again}": 0.0 for source in ("sound", "text", "both") for again in ("", ", asked again")
+    }
+
+
+def test_a_score_that_rises_while_the_silence_grows_helps_who_asks_again() -> None:
+    """Ends that sound unfinished at first are known as soon as they sound finished."""
+    pauses = [*(paused(None, UNSURE, SURE) for _ in range(10)), *(paused(40, UNSURE, UNSURE) for _ in range(10))]
+    table = operating_points(pauses)
+    once, again = (table[name]["known_after_ms_at_5_percent_cut"] for name in ("sound", "sound, asked again"))  # type: ignore[call-overload, index]
+    assert again == 520  # 16 windows, in whole frames
+    assert isinstance(once, int)
+    assert once > 1200

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from voice.asr.batching import fit_together
-from voice.asr.worker import RecognitionRequest
+from voice.asr.worker import RecognitionRequest, fit_together
 from voice.audio import LISTEN_RATE_HZ
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from voice.errors import UnreadableTextError
+from voice.speaking.embedded import require_readable
 from voice.speaking.piper import phonemizer
-from voice.speaking.scripts import require_readable
 
 LANGUAGES = ("en-us", "en-gb-x-rp", "de", "fr", "es", "it")
 # A greeting in each script, and whether the voices of these languages name its letters.

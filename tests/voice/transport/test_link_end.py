@@ -98,6 +98,32 @@ async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.Monkey
         assert client.voice_clients == []
 
 
+async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave() -> None:
+    """A bot that ends while it still looks whether the room is its own asks Discord for nothing, and waits for no
+    answer.
+    """
+    asked, looking = list[int | None](), asyncio.Event()
+
+    async def is_owner() -> bool:
+        if not looking.is_set():
+            looking.set()
+            await asyncio.Event().wait()
+        return True
+
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        gateway = DiscordMainGateway(
+            client, voice_channel(client), is_owner=is_owner, on_request=lambda _, channel_id: asked.append(channel_id)
+        )
+        link = VoiceLink(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
+        joining = asyncio.create_task(link.__aenter__(), name="joining")
+        await looking.wait()
+        joining.cancel()
+        await asyncio.wait({joining}, timeout=PATIENCE_S)
+        assert joining.cancelled()
+        assert asked == []
+        assert client.voice_clients == []
+
+
 async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> None:
     """A bot that is moved to another channel leaves it and hears nobody there, and the link ends for good."""
     async with (

@@ -42,6 +42,8 @@ TUNED = (
     Renumbering(1, 0.5, "go_on"),
     Renumbering(300, 0.5, "fall", swapped=True),
     Renumbering(100, 3.0, "fall"),
+    Renumbering(10, 0.02, "go_on"),
+    Renumbering(50, 0.02, "go_on"),
 )
 APART = (
     Renumbering(300, 0.25, "go_on"),
@@ -50,6 +52,9 @@ APART = (
     Renumbering(40, 1.0, "anew"),
     Renumbering(200, 3.0, "fall"),
     Renumbering(60, 0.5, "anew", swapped=True),
+    Renumbering(2, 0.02, "go_on"),
+    Renumbering(30, 0.02, "go_on"),
+    Renumbering(50, 0.02, "go_on", swapped=True),
 )
 
 

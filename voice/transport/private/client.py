@@ -54,8 +54,6 @@ class ReceivingClient(discord.VoiceClient):
         # Announcements of speaking that are on their way.
         self._announcing: set[asyncio.Task[None]] = set()
         self._gateway = gateway
-        # Whether it has asked to come in, so that it has to ask to leave.
-        self._asked = False
         self._guild = GuildStandIn(gateway)
         client: Any = ClientStandIn(gateway)
         channel: Any = ChannelStandIn(gateway.channel_id, self._guild)
@@ -64,7 +62,6 @@ class ReceivingClient(discord.VoiceClient):
     async def join(self, *, timeout_s: float) -> None:
         """Come into the channel and connect. Raises `LinkError`, or whatever discord.py does after `timeout_s`."""
         await self._gateway.attach(self)
-        self._asked = True
         await self.connect(timeout=timeout_s, reconnect=True)
 
     def create_connection_state(self) -> ReceivingState:
@@ -155,11 +152,12 @@ class ReceivingClient(discord.VoiceClient):
                 if task is not None:
                     await _end_task(task)
             # discord.py sends no updates to a client that it dropped with a new main session.
-            is_told = state.state is not ConnectionFlowState.disconnected and self._gateway.attached
+            asked = self._gateway.asked
+            is_told = asked and state.state is not ConnectionFlowState.disconnected and self._gateway.attached
             async with asyncio.timeout(timeout_s):
                 # Don't use discord.py's own wait, which swallows cancellation. Clean up later, because an unregistered
                 # client gets no updates.
-                if self._asked:
+                if asked:
                     await state.disconnect(force=True, cleanup=False, wait=False)
                 if is_told and not self._guild.refused:
                     # A late message about our leaving would confuse the next client.

@@ -85,12 +85,7 @@ class ReceivingState(VoiceConnectionState):
         if self.socket is not MISSING:
             self.socket.close()
         super()._create_socket()
-        receive_buffer.note_arrivals(self.socket)
-        size = receive_buffer.enlarge(self.socket)
-        if size < receive_buffer.SMALL_BYTES:
-            wanted = receive_buffer.WANTED_BYTES
-            remedy = f"On the machine itself (not in a container): `sudo sysctl -w net.core.rmem_max={wanted}`."
-            _log.warning("receive_buffer_small", granted_bytes=size, wanted_bytes=wanted, remedy=remedy)
+        receive_buffer.prepare(self.socket)
 
     # Messages that arrive.
 
