@@ -50,9 +50,9 @@ PEOPLE: Mapping[Who, Text] = {
 class Rule:
     """Who may use one command.
 
-    `needs_role`: only with one of the roles of operator and server, if there are any, or as a moderator. `options`: who
-    may use the options that not everybody may. `default`: the permission without which Discord does not show the
-    command; a server's administrators can change that for their server (Integrations).
+    `needs_role`: only with one of the roles that the server has chosen, if there are any, or as a moderator.
+    `options`: who may use the options that not everybody may. `default`: the permission without which Discord does not
+    show the command; a server's administrators can change that for their server (Integrations).
     """
 
     who: Who
@@ -113,9 +113,6 @@ RULES: Mapping[str, Rule] = {
 }
 
 NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")
-OPERATOR_CHOSE_OTHER_CHANNELS = Text(
-    "I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels)."
-)
 SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this server has chosen other channels for me.")
 
 
@@ -123,7 +120,7 @@ SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this ser
 class CommandUser:
     """Somebody who uses a command. `permissions`: on the whole server.
 
-    `is_owner`: they run the bot. `has_role`: they have one of the roles in the settings, or there are none.
+    `is_owner`: they run the bot. `has_role`: they have one of the roles that the server has chosen, or there are none.
     `has_chosen_role`: they have one, and there are some.
     `is_present`: they are in the bot's voice channel. `bot_is_away`: the bot is in no voice channel of the server.
     """
@@ -173,15 +170,11 @@ def refusal(command: str, options: Iterable[str], user: CommandUser) -> Text | N
     return None
 
 
-def channel_refusal(
-    channel_id: int, name: str, allowed: Collection[int], chosen_here: Collection[int] = ()
-) -> Text | None:
+def channel_refusal(channel_id: int, name: str, chosen_here: Collection[int]) -> Text | None:
     """Return why the bot may not come into a voice channel, or None.
 
-    `allowed`: the channels in the operator's settings. `chosen_here`: those that the server has chosen. Empty: all.
+    `chosen_here`: the channels that the server has chosen; empty: all.
     """
-    if allowed and channel_id not in allowed:
-        return OPERATOR_CHOSE_OTHER_CHANNELS.fill(channel=name)
     if chosen_here and channel_id not in chosen_here:
         return SERVER_CHOSE_OTHER_CHANNELS.fill(channel=name)
     return None

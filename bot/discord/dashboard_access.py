@@ -109,7 +109,7 @@ class DiscordDirectory:
 
     def _user(self, member: discord.Member) -> CommandUser:
         """Return a member as commands see them; nobody is in the bot's voice channel here."""
-        chosen = (self._settings.roles, self._servers.of(member.guild.id).roles)
+        chosen = self._servers.of(member.guild.id).roles
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._client.admission.owners,

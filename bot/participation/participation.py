@@ -102,10 +102,10 @@ class Participation:
         self._participants = participants
         self._clock = clock
         self._replies = replies
-        self._engagement = Engagement(window_s=settings.engagement_s)
+        self._engagement = Engagement(window_s=guilds.tuning.engagement_s)
         self._quiet = QuietTimer(
             after_s=60 * settings.quiet_thought_after_minutes,
-            every_s=60 * settings.quiet_thought_every_minutes,
+            every_s=60 * guilds.tuning.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
         self._notices = NoticeQueue(place, name="notices")

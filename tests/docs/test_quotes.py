@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bot.brain.responder import FILLER
 from bot.brain.speech_output import MODEL_FAILED, TOO_MUCH
-from bot.brain.tools.settings import ToolsSettings
 from bot.discord.commands.catch_up import MISSED
 from bot.discord.connection import translated
 from bot.discord.consent_buttons import DO_NOT_HEAR_ME, HEAR_ME
@@ -26,7 +26,7 @@ QUOTED = [
     ("privacy", "*Hear me*", HEAR_ME),
     ("privacy", "*[LISTENING]*", MARK),
     ("budget", f'*"{TOO_MUCH}"*', TOO_MUCH),
-    ("tools", f'"{ToolsSettings().filler}"', ToolsSettings().filler),
+    ("tools", f'"{FILLER}"', FILLER),
     ("operations", f"`{FIRST_WORDS_OF_UNSPOKEN} …`", UNSPOKEN),
     ("operations", f'"{MODEL_FAILED}"', MODEL_FAILED),
     ("screen", "*Choose what to share…*", SHARE_PAGE),

@@ -148,7 +148,6 @@ class Conversation:
             self.playback,
             self._replier,
             self._participation,
-            stop_after_s=services.speaking.stop_after_s,
             clock=self._clock,
         )
         self._commentary = self._open_commentary()
@@ -172,7 +171,6 @@ class Conversation:
             ask=self._ask,
             reply_language=transcriber.reply_language,
             may_prepare=self._may_prepare_replies,
-            starts_early=services.brain.preemptive_reply,
             clock=self._clock,
             observe=services.observe,
         )
@@ -180,7 +178,6 @@ class Conversation:
         self._hearing = Hearing(
             listener=self._listener,
             transcriber=transcriber,
-            eager_recognition=services.listening.eager_recognition,
             clock=self._clock,
             observe=self._on_heard,
             on_group=self.turn_taking.on_group,
@@ -189,7 +186,6 @@ class Conversation:
             on_tentative=self.turn_taking.on_tentative,
             on_resumed=self._replies.discard_for,
             drops=self._participation.drops,
-            keeps_sound=self._bridge is not None and self._bridge.mixes_sound,
         )
         self.membership = MembershipRecorder(
             place,
@@ -222,10 +218,10 @@ class Conversation:
     def _open_commentary(self) -> ScreenCommentary | None:
         """Return what remarks on shared screens, if the settings want that."""
         screens = self._services.screens
-        if screens is None or not screens.settings.commentary_every_s:
+        if screens is None:
             return None
         return ScreenCommentary(
-            screens.settings,
+            every_s=screens.remark_every_s,
             clock=self._clock,
             is_busy=self.is_busy,
             is_shown=self._is_shown,

@@ -173,7 +173,7 @@ async def echo(arguments: Mapping[str, object]) -> str:
 
 
 @asynccontextmanager
-async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
+async def desk(*, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
     toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo, asks=False, permits=anybody)])
@@ -186,6 +186,6 @@ async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: 
         clock=clock,
         searchable=True,
     ) as memory:
-        made = Desk(memory, clock, toolbox, cast("QuoteFinder | None", quoting), mode)
+        made = Desk(memory, clock, toolbox, cast("QuoteFinder | None", quoting))
         made.session.connect()
         yield made

@@ -66,7 +66,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
     """There is no link without a room, for people outside the channel, when sharing is off, when the room is full, or
     for people who may not be heard, as where they are asked and have not agreed.
     """
-    watching = Watching(settings=ScreenSettings(max_shares=1))
+    watching = Watching(most_shares=1)
     with pytest.raises(ScreenError, match="/join"):
         watching.screens.invite(GUILD, ADA.id)
     async with watching.room():
@@ -88,7 +88,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
 @pytest.mark.asyncio
 async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
     """A link is refused if its person left, if the room filled up, or if the room closed."""
-    watching = Watching(settings=ScreenSettings(max_shares=1))
+    watching = Watching(most_shares=1)
     async with watching.room():
         absent, late, full = (watching.screens.invite(GUILD, person.id) for person in (ADA, ADA, BO))
         watching.place.people = [BO]
