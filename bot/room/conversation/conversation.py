@@ -22,6 +22,7 @@ from bot.room.conversation.barge_in import BargeInHandler
 from bot.room.conversation.hearing import Hearing, SoundDelay
 from bot.room.conversation.membership import MembershipRecorder
 from bot.room.conversation.prompt import PromptBuilder
+from bot.room.conversation.reply_source import begin_answer
 from bot.room.conversation.speaking import Speaking
 from bot.room.conversation.transcriber import room_transcriber
 from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
@@ -130,8 +131,9 @@ class Conversation:
             participation=self._participation,
             turn_recorder=turn_recorder,
             reply_recorder=reply_recorder,
-            build_context=prompts.build_context,
-            responder=services.replies.new_responder(),
+            begin=partial(
+                begin_answer, build_context=prompts.build_context, responder=services.replies.new_responder()
+            ),
             rules=self._speaking.rules,
             clock=self._clock,
         )

@@ -91,8 +91,7 @@ class Speaking:
             voice_language=lambda: self.voice.language,
         )
         self.replier = Replier(
-            build_context=self.replies.build_context,
-            responder=self.replies,
+            begin=self.replies.begin,
             synthesizer=synthesizer,
             playback=self.playback,
             clock=services.clock,
