@@ -333,7 +333,7 @@ def test_no_regular_expression_is_shown(tmp_path: Path) -> None:
     patterns = {getattr(each, "pattern", None) for each in constraints} - {None}
     assert patterns == set(FORMS)
     (told,) = problems_of(tmp_path, {"ROOMTONE_ASR__LANGUAGES": "English"})
-    assert "must be auto or a language code of two or three small letters, but is 'English'" in told
+    assert "must be a language code of two or three small letters, but is 'English'" in told
 
 
 def test_the_service_reads_its_credentials(tmp_path: Path) -> None:

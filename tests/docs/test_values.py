@@ -31,7 +31,7 @@ from compaction.notes import LIVE_NOTES
 from compaction.session import SILENT_BACKLOG
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
-from config.schema import PARAMETERS, SETTINGS
+from config.schema import SETTINGS
 from tests.docs.pages import REPOSITORY, text_of
 from voice.asr import reloading_model
 from voice.realtime.session import REALTIME_LIMITS
@@ -149,7 +149,7 @@ def test_a_value_beside_a_setting_is_its_default() -> None:
             for field, (number, unit) in zip(fields, numbers, strict=False):
                 factor = 60 if unit == "minutes" and "_s" in field else 1
                 told = float(number.replace(",", "")) * factor
-                default = (SETTINGS | PARAMETERS)[section, field].default
+                default = SETTINGS[section, field].default
                 if isinstance(default, int | float):
                     found[f"{page.name}: {section}.{field}"] = (told, default)
     assert len(found) > 3

@@ -60,7 +60,7 @@ RECOGNISED_AT_ONCE = 4
 GROUP_WAIT_S = 10.0
 # Time for the last groups to become turns, which is quick unless the database stalls.
 PASS_ON_S = 3.0
-# Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound (but `keeps_sound`).
+# Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound.
 GROUPS_WAITING = 64
 
 # How often it is measured how late sound comes.
