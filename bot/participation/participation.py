@@ -50,10 +50,10 @@ class ReplyState:
 
 
 class ReplyControl(Protocol):
-    """Controls the room's replies; `bot.room.conversation.conversation.Conversation` implements it.
+    """Controls the room's replies; `bot.room.conversation.answering.Answering` implements it.
 
-    Participation and conversation need each other: decisions depend on the reply in progress, and a request for silence
-    stops it. So the conversation, which owns the participation, passes itself in.
+    The two need each other: decisions depend on the reply in progress, and a request for silence stops it. So what
+    answers, which owns the participation, passes itself in.
     """
 
     @property
