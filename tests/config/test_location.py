@@ -109,7 +109,7 @@ def test_whisper_moves_with_the_other_models(tmp_path: Path, written: str, folde
     """models.directory is the folder of every model; asr.model names the one that hears."""
     (tmp_path / "roomtone.toml").write_text(f'[models]\ndirectory = "elsewhere"\n{written}\n', "utf-8")
     settings = load(directory=tmp_path, environ={})
-    assert whisper_folder(settings.models, settings.asr) == tmp_path / folder
+    assert whisper_folder(settings.models, settings.asr) == Path(folder)
 
 
 def test_every_path_starts_at_the_settings_and_a_tilde_is_home(

@@ -29,7 +29,7 @@ MODEL = Recipient(verbatim("what is said, as text"), "api.openai.com", verbatim(
 def test_the_notice_names_everybody_who_gets_a_part() -> None:
     """Every recipient is named once with what it gets; without any, the notice says that nothing leaves."""
     text = ListeningNotice((RECOGNISER, MODEL, MODEL)).written()
-    assert text.startswith("I listen.\n")
+    assert text.startswith(f"{DEFAULT_NOTICE}\n")
     assert "the sound of your voice to asr.example.org (recogniser whisper-1)" in text
     assert text.count("api.openai.com") == 1
     assert ALL_LOCAL not in text
