@@ -126,12 +126,12 @@ class RoomServices:
     speaking: SpeakingSettings
     # When the bot speaks on each server, and what that may cost.
     participation: GuildParticipations
-    # Seconds alone in the channel after which the bot leaves, where the server has chosen none.
-    leave_when_empty_s: float = UNTUNED.leave_when_empty_s
     # The time zone of times that the model and people read.
     zone: tzinfo
     clock: Clock
     observe: events.Observer
+    # Seconds alone in the channel after which the bot leaves, where the server has chosen none.
+    leave_when_empty_s: float = UNTUNED.leave_when_empty_s
     # What people are told when the bot joins them.
     notice: ListeningNotice = field(default_factory=ListeningNotice)
     # What the managers of each server have chosen.
