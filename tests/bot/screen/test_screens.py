@@ -15,7 +15,6 @@ from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from tests.patience import PATIENCE_S
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from bot.screen.screens import ScreenPageConnection
@@ -79,7 +78,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
         watching.opted_out = {ADA.id}
         with pytest.raises(ScreenError, match="Hear me"):
             watching.screens.invite(GUILD, ADA.id)
-    off = Watching(settings=ScreenSettings(enabled=False))
+    off = Watching(enabled=False)
     async with off.room():
         with pytest.raises(ScreenError, match="switched off"):
             off.screens.invite(GUILD, ADA.id)
