@@ -30,10 +30,8 @@ def settings_at(address: Mapping[str, Any]) -> dict[str, object]:
     return {
         "discord.token": address["token"],
         "discord.api_base": address["api_base"],
-        "discord.gateway": address["gateway"],
         "discord.ca_file": address["ca_file"],
         "discord.guilds": (),
-        "discord.channels": (),
         # The people are made up: nothing of them belongs into the operator's memory.
         "storage.database_url": None,
     }

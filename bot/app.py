@@ -127,7 +127,7 @@ async def running_bot(
         )
         parts = process.parts
         voices = await stack.enter_async_context(
-            open_voices(settings.speaking, settings.models, [parts.stores.servers])
+            open_voices(settings.speaking, settings.models, [parts.stores.servers], settings.tuning)
         )
         screens = await open_screens(stack, settings, parts.clock, on_call=parts.metrics.on_model_call)
         watching, web = await open_pages(

@@ -1,7 +1,6 @@
 """What an operator can set about the bot. Each field states its unit and the reason for its default.
 
-A field with `internal` in its schema is no setting but a parameter of its class: rehearsals, benchmarks and tests set
-it, no file and no variable does.
+What rehearsals, benchmarks and tests change besides is in `bot.tuning`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-from bot.texts.text import Text
+from compaction.model import Mode
 from voice.endpoint_settings import EndpointKey, EndpointUrl
 from voice.server_keys import ServerKey
 
@@ -47,8 +46,6 @@ class DiscordSettings(BaseModel):
             description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another.",
         ),
     ] = ""
-    # URL of Discord's gateway. Empty: Discord's own, or with another `api_base` the path /gateway at the same address.
-    gateway: Annotated[str, Field(json_schema_extra={"internal": True})] = ""
     ca_file: Annotated[
         str,
         Field(
@@ -90,35 +87,11 @@ class DiscordSettings(BaseModel):
             "administrators and developers of its team.",
         ),
     ] = ()
-    roles: Annotated[
-        tuple[DiscordId, ...],
-        Field(
-            examples=_AN_ID,
-            description="Ids of the roles whose members may call the bot with /join and show it screens "
-            "(docs/commands.md has all commands); moderators always may. Once the bot is there, everybody in the "
-            "channel may talk to it. Default: everybody may call it.",
-        ),
-    ] = ()
-    channels: Annotated[
-        tuple[DiscordId, ...],
-        Field(
-            examples=_AN_ID,
-            description="Ids of the voice channels into which the bot comes, on all servers together. Default: any "
-            "that somebody calls or moves it into.",
-        ),
-    ] = ()
-
-
-DEFAULT_NOTICE = Text(
-    "I am listening in this channel: what is said is written down and remembered, so that I can take part."
-)
 
 
 # After a crash: seconds since the last turn within which the bot rejoins the channel and continues the session. Half an
 # hour later most people have left.
 RESUME_WITHIN_S = 1800.0
-# An hour of a lively room has 4,000.
-VECTORS_IN_MEMORY = 200_000
 
 
 # Whom the bot hears on a server: everybody who had the notice, or only those who agreed.
@@ -134,9 +107,6 @@ class RoomSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    # Seconds alone in the channel after which the bot leaves: long enough for a break, short enough not to haunt a
-    # channel. A server sets its own with /settings.
-    leave_when_empty_s: Annotated[float, Field(gt=0, le=86_400, json_schema_extra={"internal": True})] = 300.0
     consent: Annotated[
         dict[ServerKey, ConsentMode],
         Field(
@@ -146,15 +116,6 @@ class RoomSettings(BaseModel):
             "decrypted."
         ),
     ] = Field(default_factory=_notice_everywhere)
-    notice: Annotated[
-        str,
-        Field(
-            max_length=1000,
-            description="The first sentences of the notice in the voice channel's chat, so that everybody knows that "
-            "the bot listens. What leaves the machine and the commands to refuse always follow. Empty means the "
-            "default.",
-        ),
-    ] = DEFAULT_NOTICE
 
     @field_validator("consent", mode="before")
     @classmethod
@@ -168,10 +129,20 @@ class RoomSettings(BaseModel):
         """Return whether the bot hears only people of that server who agreed."""
         return self.consent.get(str(guild_id), self.consent.get("all", "notice")) == "ask"
 
-    @field_validator("notice")
-    @classmethod
-    def _never_empty(cls, notice: str) -> str:
-        return notice if notice.strip() else DEFAULT_NOTICE
+
+class CompactionSection(BaseModel):
+    """How a session remembers what no longer fits into the prompt."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Annotated[
+        Mode,
+        Field(
+            description="What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are "
+            "left out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns, "
+            "and of older ones only what memory search finds. A server's /rolling-context overrides it."
+        ),
+    ] = Mode.SUMMARY
 
 
 class RecallSettings(BaseModel):
@@ -193,14 +164,6 @@ class RecallSettings(BaseModel):
             "the server's channels that everybody present may enter. Default channel."
         ),
     ] = "channel"
-    # Most quotes of what was said earlier that are put into the prompt of a reply unasked, where they are about the
-    # question. More push out turns; rehearsals have none where the model shall search.
-    quotes: Annotated[int, Field(ge=0, le=20, json_schema_extra={"internal": True})] = 4
-    # Milliseconds that a reply waits for quotes; then it goes on with what was found by then.
-    wait_ms: Annotated[float, Field(gt=0, le=2_000, json_schema_extra={"internal": True})] = 100.0
-    # What finds the same thing said in other words. auto: the endpoint if one is set, else the local model if it is
-    # there. off: nothing, which rehearsals want.
-    embedder: Annotated[Literal["auto", "off"], Field(json_schema_extra={"internal": True})] = "auto"
     base_url: Annotated[
         EndpointUrl,
         Field(
@@ -222,11 +185,6 @@ class RecallSettings(BaseModel):
             description="The embedding model's name at the endpoint. After a change all memory is embedded again.",
         ),
     ] = "text-embedding-3-small"
-    # How many embeddings the search holds in memory, half a kilobyte each of the local model. Of more, only the newest
-    # are found by their meaning, and all by their words. The endurance test has fewer.
-    vectors_in_memory: Annotated[int, Field(ge=100, le=5_000_000, json_schema_extra={"internal": True})] = (
-        VECTORS_IN_MEMORY
-    )
 
 
 # A host's name or an IP address, with neither http:// nor a port.
@@ -325,16 +283,6 @@ class LogsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    level: Annotated[
-        LogLevel,
-        Field(
-            json_schema_extra={"internal": True},
-            description="Least severe event that goes to the log file, <data_dir>/logs/roomtone.jsonl, which "
-            "`roomtone tail` shows.",
-        ),
-    ] = "info"
-    # Least severe event that is also shown on the terminal (stderr).
-    console_level: Annotated[LogLevel, Field(json_schema_extra={"internal": True})] = "warning"
     speech: Annotated[
         bool,
         Field(

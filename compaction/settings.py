@@ -1,24 +1,18 @@
 """The options of `compaction`. Each description gives the unit and the reason for the default.
 
-Options marked `LIBRARY_OPTION` are for programs that use this package; the documents of the operator's settings leave
-them out. Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200
-characters. They are in `window`, `notes` and `summary.port`.
+Those of `CompactionSettings` are for programs that use this package. Some numbers are not options, because they depend
+on each other: 50 recent turns, batches of 10, 1,200 characters. They are in `window`, `notes` and `summary.port`.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from compaction.budget.prompt import default_reserve
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
 from compaction.budget.trim import MIN_KEEP_MESSAGES, PRESERVE_RECENT_TURNS, TARGET_UTILIZATION, TrimStrategy
-from compaction.model import Mode
-
-# Marks a field that the documents of the operator's settings leave out.
-LIBRARY_OPTION: dict[str, Any] = {"internal": True}
 
 
 class Trigger(StrEnum):
@@ -41,31 +35,23 @@ class CompactionSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    mode: Mode = Field(
-        default=Mode.SUMMARY,
-        description="What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are left "
-        "out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns, and of "
-        "older ones only what memory search finds. A server's /rolling-context overrides it.",
-    )
     trigger: Trigger = Field(
         default=Trigger.GENERATION,
         description="When to check whether a batch is due: 'generation', each time the bot is about to speak, so "
         "that a silent bot costs nothing; 'turn', at every turn, so that the summary is fresh before the first "
         "question.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     summariser: SummariserKind = Field(
         default=SummariserKind.AUTO,
-        json_schema_extra=LIBRARY_OPTION,
         description="What writes the summary. llm: the language model. extractive: quotes of what people said, without "
         "any model. auto: llm if a language model is configured, else extractive.",
     )
     timeout_s: float = Field(
-        default=120.0,
+        default=300.0,
         gt=0.0,
         le=600.0,
         description="Seconds that the language model may take for one summary before it counts as failed. Nobody waits "
-        "for a summary. Default 120; raise it for a slow local model.",
+        "for a summary, and a slow local model takes minutes.",
     )
     max_output_tokens: int = Field(
         default=1_400,
@@ -73,7 +59,6 @@ class CompactionSettings(BaseModel):
         le=8192,
         description="Tokens the text model may write for one batch: a gist, up to a dozen facts and the summary. "
         "An answer cut off here counts as failed.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     retry_base_s: float = Field(
         default=2.0,
@@ -81,28 +66,18 @@ class CompactionSettings(BaseModel):
         le=300.0,
         description="Seconds before the first retry of a failed summary; doubled for each further failure, with "
         "jitter.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     retry_max_s: float = Field(
-        default=120.0,
-        gt=0.0,
-        le=3600.0,
-        description="Longest pause between retries, in seconds.",
-        json_schema_extra=LIBRARY_OPTION,
+        default=120.0, gt=0.0, le=3600.0, description="Longest pause between retries, in seconds."
     )
     ending_deadline_s: float = Field(
-        default=3.0,
-        ge=0.0,
-        le=60.0,
-        description="Seconds a summary in flight still gets when its session ends.",
-        json_schema_extra=LIBRARY_OPTION,
+        default=3.0, ge=0.0, le=60.0, description="Seconds a summary in flight still gets when its session ends."
     )
     store_timeout_s: float = Field(
         default=10.0,
         gt=0.0,
         le=120.0,
         description="Seconds one write to the store may take before it counts as failed (and is tried again).",
-        json_schema_extra=LIBRARY_OPTION,
     )
 
     @model_validator(mode="after")
@@ -225,21 +200,6 @@ class TierSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    enabled: bool = Field(
-        default=True,
-        description="Compress segments that nobody speaks of any more, and archive very old ones, when the context "
-        "fills (over 60 and 80 % of what the model may be sent). `roomtone memory freeze` leaves out a server or "
-        "session. Nothing is lost either way.",
-        json_schema_extra=LIBRARY_OPTION,
-    )
-    prune_after_days: float = Field(
-        default=30.0,
-        gt=0.0,
-        le=3650.0,
-        description="Days in the archive after which a segment keeps its short content alone; its turns stay. Looked "
-        "at once a day.",
-        json_schema_extra=LIBRARY_OPTION,
-    )
     retention_days: float = Field(
         default=30.0,
         ge=0.0,

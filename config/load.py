@@ -2,7 +2,7 @@
 earlier one.
 
 pydantic-settings reads the sources. Here they are merged, with where each value was set, so that all mistakes are told
-at once. `default.toml` is written from the schema for people and is not read.
+at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from config.problems import (
     unknown_key,
     unknown_variable,
 )
-from config.schema import PARAMETERS, SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Settings, variable_of
+from config.schema import SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Settings, variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 # The folder that systemd makes for a service's credentials, and ours in it (deploy/roomtone.service).
 CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"
 CREDENTIALS_FILE = "env"
-# The model that hears where no other is named.
-LOCAL_RECOGNISER = "whisper-base"
 ENVIRONMENT = "the environment"
 OVERRIDE = "an override"
 
@@ -72,7 +70,7 @@ def load(
     The operator's file and `.env` are looked for as `config.location` says. `directory`: look in this folder alone,
     unless ROOMTONE_CONFIG names another. `environ`: the environment variables, which override `.env`; the default is
     the process's environment. `overrides`: values by dotted name that override everything else, for rehearsals and
-    benchmarks, also of the sections' parameters. `notify` is called with a sentence for each variable that is probably
+    benchmarks. `notify` is called with a sentence for each variable that is probably
     meant to be one of ours.
 
     Raises `ConfigError` with every mistake in all sources.
@@ -96,7 +94,7 @@ def load(
                 notify(notice)
     for name, value in (overrides or {}).items():
         merged.add(tuple(name.split(".")), value, SettingOrigin(OVERRIDE), base=Path())
-    return _with_local_recogniser(merged.settings(), base)
+    return _with_own_recogniser(merged.settings(), base)
 
 
 def settings_file() -> Path:
@@ -144,7 +142,7 @@ class _Merged:
 
     def add(self, key: Key, value: object, origin: SettingOrigin, *, base: Path) -> None:
         """Set one value. `base`: where a relative path in it starts."""
-        setting = SETTINGS.get(key) or (PARAMETERS.get(key) if origin.place == OVERRIDE else None)
+        setting = SETTINGS.get(key)
         if setting is None:
             self.problems.append(unknown_key(key, origin))
             return
@@ -242,14 +240,10 @@ class _Merged:
         return settings
 
 
-def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
-    """Return the settings with the folder of the local Whisper model, unless an override has set it.
-
-    With `asr.engine = local` it is `asr.model`: a name in the models' folder, or a path. Behind an endpoint it is the
-    default model.
-    """
-    if "model_dir" in settings.asr.model_fields_set:
+def _with_own_recogniser(settings: Settings, base: Path) -> Settings:
+    """Return the settings, in which a path to the local Whisper model starts at `base`, as all paths do."""
+    model = settings.asr.model
+    if settings.asr.by_endpoint or os.sep not in model:
         return settings
-    name = settings.asr.model if settings.asr.engine == "local" and settings.asr.model else LOCAL_RECOGNISER
-    folder = base / at_home(name) if os.sep in name else settings.models.directory / name
-    return settings.model_copy(update={"asr": settings.asr.model_copy(update={"model_dir": folder})})
+    own = settings.asr.model_copy(update={"model": str(base / at_home(model))})
+    return settings.model_copy(update={"asr": own})

@@ -17,7 +17,6 @@ from pydantic import SecretStr
 
 from bot.settings import LISTEN_HOST
 from config.schema import (
-    PARAMETERS,
     SETTINGS,
     VARIABLE_PREFIX,
     WELL_KNOWN_VARIABLES,
@@ -86,7 +85,6 @@ _DEMANDS: dict[str, str] = {
 
 # What a text must look like, in words, for each pattern in the schema.
 FORMS: dict[str, str] = {
-    r"^(auto|[a-z]{2,3})$": "must be auto or a language code of two or three small letters",
     r"^[a-z]{2,3}$": "must be a language code of two or three small letters",
     r"^(https?://[^\s/?#@]+/?)?$": "must be an http:// or https:// address without a path",
     LISTEN_HOST: "must be a host's name or an IP address, without http:// and without a port (web.port)",
@@ -106,7 +104,7 @@ def unknown_key(key: Key, origin: SettingOrigin) -> str:
 def unknown_variable(name: str, place: str) -> str:
     """Return the sentence for an unknown ROOMTONE_ variable."""
     hint = _did_you_mean(name, [setting.variable for setting in SETTINGS.values()], _VARIABLES_ALIKE)
-    rule = f" Variables are named {VARIABLE_PREFIX}SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en."
+    rule = f" Variables are named {VARIABLE_PREFIX}SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGES=en."
     return f"{name} in {place} is not a setting.{hint or rule}"
 
 
@@ -194,7 +192,7 @@ def _did_you_mean(written: str, known: Iterable[str], alike: float) -> str:
 
 
 def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, SettingOrigin]) -> str:
-    setting = SETTINGS.get(key) or PARAMETERS.get(key)
+    setting = SETTINGS.get(key)
     demand = _demand(detail)
     if not key:
         # Settings of several sections, which the sentence names.

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.brain.settings import BrainSettings
-from bot.brain.tools.settings import ToolsSettings
 from bot.llm.settings import LlmSettings
 from bot.mcp.settings import McpSettings
 from bot.participation.settings import ParticipationSettings
 from bot.settings import (
+    CompactionSection,
     DiscordSettings,
     LogsSettings,
     ModelsSettings,
@@ -24,9 +24,8 @@ from bot.settings import (
     StorageSettings,
     WebSettings,
 )
-from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
+from compaction.settings import BudgetSettings, PeopleSettings, TierSettings
 from voice.asr.settings import AsrSettings
-from voice.listening.settings import ListeningSettings
 from voice.realtime.settings import RealtimeSettings
 from voice.screen.settings import ScreenSettings
 from voice.speaking.settings import SpeakingSettings
@@ -53,10 +52,9 @@ def _defaults(section: type[Section]) -> Callable[[], Section]:
 
 
 class Settings(BaseSettings):
-    """All sections, in the order in which `default.toml` shows them: first what most operators set.
+    """All sections, in the order in which the page shows them: first what most operators set.
 
-    Every field has a default. A field with `internal` in its schema is a parameter of its section and no setting: code
-    sets it, no file and no variable does. `config.load` reads the sources; this class takes only what it is given.
+    Every field has a default. `config.load` reads the sources; this class takes only what it is given.
     """
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True)
@@ -71,13 +69,11 @@ class Settings(BaseSettings):
     logs: LogsSettings = Field(default_factory=_defaults(LogsSettings))
     models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
     room: RoomSettings = Field(default_factory=_defaults(RoomSettings))
-    listening: ListeningSettings = Field(default_factory=_defaults(ListeningSettings))
-    tools: ToolsSettings = Field(default_factory=_defaults(ToolsSettings))
     mcp: McpSettings = Field(default_factory=_defaults(McpSettings))
     screen: ScreenSettings = Field(default_factory=_defaults(ScreenSettings))
     web: WebSettings = Field(default_factory=_defaults(WebSettings))
     realtime: RealtimeSettings = Field(default_factory=_defaults(RealtimeSettings))
-    compaction: CompactionSettings = Field(default_factory=_defaults(CompactionSettings))
+    compaction: CompactionSection = Field(default_factory=_defaults(CompactionSection))
     budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
     recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
     people: PeopleSettings = Field(default_factory=_defaults(PeopleSettings))
@@ -150,23 +146,18 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Return the dotted name, for example `asr.language`."""
+        """Return the dotted name, for example `asr.languages`."""
         return ".".join(self.key)
 
     @property
     def variable(self) -> str:
-        """Return the environment variable for this setting, for example ROOMTONE_ASR__LANGUAGE."""
+        """Return the environment variable for this setting, for example ROOMTONE_ASR__LANGUAGES."""
         return variable_of(self.key)
 
     @property
     def default(self) -> Any:
         """Return the default value."""
         return self.field.get_default(call_default_factory=True)
-
-    @property
-    def internal(self) -> bool:
-        """Return whether it is a parameter of its section, which only code sets."""
-        return isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("internal"))
 
     @property
     def secret(self) -> bool:
@@ -197,7 +188,7 @@ def variable_of(key: Key) -> str:
 
 
 def settings_of(model: type[BaseModel] = Settings, *, under: Key = ()) -> Iterator[Setting]:
-    """Yield every field below `model` in the schema's order, including the `internal` ones."""
+    """Yield every field below `model` in the schema's order."""
     for name, field in model.model_fields.items():
         section = section_type(field)
         if section is None:
@@ -212,8 +203,7 @@ def section_type(field: FieldInfo) -> type[BaseModel] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
-SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if not setting.internal}
-PARAMETERS: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if setting.internal}
+SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of()}
 
 
 def secrets_in(value: object) -> Iterator[str]:

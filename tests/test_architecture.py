@@ -82,6 +82,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "settings",
             "shards",
             "terminal_text",
+            "tuning",
         ),
         ("channel", "folder_lock", "health", "models", "store", "time_phrases", "web"),
         ("logs",),

@@ -22,6 +22,7 @@ from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
 from benchmarks.recordings import load_recordings
 from benchmarks.report import Target, at_most
+from bot.models.directory import whisper_folder
 from config.load import load
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ async def run(
         command = in_own_network(python_module("benchmarks.cluster.service_process"))
         child = await stack.enter_async_context(child_process("the service", tuple(command)))
         progress.step("starting Ray", total=1)
-        model = str(settings.asr.model_dir.absolute())
+        model = str(whisper_folder(settings.models, settings.asr).absolute())
         opened = await child.ask("open", folder=folder, model=model, timeout_s=_OPEN_TIMEOUT_S)
         measuring.part_measured("cluster", opened)
         progress.step("calls, by the service and in process", total=1)

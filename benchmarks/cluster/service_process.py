@@ -80,8 +80,8 @@ class ServiceProcess:
         await self._keep(1)
         endpoint = Endpoint(f"http://127.0.0.1:{PORT}/v1", "whisper-1", "", _CALL_TIMEOUT_S)
         self._service = await self._stack.enter_async_context(RemoteRecogniser(endpoint, has_fallback=True))
-        settings = AsrSettings(model_dir=model, device="cpu")
-        self._own = await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(settings)))
+        settings = AsrSettings(device="cpu")
+        self._own = await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(model, settings)))
         ready_s = time.monotonic() - begun
         taken = await asyncio.to_thread(lambda: use_of(running()))
         recogniser_mb = memory_mb(taken, _REPLICA)

@@ -21,7 +21,7 @@ from bot.brain.decider import HeardText, Situation, decide
 from bot.brain.settings import BrainSettings
 from bot.brain.silence import asks_for_silence
 from bot.participation.engagement import Engagement
-from bot.participation.settings import ParticipationSettings
+from bot.tuning import UNTUNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -109,7 +109,7 @@ class RoomtoneDecider:
         self._talk = talk
         self._can_skip = model
         self._wake_names = BrainSettings().wake_names
-        self._engagement = Engagement(window_s=ParticipationSettings().engagement_s)
+        self._engagement = Engagement(window_s=UNTUNED.engagement_s)
         everybody = dict.fromkeys((*talk.people, *talk.bots, *(line.speaker for line in talk.lines)))
         self._ids = {name: number for number, name in enumerate(everybody)}
         self._names = {name: call_names(name) for name in everybody}

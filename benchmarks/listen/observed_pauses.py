@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.pause_judge import COUNTED_FROM_S, PauseJudge
 from benchmarks.recordings import voice_end_s
+from bot.models.directory import whisper_folder
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import WhisperEngine
@@ -93,8 +94,7 @@ class PauseObserver:
         self._vad = open_vad(settings.models)
         self._judge = PauseJudge(
             settings.models,
-            turn_model=settings.listening.turn_model != "off",
-            recogniser=WhisperEngine(settings.asr),
+            recogniser=WhisperEngine(whisper_folder(settings.models, settings.asr), settings.asr),
             language=LANGUAGE,
         )
 

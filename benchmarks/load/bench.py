@@ -42,7 +42,7 @@ _LAG_P99_MS = 20.0
 # What the allocator may keep. A join that leaked its receiver and decoders would take a hundred times as much.
 _GROWTH_MB = 3.0
 # The bot speaks to nobody here, and its data folder is deleted.
-_BOT_SETTINGS = {"compaction.summariser": "extractive", "room.notice": "", "web.host": "127.0.0.1", "web.port": 0}
+_BOT_SETTINGS = {"tuning.summariser": "extractive", "web.host": "127.0.0.1", "web.port": 0}
 
 
 @dataclass(frozen=True, slots=True)

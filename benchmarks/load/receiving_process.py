@@ -28,6 +28,7 @@ from benchmarks.load.loop_lag import LoopLag, spread_of
 from bot.app import running_bot
 from bot.events import LinkChanged, QueuesMeasured, RoomOpened, UtteranceTranscribed
 from bot.local_zone import LocalZone
+from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
 from voice.transport.link import VoiceLink
@@ -89,7 +90,8 @@ class ReceivingProcess:
         self._counters = lambda: link.counters().as_dict()
 
     async def _join_bot(self, settings: Mapping[str, Any], where: Mapping[str, Any]) -> None:
-        parts = BotSettings.from_schema(load(overrides={**settings, **settings_at(where)}))
+        tuning, chosen = split_overrides({**settings, **settings_at(where)})
+        parts = BotSettings.from_schema(load(overrides=chosen), tuning)
         bot = await self._stack.enter_async_context(
             running_bot(parts, observe=self.observe, rejoin=False, zone=LocalZone())
         )

@@ -13,7 +13,7 @@ from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
 from benchmarks.stats import share_of
 from bot.brain.recall_quotes import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
-from bot.settings import RecallSettings
+from bot.tuning import UNTUNED
 from compaction.memory.passage import Scope
 from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
@@ -116,7 +116,7 @@ async def _quotes(
     conversation: RecordedConversation, search: RoomtoneSearch, question: str, seen: int
 ) -> tuple[Sequence[RecallHit], tuple[Quote, ...]]:
     text = strip_call(f"{_NAME}, {question}", (_NAME,))
-    most = RecallSettings().quotes
+    most = UNTUNED.quotes
     found = await search.recall.search(text, Scope(in_view=(SESSION, Seq(seen))), limit=RESULTS_PER_QUOTE * most)
     lines = conversation.lines
     return found, select_quotes(

@@ -27,6 +27,7 @@ from bot.memory.transcript import read_transcript
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.errors import CompletionError
+from compaction.model import Mode
 from compaction.ports import CompletionAnswer
 from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
@@ -82,7 +83,7 @@ async def fold_written(name: str, answers: Completion) -> Replay:
                 store=SqlTurnStore(database, SystemClock()),
                 summariser=LlmSummariser(answers, max_output_tokens=settings.max_output_tokens),
                 settings=settings,
-                mode=settings.mode,
+                mode=Mode.SUMMARY,
                 system=(),
                 max_input_tokens=1_000_000,
                 zone=UTC,

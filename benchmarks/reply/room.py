@@ -88,7 +88,7 @@ async def open_room(*, people: int, first_token_s: float = 0.0) -> AsyncIterator
             behaviour = ChatBehaviour(answer=lambda call: SHORT_ANSWER, first_token_delay_s=first_token_s)
             model = await stack.enter_async_context(LocalChatServer(behaviour))
             discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(people)))
-            overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "compaction.summariser": "extractive"}
+            overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "tuning.summariser": "extractive"}
             companion = await stack.enter_async_context(InProcessCompanion(overrides))
             record = RunRecord()
             await companion.start(_environment(discord), record.observe)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
@@ -18,9 +18,9 @@ from voice.cancellation import is_being_cancelled
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
-    from bot.brain.context import ModelContext
+    from collections.abc import AsyncGenerator, AsyncIterator
+
     from bot.brain.reply_progress import ReplyProgress
-    from bot.brain.responder import Responder
     from bot.clock import Clock
 
 log = structlog.get_logger()
@@ -36,59 +36,67 @@ BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
 
 
 def new_sentence_queue() -> SentenceQueue:
-    """Return the bounded queue between `ReplyGenerator` and `SpeechOutput`."""
+    """Return the bounded queue of the sentences of one answer."""
     return asyncio.Queue(SENTENCES_AHEAD)
 
 
-class ReplyGenerator:
-    """Asks the responder. One for each room."""
+@asynccontextmanager
+async def sentences_of(
+    answer: AsyncGenerator[str, None], progress: ReplyProgress, clock: Clock, *, may_skip: bool = False
+) -> AsyncIterator[SentenceQueue]:
+    """Yield the queue of an answer's sentences, with a failure in place of a sentence, and None at the end. A task
+    reads `answer`, which ends with the block.
 
-    def __init__(self, responder: Responder, clock: Clock) -> None:
-        self._responder = responder
-        self._clock = clock
+    `may_skip`: the responder may say nothing, and failures are not reported, because nobody waits for the reply.
+    """
+    sentences = new_sentence_queue()
+    async with asyncio.TaskGroup() as tasks:
+        generating = tasks.create_task(
+            _generate(answer, sentences, progress, clock, may_skip=may_skip), name="generate-answer"
+        )
+        yield sentences
+        # After a failure of the voice nothing reads the queue.
+        generating.cancel()
 
-    async def generate(
-        self,
-        context: ModelContext,
-        sentences: asyncio.Queue[GeneratedItem],
-        progress: ReplyProgress,
-        *,
-        may_skip: bool = False,
-    ) -> None:
-        """Put the reply's sentences into `sentences`, a failure in place of a sentence, and None at the end.
 
-        `may_skip`: the responder may say nothing, and failures are not reported, because nobody waits for the reply.
-        """
-        splitter, failed = SentenceSplitter(), False
-        try:
-            async with (
-                aclosing(self._responder.respond(context)) as stream,
-                aclosing(drop_skipped(stream, on_skip=progress.skip) if may_skip else stream) as pieces,
-            ):
-                async for piece in pieces:
-                    if progress.model_first_token_ms is None:
-                        progress.model_first_token_ms = elapsed_ms(progress.started_at, self._clock.monotonic())
-                    for sentence in splitter.feed(piece):
-                        await sentences.put(sentence)
-            for sentence in splitter.flush():
-                await sentences.put(sentence)
-        except CutOffError as error:
-            log.warning("reply_cut_off", problem=error)
-            # An unfinished first sentence is spoken, since there is no other; an unfinished later one is dropped.
-            for sentence in () if splitter.spoke else splitter.flush():
-                await sentences.put(sentence)
-        except (ChatModelError, ContextOverflowError, asyncio.CancelledError) as error:
-            failure = broken_off(error) if isinstance(error, asyncio.CancelledError) else error
-            # The unfinished sentence is dropped.
-            if may_skip and not splitter.spoke:
-                progress.skip(failure)
-            else:
-                await sentences.put(failure)
-            failed = True
-        if not (splitter.spoke or may_skip or failed):
-            # Thoughts, code and tool calls are never spoken. Silence would look like a question that was not heard.
-            await sentences.put(ChatModelError(NO_WORDS, retryable=True))
-        await sentences.put(None)
+async def _generate(
+    answer: AsyncGenerator[str, None],
+    sentences: SentenceQueue,
+    progress: ReplyProgress,
+    clock: Clock,
+    *,
+    may_skip: bool,
+) -> None:
+    splitter, failed = SentenceSplitter(), False
+    try:
+        async with (
+            aclosing(answer) as stream,
+            aclosing(drop_skipped(stream, on_skip=progress.skip) if may_skip else stream) as pieces,
+        ):
+            async for piece in pieces:
+                if progress.model_first_token_ms is None:
+                    progress.model_first_token_ms = elapsed_ms(progress.started_at, clock.monotonic())
+                for sentence in splitter.feed(piece):
+                    await sentences.put(sentence)
+        for sentence in splitter.flush():
+            await sentences.put(sentence)
+    except CutOffError as error:
+        log.warning("reply_cut_off", problem=error)
+        # An unfinished first sentence is spoken, since there is no other; an unfinished later one is dropped.
+        for sentence in () if splitter.spoke else splitter.flush():
+            await sentences.put(sentence)
+    except (ChatModelError, ContextOverflowError, asyncio.CancelledError) as error:
+        failure = broken_off(error) if isinstance(error, asyncio.CancelledError) else error
+        # The unfinished sentence is dropped.
+        if may_skip and not splitter.spoke:
+            progress.skip(failure)
+        else:
+            await sentences.put(failure)
+        failed = True
+    if not (splitter.spoke or may_skip or failed):
+        # Thoughts, code and tool calls are never spoken. Silence would look like a question that was not heard.
+        await sentences.put(ChatModelError(NO_WORDS, retryable=True))
+    await sentences.put(None)
 
 
 def broken_off(error: asyncio.CancelledError) -> ChatModelError:

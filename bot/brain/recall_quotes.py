@@ -15,6 +15,7 @@ import structlog
 
 from bot.background_task import logged_task
 from bot.brain.wakeword import strip_call
+from bot.tuning import UNTUNED
 from compaction.errors import StoreError
 from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.memory.recall import Recall, RoomRecall
-    from bot.settings import RecallSettings
     from compaction.memory.passage import Scope
     from compaction.memory.quotes import Quote
     from compaction.memory.recall import RecallHit
@@ -63,15 +63,17 @@ class QuoteFinder:
         self,
         recall: Recall,
         room: RoomRecall,
-        settings: RecallSettings,
         *,
+        most: int = UNTUNED.quotes,
+        within_s: float = UNTUNED.quote_wait_s,
         wake_names: tuple[str, ...] = (),
         max_input_tokens: int,
         zone: tzinfo,
     ) -> None:
         self._recall = recall
         self._room = room
-        self._settings = settings
+        self._most = most
+        self._within_s = within_s
         self._wake_names = wake_names
         self._max_input_tokens = max_input_tokens
         self._zone = zone
@@ -118,17 +120,16 @@ class QuoteFinder:
         return await self._recall.search(
             text,
             await self._room.narrowed(scope),
-            limit=RESULTS_PER_QUOTE * self._settings.quotes,
+            limit=RESULTS_PER_QUOTE * self._most,
             embed_within_s=embed_within_s,
         )
 
     async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first.
 
-        Empty if no other text matches, if the search took longer than `RecallSettings.wait_ms`, or if it failed.
+        Empty if no other text matches, if the search took too long, or if it failed.
         """
-        settings = self._settings
-        within_s = settings.wait_ms / 1000
+        within_s = self._within_s
         text = self._asked(question)
         sent = self._turns_sent(question, memory)
         scope = self._room.scope_beyond(sent[0].seq if sent else question.seq)
@@ -154,7 +155,7 @@ class QuoteFinder:
             session_id=self._room.place.session_id,
             asked_at=question.started_at,
             in_view=_texts_in_view(memory, (*sent, question)),
-            most=settings.quotes,
+            most=self._most,
             max_tokens=QUOTE_TOKENS,
             zone=self._zone,
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.generation import BROKEN_OFF, SENTENCES_AHEAD, ReplyGenerator, SentenceQueue, new_sentence_queue
+from bot.brain.generation import BROKEN_OFF, SENTENCES_AHEAD, SentenceQueue, new_sentence_queue, sentences_of
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
 from bot.texts.text import Text
@@ -27,9 +27,7 @@ from voice.speaking.playback import joined_texts
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
-    from bot.brain.context import ModelContext
     from bot.brain.decider import Reason
-    from bot.brain.responder import Responder
     from bot.brain.speech_output import SentenceReader, SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import TypedMessage
@@ -105,7 +103,8 @@ class SpeechToSpeech(Protocol):
 class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
-    `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
+    `begin`: begins the answer to a question and returns its pieces. `on_reply`: gets each finished reply, also one that
+    nobody heard.
     `on_begun`: called with each question when its answer begins.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
@@ -113,8 +112,7 @@ class Replier:
     def __init__(
         self,
         *,
-        build_context: Callable[[Question], Awaitable[ModelContext]],
-        responder: Responder,
+        begin: Callable[[Question], Awaitable[AsyncGenerator[str, None]]],
         synthesizer: Synthesizer,
         playback: Playback,
         clock: Clock,
@@ -125,13 +123,12 @@ class Replier:
         on_begun: Callable[[Question], None] = lambda _: None,
     ) -> None:
         self._on_begun = on_begun
-        self._build_context = build_context
+        self._begin = begin
         self._playback = playback
         self._clock = clock
         self._timeout_s = timeout_s
         self._on_reply = on_reply
         self._speech_to_speech = speech_to_speech
-        self._generator = ReplyGenerator(responder, clock)
         self._output = SpeechOutput(
             synthesizer=synthesizer,
             playback=playback,
@@ -240,7 +237,14 @@ class Replier:
         progress = self._progress = ReplyProgress(started_at=self._clock.monotonic())
         try:
             async with asyncio.timeout(self._timeout_s) as self._timeout:
-                await self._speak_answer(question, progress)
+                try:
+                    if not await self._answer_in_speech(question, progress):
+                        await self._answer_in_text(question, progress)
+                except ContextOverflowError as error:
+                    if question.may_skip:
+                        progress.skip(error)
+                    else:
+                        await self._speak_refusal(error, progress)
         except TimeoutError:
             if not progress.stopped:
                 _fail(question, progress, "time", TOO_SLOW)
@@ -261,18 +265,6 @@ class Replier:
         if progress.speech_to_speech and self._speech_to_speech is not None:
             self._report_heard(self._speech_to_speech, progress)
         return self._reply(question, progress)
-
-    async def _speak_answer(self, question: Question, progress: ReplyProgress) -> None:
-        """Answer with speech-to-speech or by text, or say that the question is too long. Raises `CompactionError`."""
-        try:
-            if not await self._answer_in_speech(question, progress):
-                context = await self._build_context(question)
-                await self._answer_in_text(context, progress, may_skip=question.may_skip)
-        except ContextOverflowError as error:
-            if question.may_skip:
-                progress.skip(error)
-            else:
-                await self._speak_refusal(error, progress)
 
     async def _answer_in_speech(self, question: Question, progress: ReplyProgress) -> bool:
         """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""
@@ -354,14 +346,11 @@ class Replier:
         await self._output.speak(sentences, progress)
         await self._output.wait_until_played(progress)
 
-    async def _answer_in_text(self, context: ModelContext, progress: ReplyProgress, *, may_skip: bool) -> None:
-        sentences = self._sentences = new_sentence_queue()
-        async with asyncio.TaskGroup() as tasks:
-            generate = self._generator.generate(context, sentences, progress, may_skip=may_skip)
-            generating = tasks.create_task(generate, name="generate-reply")
-            await self._output.speak(sentences, progress)
-            # After a voice failure nothing reads the sentence queue.
-            generating.cancel()
+    async def _answer_in_text(self, question: Question, progress: ReplyProgress) -> None:
+        """Let the model answer and the voice speak. Raises `CompactionError`."""
+        answer = await self._begin(question)
+        async with sentences_of(answer, progress, self._clock, may_skip=question.may_skip) as self._sentences:
+            await self._output.speak(self._sentences, progress)
         await self._output.wait_until_played(progress)
 
     def _reply(self, question: Question, progress: ReplyProgress) -> Reply:

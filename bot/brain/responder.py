@@ -15,7 +15,6 @@ from bot.background_task import owned_task
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.frozen_calls import FrozenCall
-from bot.brain.tools.settings import DEFAULT_FILLER, ToolsSettings
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
@@ -33,6 +32,11 @@ log = structlog.get_logger()
 EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 # Said for a call that waits.
 PRESS_FIRST = Text("I'll do that as soon as you press Do it in the chat of my voice channel.")
+# Said while a tool takes longer than a shorter pause, once a reply.
+FILLER = Text("Let me look.")
+FILLER_AFTER_S = 1.0
+# How often the model may call tools and read the results in one reply. The listeners wait for each.
+MAX_STEPS = 2
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 
@@ -52,10 +56,10 @@ class Responder(Protocol):
 class ModelResponder:
     """Asks a language model and runs the tools that it calls. Safe to use from many rooms at once."""
 
-    def __init__(self, model: ChatModel, *, max_output_tokens: int, tools: ToolsSettings | None = None) -> None:
+    def __init__(self, model: ChatModel, *, max_output_tokens: int, filler_after_s: float = FILLER_AFTER_S) -> None:
         self._model = model
         self._max_output_tokens = max_output_tokens
-        self._settings = tools or ToolsSettings()
+        self._filler_after_s = filler_after_s
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield the reply. The model may call tools for a limited number of steps.
@@ -79,7 +83,7 @@ class ModelResponder:
                 spoke = spoke or bool(text.strip())
                 if not end.calls or context.tools is None:
                     break
-                if len(steps) >= self._settings.max_steps:
+                if len(steps) >= MAX_STEPS:
                     # The server called a tool although no more calls were allowed.
                     self._give_up(spoke=spoke)
                     break
@@ -89,7 +93,7 @@ class ModelResponder:
                     # No filler before a reply that may be skipped.
                     if not (spoke or context.may_skip) and await self._is_slow(running):
                         spoke = True
-                        yield _said(self._filler(), context) + _SENTENCE_END
+                        yield _said(FILLER, context) + _SENTENCE_END
                     results = await running
                 steps.append(ToolExchange(end.calls, results, text))
                 waiting = [result for result in results if isinstance(result, FrozenCall)]
@@ -109,7 +113,7 @@ class ModelResponder:
         messages = (*context.messages, *(each for step in steps for each in step.messages()))
         tools = NO_TOOLS
         if context.tools is not None:
-            tools = OfferedTools(context.tools.offers, callable_now=len(steps) < self._settings.max_steps)
+            tools = OfferedTools(context.tools.offers, callable_now=len(steps) < MAX_STEPS)
         if steps:
             instruction = AFTER_TOOL_RESULTS if tools.callable_now else ANSWER_WITHOUT_TOOLS
             messages = (*messages, ChatMessage(ChatRole.SYSTEM, instruction))
@@ -122,14 +126,9 @@ class ModelResponder:
         )
 
     async def _is_slow(self, running: asyncio.Task[tuple[ToolResult, ...]]) -> bool:
-        """Wait for the tools up to `ToolsSettings.filler_after_s`; return whether they take longer."""
-        if not self._settings.filler:
-            return False
-        done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)
+        """Return whether the tools take so long that silence would seem no answer."""
+        done, _ = await asyncio.wait({running}, timeout=self._filler_after_s)
         return not done
-
-    def _filler(self) -> str:
-        return DEFAULT_FILLER if self._settings.filler == DEFAULT_FILLER else self._settings.filler
 
     def _give_up(self, *, spoke: bool) -> None:
         log.warning("tool_step_limit_exceeded", model=self._model.model)

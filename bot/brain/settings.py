@@ -37,16 +37,6 @@ class BrainSettings(BaseModel):
             description="Sentences added to the system prompt: a persona, house rules.",
         ),
     ] = ""
-    preemptive_reply: Annotated[
-        bool,
-        Field(
-            json_schema_extra={"internal": True},
-            description="Ask the model in a pause that sounds like the end of a turn or lasts, before the end is "
-            "certain, and synthesise the first sentence of its answer. The answer comes 0.03 to 0.5 s sooner. About "
-            "one such call in five is wasted; all count towards participation.max_calls_per_hour. Nothing is said, "
-            "recorded or done before the end is certain.",
-        ),
-    ] = True
 
     @model_validator(mode="before")
     @classmethod

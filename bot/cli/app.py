@@ -87,7 +87,7 @@ def _assemble(names: Sequence[str]) -> Callable[..., object]:
     """Return the program with these commands."""
     app = typer.Typer(
         name="roomtone",
-        epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. All settings are in config/default.toml.",
+        epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. All settings are in docs/settings.md.",
         cls=_CommandLists,
         no_args_is_help=True,
         rich_markup_mode=None,

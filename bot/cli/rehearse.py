@@ -180,6 +180,7 @@ def _check(wanted: RehearsalOptions, played: Scenario) -> None:
 async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
     from bot.cli.environment import logging_from_settings, null_console
     from bot.cli.output import dashboard_line
+    from bot.tuning import split_overrides
     from config.load import load
     from rehearsal.roomtone.serve import serve_local_discord
 
@@ -189,7 +190,7 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
         folder = stack.enter_context(TemporaryDirectory(prefix="roomtone-serve-"))
         overrides = {"storage.data_dir": folder, "storage.database_url": None, **wanted.overrides}
         console = stack.enter_context(null_console())
-        stack.enter_context(logging_from_settings(load(overrides=overrides), console=console))
+        stack.enter_context(logging_from_settings(load(overrides=split_overrides(overrides)[1]), console=console))
         stack.enter_context(stop_on_signals(stop))
         await serve_local_discord(
             overrides,

@@ -14,7 +14,7 @@ import typer
 from bot.cli.explain import print_part
 from bot.cli.output import ProgressBar, count, open_console, print_indented, say
 from compaction.model import Mode
-from compaction.settings import SummariserKind
+from compaction.settings import CompactionSettings, SummariserKind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,7 +86,7 @@ async def _replay(
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))
         database = await stack.enter_async_context(open_database(Path(folder) / "replay.db", synchronous="normal"))
         summariser = await stack.enter_async_context(
-            open_summariser(settings.llm, settings.compaction, kind, budget=settings.budget, models=settings.models)
+            open_summariser(settings.llm, kind, budget=settings.budget, models=settings.models)
         )
         progress = stack.enter_context(ProgressBar())
         progress.step("replaying", total=len(lines))
@@ -94,7 +94,7 @@ async def _replay(
             lines,
             store=SqlTurnStore(database, SystemClock()),
             summariser=summariser,
-            settings=settings.compaction,
+            settings=CompactionSettings(),
             mode=mode,
             system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
             max_input_tokens=settings.budget.max_input_tokens,

@@ -105,9 +105,9 @@ class RecogniserService:
         key = os.environ.get(KEY_VARIABLE, "") if service.asks_for_key else ""
         if service.asks_for_key and not key:
             raise RecogniserError(f"{KEY_VARIABLE} is not in the environment of this machine's Ray.")
-        asr = AsrSettings(model_dir=Path(service.model_dir), device="auto" if service.gpus else "cpu")
+        asr = AsrSettings(device="auto" if service.gpus else "cpu")
         self._recogniser = QueuedRecogniser(
-            whisper_on_best_device(asr).load, batch_size=_GPU_BATCH if service.gpus else 1
+            whisper_on_best_device(Path(service.model_dir), asr).load, batch_size=_GPU_BATCH if service.gpus else 1
         )
         await self._recogniser.__aenter__()
         self._endpoint = TranscriptionEndpoint(self._recogniser, key)

@@ -49,8 +49,8 @@ PEOPLE: Mapping[Who, Text] = {
 class Rule:
     """Who may use one command, with all its options.
 
-    `needs_role`: only with one of the roles of operator and server, if there are any, or as a moderator. `default`: the
-    permission without which Discord does not show the command; a server's administrators can change that for their
+    `needs_role`: only with one of the roles that the server has chosen, if there are any, or as a moderator. `default`:
+    the permission without which Discord does not show the command; a server's administrators can change that for their
     server (Integrations).
     """
 
@@ -105,9 +105,6 @@ RULES: Mapping[str, Rule] = {
 }
 
 NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")
-OPERATOR_CHOSE_OTHER_CHANNELS = Text(
-    "I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels)."
-)
 SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this server has chosen other channels for me.")
 
 
@@ -115,7 +112,7 @@ SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this ser
 class CommandUser:
     """Somebody who uses a command. `permissions`: on the whole server.
 
-    `is_owner`: they run the bot. `has_role`: they have one of the roles in the settings, or there are none.
+    `is_owner`: they run the bot. `has_role`: they have one of the roles that the server has chosen, or there are none.
     `is_present`: they are in the bot's voice channel. `bot_is_away`: the bot is in no voice channel of the server.
     """
 
@@ -160,15 +157,11 @@ def refusal(command: str, user: CommandUser) -> Text | None:
     return None
 
 
-def channel_refusal(
-    channel_id: int, name: str, allowed: Collection[int], chosen_here: Collection[int] = ()
-) -> Text | None:
+def channel_refusal(channel_id: int, name: str, chosen_here: Collection[int]) -> Text | None:
     """Return why the bot may not come into a voice channel, or None.
 
-    `allowed`: the channels in the operator's settings. `chosen_here`: those that the server has chosen. Empty: all.
+    `chosen_here`: the channels that the server has chosen; empty: all.
     """
-    if allowed and channel_id not in allowed:
-        return OPERATOR_CHOSE_OTHER_CHANNELS.fill(channel=name)
     if chosen_here and channel_id not in chosen_here:
         return SERVER_CHOSE_OTHER_CHANNELS.fill(channel=name)
     return None

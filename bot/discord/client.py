@@ -291,7 +291,6 @@ class RoomtoneClient(discord.Client):
                 self,
                 channel,
                 self._paced_sender,
-                allowed=self._settings.channels,
                 owners=self.admission.owners,
                 servers=self.servers,
                 buttons=self._buttons,

@@ -143,11 +143,11 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         here = None if guild_id is None else self.whereabouts.place_of(guild_id)
         if not isinstance(member, discord.Member):
             return CommandUser(discord.Permissions.none(), has_role=False)
-        chosen = (self._settings.roles, self.servers.of(member.guild.id).roles)
+        chosen = self.servers.of(member.guild.id).roles
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
-            has_role=not any(chosen) or has_chosen_role(member, chosen),
+            has_role=not chosen or has_chosen_role(member, chosen),
             is_present=here is not None and member.voice is not None and _channel_id(member.voice) == here.channel_id,
             bot_is_away=here is None,
         )
@@ -165,11 +165,9 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         )
 
 
-def has_chosen_role(member: discord.Member, chosen: Iterable[Collection[int]]) -> bool:
-    """Return whether a member has one of the roles of operator and server: of each of them that has chosen any."""
-    held = {role.id for role in member.roles}
-    lists = [set(roles) for roles in chosen if roles]
-    return bool(lists) and all(held & roles for roles in lists)
+def has_chosen_role(member: discord.Member, chosen: Collection[int]) -> bool:
+    """Return whether a member has one of the roles that the server has chosen."""
+    return any(role.id in chosen for role in member.roles)
 
 
 def _channel_id(voice: discord.VoiceState) -> int | None:

@@ -47,8 +47,6 @@ async def discord_time(settings: DiscordSettings) -> float:
 
 
 def _gateway(settings: DiscordSettings) -> yarl.URL:
-    if settings.gateway:
-        return yarl.URL(settings.gateway)
     if not settings.api_base:
         return _REAL_GATEWAY
     api = yarl.URL(settings.api_base)

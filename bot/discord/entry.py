@@ -62,14 +62,12 @@ class ChannelFacts:
         return [name for name, granted in needed if not granted]
 
 
-def entry_refusal(
-    channel: ChannelFacts, *, allowed: Collection[int] = (), chosen_here: Collection[int] = ()
-) -> Text | None:
+def entry_refusal(channel: ChannelFacts, *, chosen_here: Collection[int] = ()) -> Text | None:
     """Return why the bot cannot come, for people, or None.
 
-    `allowed`: the channels in the operator's settings. `chosen_here`: those that the server has chosen. Empty: all.
+    `chosen_here`: the channels that the server has chosen; empty: all.
     """
-    refused = channel_refusal(channel.id, channel.name, allowed, chosen_here)
+    refused = channel_refusal(channel.id, channel.name, chosen_here)
     if refused is not None:
         return refused
     if channel.is_afk:

@@ -74,7 +74,6 @@ class DiscordPlace:
         channel: VoiceChannel,
         paced_sender: PacedSender | None = None,
         *,
-        allowed: Collection[int] = (),
         owners: Collection[int] = (),
         servers: ServerSettingsBook | None = None,
         buttons: ChatButtons | None = None,
@@ -82,7 +81,7 @@ class DiscordPlace:
         on_request: Callable[[int, int | None], None] | None = None,
     ) -> None:
         """`client`: knows the channel. `paced_sender`: sends the bot's audio; without it each connection sends its own.
-        `allowed`: the only channels that `connect` joins, by id; empty: all. `owners`: who runs the bot.
+        `owners`: who runs the bot.
         `servers`: what each server has chosen.
         `buttons`: those below messages in the chat. `require_e2ee`: stay only in encrypted calls.
         `on_request`: see `DiscordMainGateway`.
@@ -95,7 +94,6 @@ class DiscordPlace:
         self._last_seen = channel
         self._guild_id = channel.guild.id
         self._paced_sender = paced_sender
-        self._allowed = allowed
         self._owners = owners
         self._mark = ListeningMark()
         # The members present, as Discord last described them, by id.
@@ -336,7 +334,7 @@ class DiscordPlace:
 
     def refusal(self) -> Text | None:
         chosen_here = self._servers.of(self._guild_id).channels
-        return entry_refusal(look_at(self._channel), allowed=self._allowed, chosen_here=chosen_here)
+        return entry_refusal(look_at(self._channel), chosen_here=chosen_here)
 
     @asynccontextmanager
     async def connect(

@@ -26,9 +26,6 @@ async def open_embedder(
     settings: RecallSettings, *, models: ModelsSettings, llm: LlmSettings
 ) -> AsyncIterator[Embedder | None]:
     """Open the embedder that the settings choose; None means that search uses full text only."""
-    if settings.embedder == "off":
-        yield None
-        return
     if settings.base_url:
         # Imported here, because the library takes a second to load.
         from bot.llm.openai_embeddings import TIMEOUT_S, OpenAIEmbeddings

@@ -11,6 +11,7 @@ from bot.clock import SystemClock
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.fallback import FallbackModel
 from bot.llm.model_calls import ModelCall, ignore_call
+from bot.llm.settings import USUAL_LIMITS, AnswerLimits
 from compaction.budget.estimator import Estimator
 
 if TYPE_CHECKING:
@@ -28,14 +29,16 @@ async def open_model(
     budget: BudgetSettings,
     models: ModelsSettings | None = None,
     *,
+    first_token_s: float = USUAL_LIMITS.first_token_s,
     within_s: float | None = None,
     clock: Clock | None = None,
     on_call: Callable[[ModelCall], None] = ignore_call,
 ) -> AsyncIterator[FallbackModel]:
     """Open the configured model with its fallback models, each with its budget; close them at the end of the block.
 
-    `models`: where vocabularies for exact token counts may be. `within_s`: time until the first sound of a reply; by
-    default as in the settings. `on_call`: gets each call when it has ended.
+    `models`: where vocabularies for exact token counts may be. `first_token_s`: how long each may take to begin its
+    answer. `within_s`: time until the first sound of a reply; by default two models can be asked in it. `on_call`: gets
+    each call when it has ended.
     """
     # Imported here, because the library takes a second to load.
     from bot.llm.openai_chat import OpenAIChat
@@ -44,10 +47,10 @@ async def open_model(
     async with AsyncExitStack() as stack:
         opened: list[BudgetedModel] = []
         for each, size in zip((llm, *llm.fallbacks()), context_sizes, strict=True):
-            endpoint = await stack.enter_async_context(OpenAIChat(each))
+            endpoint = await stack.enter_async_context(OpenAIChat(each, AnswerLimits(first_token_s)))
             own = budget if size is None else budget.model_copy(update={"max_context_tokens": size})
             opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models), on_call=on_call))
-        yield FallbackModel(opened, within_s=within_s or llm.reply_timeout_s, clock=clock or SystemClock())
+        yield FallbackModel(opened, within_s=within_s or 2 * first_token_s, clock=clock or SystemClock())
 
 
 async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings | None = None) -> Budget:

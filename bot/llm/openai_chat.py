@@ -19,6 +19,7 @@ from bot.llm.chat_wire import read_chunk, read_usage, to_api_messages, to_api_to
 from bot.llm.endpoint_errors import translate_error
 from bot.llm.endpoint_features import FAILED_STATUS, TEMPERATURE, TOOLS, USAGE
 from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd
+from bot.llm.settings import USUAL_LIMITS
 from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from bot.llm.chat_wire import ChunkContent
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
-    from bot.llm.settings import LlmSettings
+    from bot.llm.settings import AnswerLimits, LlmSettings
     from compaction.ports import CompletionRequest
 
 log = structlog.get_logger()
@@ -65,11 +66,11 @@ class OpenAIChat:
     ends the call in progress. Safe to use from many tasks at once.
     """
 
-    def __init__(self, settings: LlmSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: LlmSettings, limits: AnswerLimits = USUAL_LIMITS) -> None:
+        self._model, self._limits = settings.model, limits
         self._where = without_secrets(address(settings.base_url))
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
-        self._client = ChatClient(settings.base_url, self._key, settings.model, timeout_s=settings.total_timeout_s)
+        self._client = ChatClient(settings.base_url, self._key, settings.model, timeout_s=limits.total_s)
         self._features = self._client.features
         # What Gemini sent with the last tool calls, by their ids, and wants back with them.
         self._signatures: dict[str, object] = {}
@@ -85,7 +86,7 @@ class OpenAIChat:
 
     @property
     def model(self) -> str:
-        return self._settings.model
+        return self._model
 
     async def stream(
         self,
@@ -127,10 +128,7 @@ class OpenAIChat:
         on_usage: Callable[[Usage], None] | None,
     ) -> AsyncGenerator[StreamItem, None]:
         now = asyncio.get_running_loop().time
-        settings = self._settings
-        deadlines = StreamDeadlines(
-            now(), first_token_s=settings.first_token_timeout_s, total_s=settings.total_timeout_s
-        )
+        deadlines = StreamDeadlines(now(), first_token_s=self._limits.first_token_s, total_s=self._limits.total_s)
         response, sent = await self._open_in_time(body, max_output_tokens, tools, by=deadlines.next_at)
         answer = StreamedAnswer(
             has_tools=bool(tools.offers),
@@ -253,7 +251,7 @@ class OpenAIChat:
             {"role": ChatRole.USER.value, "content": request.prompt},
         ]
         # The caller has its own deadline. The deadline of a reply would cut off the summary of a slow local model.
-        limit_s = self._settings.completion_timeout_s
+        limit_s = self._limits.completion_s
         try:
             async with asyncio.timeout(limit_s):
                 answer = await self._client.ask(

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from voice.endpoint_settings import EndpointKey, EndpointUrl, address
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLimits:
+    """Seconds until the first piece of an answer, for one whole spoken answer, and for one that nobody waits for: its
+    caller usually ends it earlier.
+    """
+
+    first_token_s: float = 10.0
+    total_s: float = 60.0
+    completion_s: float = 600.0
+
+
+USUAL_LIMITS = AnswerLimits()
 
 
 class FallbackModelSettings(BaseModel):
@@ -57,15 +72,6 @@ class LlmSettings(BaseModel):
             description="Most tokens of one reply. Default 300: about a minute of speech.",
         ),
     ] = 300
-    # Seconds to wait for the first piece of an answer; then the next of `fallback_models` is asked. After twice this
-    # time a reply that has not begun to sound is given up: a second model has had time, and the conversation has moved
-    # on. Longer for the small models that rehearsals serve.
-    first_token_timeout_s: Annotated[float, Field(gt=0, le=120, json_schema_extra={"internal": True})] = 10.0
-    # Seconds one whole spoken answer may take. Longer for the small models that rehearsals serve.
-    total_timeout_s: Annotated[float, Field(gt=0, le=600, json_schema_extra={"internal": True})] = 60.0
-    # Upper limit in seconds for an answer that nobody waits for (a summary); CompactionSettings.timeout_s usually ends
-    # it earlier.
-    completion_timeout_s: Annotated[float, Field(gt=0, le=3600, json_schema_extra={"internal": True})] = 600.0
     fallback_models: Annotated[
         tuple[FallbackModelSettings, ...],
         Field(
@@ -102,11 +108,6 @@ class LlmSettings(BaseModel):
 
     def _is_here(self, base_url: str) -> bool:
         return address(base_url).rstrip("/") == address(self.base_url).rstrip("/")
-
-    @property
-    def reply_timeout_s(self) -> float:
-        """Return for how many seconds a reply may take to begin to sound: two models can be asked in this time."""
-        return 2 * self.first_token_timeout_s
 
     @property
     def configured(self) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-    from bot.settings import LogsSettings
+    from bot.settings import LogLevel, LogsSettings
 
 # The bot logs through this one logger. Libraries keep their own, which are written from WARNING up.
 LOGGER_NAME = "roomtone"
@@ -62,19 +62,22 @@ def configured_logging(
     secrets: Sequence[str] = (),
     max_file_bytes: int = MAX_FILE_BYTES,
     keep_files: int = KEEP_FILES,
+    level: LogLevel = "info",
+    console_level: LogLevel = "warning",
 ) -> Iterator[LogStatus]:
     """Send all logs to the file and the terminal until the context ends, then restore the former configuration.
 
     `console`: the terminal's stream, stderr by default. `secrets`: values that must never be written, such as tokens.
+    `level`, `console_level`: of the least severe event in the file, and on the terminal.
     Does not raise if the file cannot be written: see `LogStatus.problem`.
     """
     redactor = LogRedactor(speech=settings.speech, secrets=secrets)
     file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=keep_files)
-    file.setLevel(settings.level.upper())
+    file.setLevel(level.upper())
     file.setFormatter(file_formatter(redactor, speech=settings.speech))
     console = console if console is not None else sys.stderr
     terminal = logging.StreamHandler(console)
-    terminal.setLevel(settings.console_level.upper())
+    terminal.setLevel(console_level.upper())
     terminal.setFormatter(terminal_formatter(redactor, console, secrets=secrets, speech=settings.speech))
     with _logging_to(file, terminal, speech=settings.speech):
         file.probe()

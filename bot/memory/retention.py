@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DAY_S = 24 * 3600.0
+# After so long in the archive a segment keeps its short content alone; its turns stay.
+PRUNE_AFTER_DAYS = 30.0
 # When to try again after a failure: the disk may be full, or another program may hold the database.
 RETRY_S = 3600.0
 # The clocks of this machine and of Discord may differ by so much.
@@ -142,7 +144,7 @@ class Retention:
                 self._database, before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
             )
         pruned = 0
-        if self._settings.enabled and self._shards.leads:
+        if self._shards.leads:
             pruned = await self._prune(now)
         # Also when nothing was deleted now: people were forgotten, and a wipe may have been cut short before.
         wiped = await self._database.wipe()
@@ -157,5 +159,5 @@ class Retention:
 
     async def _prune(self, now: float) -> int:
         """Prune the segments that have been archived for long."""
-        outdated = await self._tiers.archived(before=now - self._settings.prune_after_days * DAY_S)
+        outdated = await self._tiers.archived(before=now - PRUNE_AFTER_DAYS * DAY_S)
         return await self._tiers.prune(outdated, now=now)

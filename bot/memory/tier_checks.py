@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bot.store.tiers import TierStore
     from compaction.model import SessionId, Turn
     from compaction.session import SessionMemory
-    from compaction.settings import TierSettings
 
 log = structlog.get_logger()
 
@@ -40,14 +39,12 @@ class TierChecks:
         memory: SessionMemory,
         tiers: TierStore,
         *,
-        settings: TierSettings,
         clock: Clock,
         max_input_tokens: int,
     ) -> None:
         self._session_id = session_id
         self._memory = memory
         self._tiers = tiers
-        self._settings = settings
         self._clock = clock
         self._max_input_tokens = max_input_tokens
         self.context_tokens = 0
@@ -69,8 +66,6 @@ class TierChecks:
 
     async def check_if_due(self) -> None:
         """Move segments between tiers, if enough turns were said since the last check. Raises `StoreError`."""
-        if not self._settings.enabled:
-            return
         if self._last_check is None:
             self._last_check = await self._tiers.last_check(self._session_id)
         total = self._memory.total_turns

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
     from compaction.session import SessionMemory
-    from compaction.settings import TierSettings
 
 log = structlog.get_logger()
 
@@ -58,7 +57,6 @@ class MemoryUpkeep:
         people: PeopleBook,
         prompts: PromptStore,
         accesses: AccessLog,
-        settings: TierSettings,
         clock: Clock,
         max_input_tokens: int,
     ) -> None:
@@ -73,9 +71,7 @@ class MemoryUpkeep:
         self._facts = FactExtraction(
             session_id, guild_id, memory=memory, turns=turns, people=people, changes=self._changes
         )
-        self._tier_checks = TierChecks(
-            session_id, memory, tiers, settings=settings, clock=clock, max_input_tokens=max_input_tokens
-        )
+        self._tier_checks = TierChecks(session_id, memory, tiers, clock=clock, max_input_tokens=max_input_tokens)
         self._wake = asyncio.Event()
         # People whose facts are to be loaded, and those whose are.
         self._newcomers: set[str] = set()

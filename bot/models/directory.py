@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from bot.models.entry import ModelEntry
     from bot.models.sources import ModelSource
+    from bot.settings import ModelsSettings
+    from voice.asr.settings import AsrSettings
 
 _HASH_BLOCK_BYTES = 1 << 20
 # Marks a model that a person copied here. Its hash is unknown, and it is replaced only on request.
@@ -169,3 +171,8 @@ def describe_disk_error(exc: OSError, directory: Path) -> str:
         case _:
             reason = os.strerror(exc.errno) if exc.errno else str(exc)
             return f"{directory} cannot be used for models: {reason}."
+
+
+def whisper_folder(models: ModelsSettings, asr: AsrSettings) -> Path:
+    """Return the folder of the model that hears on this machine. Its name may be a path."""
+    return Path(asr.local_model) if os.sep in asr.local_model else models.directory / asr.local_model

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from bot.settings import ModelsSettings
     from voice.asr.settings import AsrSettings
-    from voice.listening.settings import ListeningSettings
 
 _GGUF_NAME = "model.gguf"
 _CONVERTED_NAME = "ctranslate2"
@@ -107,9 +106,9 @@ class OpenedReader:
     is_damaged: bool = False
 
 
-def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Path | None:
-    """Return where the model is to be, if it is there; None if it is switched off, or its language is not spoken."""
-    if listening.turn_model != "auto" or asr.fixed_language not in {None, LANGUAGE}:
+def text_end_folder(models: ModelsSettings, asr: AsrSettings) -> Path | None:
+    """Return where the model is to be, if it is there; None if its language is not spoken."""
+    if asr.fixed_language not in {None, LANGUAGE}:
         return None
     return ModelDirectory(models.directory).path(TURN_TEXT)
 

@@ -18,6 +18,7 @@ from bot.guild import VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.texts.text import Text, sentence_of
+from bot.tuning import UNTUNED
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bot.guild import Silence
     from bot.participation.settings import ParticipationSettings
     from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.tuning import Tuning
 
 log = structlog.get_logger()
 
@@ -82,7 +84,9 @@ class GuildParticipations:
         clock: Clock,
         asks: Callable[[int], bool] = lambda _: False,
         serves: Callable[[int], bool] = lambda _: True,
+        tuning: Tuning = UNTUNED,
     ) -> None:
+        self.tuning = tuning
         self._asks = asks
         self._serves = serves
         self._servers = servers

@@ -50,10 +50,10 @@ class ReplyState:
 
 
 class ReplyControl(Protocol):
-    """Controls the room's replies; `bot.room.conversation.conversation.Conversation` implements it.
+    """Controls the room's replies; `bot.room.conversation.answering.Answering` implements it.
 
-    Participation and conversation need each other: decisions depend on the reply in progress, and a request for silence
-    stops it. So the conversation, which owns the participation, passes itself in.
+    The two need each other: decisions depend on the reply in progress, and a request for silence stops it. So what
+    answers, which owns the participation, passes itself in.
     """
 
     @property
@@ -102,10 +102,10 @@ class Participation:
         self._participants = participants
         self._clock = clock
         self._replies = replies
-        self._engagement = Engagement(window_s=settings.engagement_s)
+        self._engagement = Engagement(window_s=guilds.tuning.engagement_s)
         self._quiet = QuietTimer(
             after_s=60 * settings.quiet_thought_after_minutes,
-            every_s=60 * settings.quiet_thought_every_minutes,
+            every_s=60 * guilds.tuning.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
         self._notices = NoticeQueue(place, name="notices")

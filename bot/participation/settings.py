@@ -20,9 +20,6 @@ class ParticipationSettings(BaseModel):
             "to the whole room. A server's /settings override it."
         ),
     ] = "engaged"
-    # Seconds after the bot's answer to somebody in which they can go on without its name: people take that long to
-    # think of the next question. Rehearsals shorten it.
-    engagement_s: Annotated[float, Field(ge=0, le=600, json_schema_extra={"internal": True})] = 35.0
     quiet_thought_after_minutes: Annotated[
         float,
         Field(
@@ -32,8 +29,6 @@ class ParticipationSettings(BaseModel):
             "hour. Default 0: never. Needs a language model or speech-to-speech.",
         ),
     ] = 0.0
-    # Minutes in which there is at most one such remark. Rehearsals shorten it.
-    quiet_thought_every_minutes: Annotated[float, Field(ge=1, le=1_440, json_schema_extra={"internal": True})] = 30.0
     max_calls_per_hour: Annotated[
         int,
         Field(

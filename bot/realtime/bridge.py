@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.background_task import logged_task
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.permission import NOBODY
 from bot.channel.notice_queue import NoticeQueue
@@ -26,10 +25,9 @@ from bot.texts.text import Text, sentence_of
 from compaction.model import TurnKind
 from compaction.untrusted_text import without_marks
 from voice.asr.port import MAX_TEXT_CHARS
-from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.audio import duration_s
 from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RealtimeError, RecogniserOverloadedError
-from voice.realtime.mixing import mix_speakers
 from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored, ReplyPiece, ReplyResumed
 from voice.realtime.speech_assembler import SpeechAssembler
 from voice.speaking.moderation import ForbiddenWordsError
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     from bot.events import SpokenText
     from bot.realtime.port import RealtimePrompt, RealtimeServices
     from compaction.memory.quotes import Quote
-    from compaction.model import Seq, Turn
+    from compaction.model import Turn
     from compaction.session import SessionMemory
     from voice.asr.port import Recognition
     from voice.audio import Pcm
@@ -103,7 +101,6 @@ class RealtimeBridge:
         # Whether the model was asked for the current reply; else its last reply is an earlier one.
         self._requested = False
         self._notices = NoticeQueue(place, name="realtime_notices")
-        self._tasks: set[asyncio.Task[None]] = set()
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -111,21 +108,12 @@ class RealtimeBridge:
         """Run the session, and write into the channel when it fails and when it works again. Ends when the session is
         given up.
         """
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                writing = tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="realtime-notices")
-                self._items.guild_instructions = await self._prompt.guild_instructions()
-                await self._run_session()
-                await self._notices.until_written()
-                writing.cancel()
-        finally:
-            for task in list(self._tasks):
-                task.cancel()
-
-    @property
-    def mixes_sound(self) -> bool:
-        """Whether it sends the sound of recorded turns, mixed (`on_turn_recorded`)."""
-        return self._settings.mode == "mixed"
+        async with asyncio.TaskGroup() as tasks:
+            writing = tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="realtime-notices")
+            self._items.guild_instructions = await self._prompt.guild_instructions()
+            await self._run_session()
+            await self._notices.until_written()
+            writing.cancel()
 
     @property
     def queues(self) -> tuple[QueueFigures, ...]:
@@ -182,7 +170,7 @@ class RealtimeBridge:
             speaker_id=speaker_id,
             careful=careful,
         )
-        if self._settings.mode == "mixed" or not self._session.usable:
+        if not self._session.usable:
             return await recognise_here(interim=interim)
         if interim:
             # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
@@ -239,13 +227,9 @@ class RealtimeBridge:
         if turn.kind is TurnKind.ASSISTANT:
             held = self._take_reply()
         item_ids = tuple(item for ids in held for item in ids)
-        if not self._items.has(turn.seq):
-            if utterances and self._settings.mode == "mixed":
-                self._send_mixed(turn.seq, utterances)
-                return
-            if held and len(held) >= len(utterances):
-                self._items.hold(turn.seq, item_ids)
-                return
+        if held and len(held) >= len(utterances) and not self._items.has(turn.seq):
+            self._items.hold(turn.seq, item_ids)
+            return
         # The turn's text stands for it: some sound is missing, or a refresh has sent the text while it was stored.
         self._session.delete_items(item_ids)
         self._items.refresh(self._session)
@@ -283,37 +267,6 @@ class RealtimeBridge:
         """Delete the items of those inputs that the current conversation has."""
         here = [item for sent in inputs if sent.conversation == self._items.conversation for item in sent.item_ids]
         self._session.delete_items(here)
-
-    def _send_mixed(self, seq: Seq, utterances: tuple[SpokenText, ...]) -> None:
-        """Send a turn with several speakers: their names, then their sound mixed together."""
-        names = list(dict.fromkeys(self._prompt.name_of(each.user_id) for each in utterances))
-        speakers = f"{names[0]} speaks:" if len(names) == 1 else f"{', '.join(names)} speak at the same time:"
-        sound = mix_speakers([(each.started_at, each.utterance.pcm) for each in utterances], LISTEN_RATE_HZ)
-        try:
-            transcript = self._session.send_audio(sound, speakers=speakers)
-        except RealtimeError as error:
-            log.warning("realtime_input_failed", problem=error)
-            return
-        self._items.hold(seq, ())
-        conversation = self._items.conversation
-
-        async def hold() -> None:
-            try:
-                item_ids = (await transcript).item_ids
-            except RealtimeError as error:
-                log.warning("realtime_input_failed", problem=error)
-                if conversation == self._items.conversation:
-                    self._items.release(seq)
-                return
-            if self._items.is_being_heard(seq):
-                self._items.hold(seq, item_ids)
-            else:
-                # Meanwhile the turn was sent as text or removed, perhaps because words of it may not be used any more.
-                self._session.delete_items(item_ids)
-
-        task = logged_task(hold(), name=f"realtime-hearing-{seq}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     # -- replies ---------------------------------------------------------------------------------------------
 

@@ -106,20 +106,12 @@ class Items:
         return tuple(CallableTool(each.name, each.description, each.parameters) for each in wanted[:MOST_TOOLS])
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
-        """Record that these items of the current conversation hold a turn; without any, its sound is being sent."""
+        """Record that these items of the current conversation hold a turn."""
         self._held[seq] = item_ids
 
     def has(self, seq: Seq) -> bool:
         """Return whether items of the current conversation hold a turn."""
         return seq in self._held
-
-    def is_being_heard(self, seq: Seq) -> bool:
-        """Return whether a turn is held by a sound that is being sent."""
-        return self._held.get(seq) == ()
-
-    def release(self, seq: Seq) -> None:
-        """Record that no item holds a turn any more; the next refresh adds it as text."""
-        self._held.pop(seq, None)
 
     def _context(self, answer_to: Seq | None = None) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
         """Return the instructions, and the part of the window that fits beside them, to answer turn `answer_to`."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from voice.asr.port import Recogniser
     from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import Briefing, Realtime, RealtimeNews, ToolRunner
+    from voice.realtime.session import RealtimeLimits
     from voice.realtime.settings import RealtimeSettings
 
 # Runs a session until it is given up.
@@ -82,18 +83,19 @@ def session_factory(
     settings: RealtimeSettings,
     *,
     api_key: str,
-    language: str,
+    language: str | None,
     clock: Clock,
     on_call: Callable[[ModelCall], None],
+    limits: RealtimeLimits | None = None,
 ) -> NewSession:
     """Return a function that makes sessions with the endpoint in the settings.
 
-    `language`: the language that everybody speaks, as in `asr.language`; the endpoint transcribes in it. `auto`: any.
+    `language`: the language that everybody speaks, in which the endpoint transcribes; None: any.
     `on_call`: gets each response of the model, which is a call, when it is over.
     """
     # Imported here because the library takes a second to load.
     from voice.realtime.effects import ResponseStatus
-    from voice.realtime.session import RealtimeSession
+    from voice.realtime.session import REALTIME_LIMITS, RealtimeSession
 
     outcomes: dict[ResponseStatus, CallOutcome] = {
         ResponseStatus.COMPLETE: "answered",
@@ -124,7 +126,8 @@ def session_factory(
             on_event=on_event,
             on_response=finish,
             run_tool=run_tool,
-            language=None if language == "auto" else language,
+            language=language,
+            limits=limits or REALTIME_LIMITS,
         )
         return session, session.run
 

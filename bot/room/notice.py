@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError
-from bot.settings import DEFAULT_NOTICE
 from bot.texts.text import Text, joined, verbatim
 
 if TYPE_CHECKING:
@@ -58,6 +57,11 @@ WHY_SPOKEN = Text("I cannot write into the chat of this channel, so I say it alo
 NO_MARK = Text("My name does not show that I listen: my role lacks the permission Change Nickname.")
 
 
+DEFAULT_NOTICE = Text(
+    "I am listening in this channel: what is said is written down and remembered, so that I can take part."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Recipient:
     """Somebody besides Discord who gets a part of the conversation. `host`: the name of their server.
@@ -83,10 +87,10 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class ListeningNotice:
-    """The notice of one process. `wording`: the operator's. `recipients`: who gets a part of the conversation."""
+    """The notice of one process. `recipients`: who gets a part of the conversation. `wording`: its first sentences."""
 
-    wording: str
     recipients: Sequence[Recipient] = ()
+    wording: str = DEFAULT_NOTICE
     # What becomes of the words where the bot only writes down.
     transcript: Text | None = None
     # Who else than the people in the channel may read what is said.

@@ -113,7 +113,7 @@ class RoomCheck:
         self._faults = RoomFaults()
         self._troubles = RoomTroubles()
         self._limits = SessionLimits(
-            started_at=session.opened.session.started_at, leave_when_empty_s=services.room.leave_when_empty_s
+            started_at=session.opened.session.started_at, leave_when_empty_s=services.leave_when_empty_s
         )
         # A failure from before the room is told by /status.
         self._gpu_failed = services.speech.gpu_failure() is not None

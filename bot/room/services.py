@@ -13,8 +13,8 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.room.notice import ListeningNotice
 from bot.room.server_voice import ServerVoice, without_voice
 from bot.server_settings import ServerSettingsBook, no_server_settings
-from bot.settings import DEFAULT_NOTICE
 from bot.texts.text import Text, verbatim
+from bot.tuning import UNTUNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
     from voice.errors import VoiceError
-    from voice.listening.settings import ListeningSettings
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
     from voice.speaking.moderation import Moderator
@@ -123,7 +122,6 @@ class RoomServices:
     replies: ReplyServices
     room: RoomSettings
     brain: BrainSettings
-    listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings
     # When the bot speaks on each server, and what that may cost.
@@ -132,8 +130,10 @@ class RoomServices:
     zone: tzinfo
     clock: Clock
     observe: events.Observer
+    # Seconds alone in the channel after which the bot leaves, where the server has chosen none.
+    leave_when_empty_s: float = UNTUNED.leave_when_empty_s
     # What people are told when the bot joins them.
-    notice: ListeningNotice = field(default_factory=lambda: ListeningNotice(DEFAULT_NOTICE))
+    notice: ListeningNotice = field(default_factory=ListeningNotice)
     # What the managers of each server have chosen.
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
     # Speech-to-speech; None: recogniser, responder and voice are used.

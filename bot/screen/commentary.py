@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from compaction.model import Note
-    from voice.screen.settings import ScreenSettings
 
 # How often the room is checked for quiet while a remark is pending.
 CHECK_INTERVAL_S: Final = 0.4
@@ -99,21 +98,21 @@ class RemarkTiming:
 class ScreenCommentary:
     """Requests remarks on the screens of one room.
 
-    `is_busy`: somebody is speaking, or a reply is in progress. `is_shown`: returns whether the share that a note is
-    from still goes on. `request_remark`: requests a remark and returns whether the model was asked. *Ownership*: `run`
-    is a task of the conversation.
+    `every_s`: least seconds between two. `is_busy`: somebody is speaking, or a reply is in progress. `is_shown`:
+    returns whether the share that a note is from still goes on. `request_remark`: requests a remark and returns whether
+    the model was asked. *Ownership*: `run` is a task of the conversation.
     """
 
     def __init__(
         self,
-        settings: ScreenSettings,
         *,
+        every_s: float,
         clock: Clock,
         is_busy: Callable[[], bool],
         is_shown: Callable[[Note], bool],
         request_remark: Callable[[], bool],
     ) -> None:
-        self._timing = RemarkTiming(every_s=settings.commentary_every_s, quiet_s=QUIET_S)
+        self._timing = RemarkTiming(every_s=every_s, quiet_s=QUIET_S)
         self._clock = clock
         self._is_busy = is_busy
         self._is_shown = is_shown

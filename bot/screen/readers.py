@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# The share of one CPU core that reading text may use while screens keep changing. A new line is then noted within a
+# second or two, and the rest of the CPU is left for speech recognition.
+BUSY_SHARE = 0.3
+# Of the vision model, of all rooms together: one screen that moves all the time. Then the text is read instead.
+MOST_LOOKS_PER_HOUR = 400
+
 # How long a failing model is not asked: the first time, and at most after repeated failures.
 FIRST_OPEN_S = 20.0
 LONGEST_OPEN_S = 600.0
@@ -224,7 +230,7 @@ async def open_readers(
     """Open the readers that the settings choose. Nothing is loaded before somebody shares. `on_call`: gets each call of
     the vision model when it has ended.
     """
-    async with OcrReader(busy_share=screen.busy_share) as ocr, FrameDecoder() as decoder:
+    async with OcrReader(busy_share=BUSY_SHARE) as ocr, FrameDecoder() as decoder:
         if not screen.model:
             yield OcrOnlyReaders(ocr, decoder)
             return
@@ -238,6 +244,4 @@ async def open_readers(
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
         counted = Budget(budget, Estimator(screen.model))
         async with OpenAIVision(endpoint, counted, on_call=on_call) as model:
-            yield ModelWithOcrFallback(
-                model, ocr, decoder, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour
-            )
+            yield ModelWithOcrFallback(model, ocr, decoder, monotonic=monotonic, most_per_hour=MOST_LOOKS_PER_HOUR)

@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
     from voice.screen.notes import ScreenNote
-    from voice.screen.settings import ScreenSettings
 
 log = structlog.get_logger()
 
 # Time between checks that sharers are still in the channel and connected.
 CHECK_INTERVAL_S = 2.0
+
+# Screens shared in one room at the same time.
+MOST_SHARES = 4
 
 
 class RoomScreens:
@@ -54,7 +56,7 @@ class RoomScreens:
         *,
         memory: SessionMemory,
         readers: ScreenReaders,
-        settings: ScreenSettings,
+        most_shares: int = MOST_SHARES,
         clock: Clock,
         on_turn: Callable[[Turn], None] = lambda _: None,
         on_note: Callable[[Note], None] = lambda _: None,
@@ -65,7 +67,7 @@ class RoomScreens:
         self.place = place
         self._memory = memory
         self._readers = readers
-        self._settings = settings
+        self._most_shares = most_shares
         self._clock = clock
         self._excludes = excludes
         self._on_idle = readers.unload if on_idle is None else on_idle
@@ -163,7 +165,7 @@ class RoomScreens:
 
     def full(self) -> bool:
         """Return whether the room has reached its limit of shared screens."""
-        return len(self._sharers) >= self._settings.max_shares
+        return len(self._sharers) >= self._most_shares
 
     async def welcome(self, person: Person, nonce: str) -> Sharer:
         """Admit a person who opened their link; their earlier share ends. Raises `ScreenError`."""

@@ -13,8 +13,9 @@ import structlog
 
 from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.picture_intake import DROPPED, TAKEN
-from bot.screen.room import RoomScreens
+from bot.screen.room import MOST_SHARES, RoomScreens
 from bot.texts.text import Text, sentence_of
+from bot.tuning import UNTUNED
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from bot.screen.sharer import Sharer
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
-    from voice.screen.settings import ScreenSettings
     from voice.screen.share_link import LinkClaim
 
 log = structlog.get_logger()
@@ -63,12 +63,24 @@ class ShareObserver(Protocol):
 
 
 class Screens:
-    """The shared screens of one process. `reading`: who sees the pictures, a plain sentence. Not thread-safe."""
+    """The shared screens of one process. `reading`: who sees the pictures, a plain sentence. `enabled`: whether people
+    may share. `remark_every_s`: least seconds between two remarks that nobody asked for. Not thread-safe.
+    """
 
     def __init__(
-        self, settings: ScreenSettings, readers: ScreenReaders, *, clock: Clock, bot_name: str, reading: Text
+        self,
+        readers: ScreenReaders,
+        *,
+        clock: Clock,
+        bot_name: str,
+        reading: Text,
+        enabled: bool = True,
+        remark_every_s: float = UNTUNED.screen_remark_every_s,
+        most_shares: int = MOST_SHARES,
     ) -> None:
-        self._settings = settings
+        self.enabled = enabled
+        self.remark_every_s = remark_every_s
+        self._most_shares = most_shares
         self._readers = readers
         self._clock = clock
         self._bot_name = bot_name
@@ -77,10 +89,6 @@ class Screens:
         self._rooms: dict[int, RoomScreens] = {}
         # The open connection of each sharer, by the number of the link.
         self._connections: dict[str, ScreenPageConnection] = {}
-
-    @property
-    def settings(self) -> ScreenSettings:
-        return self._settings
 
     @contextmanager
     def room_for(
@@ -92,7 +100,7 @@ class Screens:
             place,
             memory=memory,
             readers=self._readers,
-            settings=self._settings,
+            most_shares=self._most_shares,
             clock=self._clock,
             on_turn=observer.on_screen_turn,
             on_note=observer.on_note,
@@ -119,7 +127,7 @@ class Screens:
 
     def invite(self, guild_id: int, user_id: int) -> str:
         """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
-        if not self._settings.enabled:
+        if not self.enabled:
             raise ScreenError(Text("Sharing screens is switched off here (screen.enabled)."))
         room = self._rooms.get(guild_id)
         if room is None:

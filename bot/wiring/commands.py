@@ -83,7 +83,7 @@ def _personal_data(
 def _privacy_facts(parts: ProcessParts) -> PrivacyFacts:
     settings, servers = parts.settings, parts.stores.servers
     return PrivacyFacts(
-        recipients=ListeningNotice("", recipients(settings)).facts,
+        recipients=ListeningNotice(recipients(settings)).facts,
         retention_days=lambda guild_id: _operator(settings).kept_days(servers.of(guild_id)),
         log_days=settings.tiers.retention_days,
         keeps_facts=settings.people.enabled,
@@ -94,11 +94,9 @@ def _privacy_facts(parts: ProcessParts) -> PrivacyFacts:
 
 def _operator(settings: BotSettings) -> OperatorSettings:
     return OperatorSettings(
-        leave_when_empty_s=settings.room.leave_when_empty_s,
+        leave_when_empty_s=settings.tuning.leave_when_empty_s,
         retention_days=settings.tiers.retention_days,
         asks=settings.room.asks,
-        channels=settings.discord.channels,
-        limits_roles=bool(settings.discord.roles),
         mode=settings.compaction.mode,
         budget_enabled=settings.budget.enabled,
         max_input_tokens=settings.budget.max_input_tokens,

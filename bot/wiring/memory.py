@@ -32,7 +32,7 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.tiers import TierStore
 from bot.texts.text import Text
 from compaction.session import SessionMemory
-from compaction.settings import BudgetSettings, SummariserKind
+from compaction.settings import BudgetSettings, CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     from bot.wiring.settings import BotSettings
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
-    from compaction.ports import Completion, TurnStore
-    from compaction.settings import CompactionSettings
+    from compaction.ports import Completion, Embedder, TurnStore
     from compaction.summary.port import Summariser
 
 log = structlog.get_logger()
@@ -76,10 +75,16 @@ async def open_recall(
     clock: Clock,
     *,
     indexes: bool = True,
+    embeds: bool = True,
 ) -> Recall:
-    """Start memory search on `stack`, and the indexer if this process `indexes`: one of a bot does."""
-    embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
-    vectors = VectorStore(database, most=settings.recall.vectors_in_memory)
+    """Start memory search on `stack`, and the indexer if this process `indexes`: one of a bot does. `embeds`: whether
+    it finds the same thing said in other words.
+    """
+    embedder: Embedder | None = None
+    if embeds:
+        opening = open_embedder(settings.recall, models=settings.models, llm=settings.llm)
+        embedder = await stack.enter_async_context(opening)
+    vectors = VectorStore(database, most=settings.tuning.vectors_in_memory)
     if indexes and embedder is not None:
         await stack.enter_async_context(Indexer.running(vectors, embedder, clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
@@ -99,7 +104,7 @@ def quoting_factory(
     """
 
     def quoting(scope: RecallScope, place: Place) -> QuoteFinder | None:
-        if not settings.recall.enabled or not settings.recall.quotes:
+        if not settings.recall.enabled or not settings.tuning.quotes:
             return None
         room = RoomRecall(
             recall,
@@ -112,7 +117,8 @@ def quoting_factory(
         return QuoteFinder(
             recall,
             room,
-            settings.recall,
+            most=settings.tuning.quotes,
+            within_s=settings.tuning.quote_wait_s,
             wake_names=(settings.brain.name, *settings.brain.wake_names),
             max_input_tokens=settings.budget.max_input_tokens,
             zone=zone,
@@ -146,7 +152,6 @@ def upkeep_factory(
             people=people.stored_by(PeopleStore(mine)),
             prompts=PromptStore(mine),
             accesses=accesses,
-            settings=settings.tiers,
             clock=clock,
             max_input_tokens=settings.budget.max_input_tokens,
         )
@@ -180,7 +185,7 @@ def memory_factory(
             session_id,
             store=store_of(claim),
             summariser=await summariser_of(guild_id),
-            settings=settings.compaction,
+            settings=CompactionSettings(),
             mode=policy.mode(guild_id),
             clock=clock,
             guild_id=str(guild_id),
@@ -196,9 +201,7 @@ def memory_factory(
     return open_memory
 
 
-def choose_summariser(
-    kind: SummariserKind, completion: Completion | None, settings: CompactionSettings, zone: tzinfo = UTC
-) -> Summariser:
+def choose_summariser(kind: SummariserKind, completion: Completion | None, zone: tzinfo = UTC) -> Summariser:
     """Return the summariser of `kind`. `completion`: the language model, None if none is configured. `zone`: the time
     zone of the days that it writes.
 
@@ -215,6 +218,7 @@ def choose_summariser(
         )
     from compaction.summary.llm import LlmSummariser
 
+    settings = CompactionSettings()
     return LlmSummariser(
         completion,
         max_output_tokens=settings.max_output_tokens,
@@ -224,7 +228,7 @@ def choose_summariser(
 
 
 def summarisers_by_guild(
-    settings: CompactionSettings,
+    kind: SummariserKind,
     model: Completion | None,
     participation: GuildParticipations,
     clock: Clock,
@@ -232,18 +236,16 @@ def summarisers_by_guild(
 ) -> Callable[[int], Awaitable[Summariser]]:
     """Return the function that makes a server's summariser, whose calls count in that server's hour.
 
-    Raises `SetupError` if the settings ask for a language model and there is none.
+    Raises `SetupError` if `kind` needs a language model and there is none.
     """
     # Made once at the start too, so that a mistake in the settings or the prompt files is found then.
-    unmetered = choose_summariser(settings.summariser, model, settings, zone)
+    unmetered = choose_summariser(kind, model, zone)
 
     async def summariser_of(guild_id: int) -> Summariser:
         if model is None:
             return unmetered
         costs = (await participation.of_guild(guild_id)).costs
-        return choose_summariser(
-            settings.summariser, MeteredCompletion(model, costs, monotonic=clock.monotonic), settings, zone
-        )
+        return choose_summariser(kind, MeteredCompletion(model, costs, monotonic=clock.monotonic), zone)
 
     return summariser_of
 
@@ -251,7 +253,6 @@ def summarisers_by_guild(
 @asynccontextmanager
 async def open_summariser(
     llm: LlmSettings,
-    settings: CompactionSettings,
     kind: SummariserKind,
     *,
     budget: BudgetSettings | None = None,
@@ -262,10 +263,10 @@ async def open_summariser(
     `models`: where the model's tokenizer file may be.
     """
     if not llm.configured or kind is SummariserKind.EXTRACTIVE:
-        yield choose_summariser(kind, None, settings)
+        yield choose_summariser(kind, None)
         return
     async with open_model(llm, budget or BudgetSettings(), models) as model:
-        yield choose_summariser(kind, model, settings)
+        yield choose_summariser(kind, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +291,12 @@ async def open_recollection(
     model: FallbackModel | None = None
     if settings.llm.configured:
         opening = open_model(
-            settings.llm, settings.budget, settings.models, clock=parts.clock, on_call=parts.metrics.on_model_call
+            settings.llm,
+            settings.budget,
+            settings.models,
+            first_token_s=settings.tuning.first_token_s,
+            clock=parts.clock,
+            on_call=parts.metrics.on_model_call,
         )
         model = await stack.enter_async_context(opening)
         parts.metrics.health.add_check(model.degraded_parts)
@@ -299,7 +305,7 @@ async def open_recollection(
         log.info("no_language_model", responder="embedded")
     recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, indexes=shards.leads)
     examples = FirstSentences.running(recall.embedder if model is None else None)
-    summariser_of = summarisers_by_guild(settings.compaction, model, participation, parts.clock, parts.zone)
+    summariser_of = summarisers_by_guild(settings.tuning.summariser, model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
     history = SessionHistory(stores.database)
     digests = Digests(reader, history, summariser_of=summariser_of, dashboard=settings.web.public_url)

@@ -162,11 +162,12 @@ async def open_screens(
         open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic, on_call=on_call)
     )
     return Screens(
-        settings.screen,
         readers,
         clock=clock,
         bot_name=settings.brain.name,
         reading=describe_reader(settings.screen, settings.llm),
+        enabled=settings.screen.enabled,
+        remark_every_s=settings.tuning.screen_remark_every_s,
     )
 
 

@@ -229,4 +229,5 @@ def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
         # A server may be stricter than the operator, never laxer.
         asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         serves=shards.serves,
+        tuning=settings.tuning,
     )

@@ -42,14 +42,14 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
             yield Recipient(
                 what, _host(settings.realtime.base_url), Text("speech-to-speech {model}", model=settings.realtime.model)
             )
-    if settings.asr.engine == "endpoint":
+    if settings.asr.by_endpoint:
         yield Recipient(
             SOUND, _host(settings.asr.base_url), Text("recogniser {model}", model=settings.asr.endpoint_model)
         )
     if settings.llm.configured:
         for llm in (settings.llm, *settings.llm.fallbacks()):
             yield Recipient(WORDS, _host(llm.base_url), Text("language model {model}", model=llm.model))
-    if settings.recall.embedder == "auto" and settings.recall.base_url:
+    if settings.recall.base_url:
         yield Recipient(WORDS, _host(settings.recall.base_url), Text("search {model}", model=settings.recall.model))
     if settings.speaking.by_endpoint:
         yield Recipient(

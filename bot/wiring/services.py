@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot import events
@@ -18,6 +19,7 @@ from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
 from bot.memory.recall import RoomRecall
 from bot.memory.room_audience import RoomAudience
+from bot.models.directory import whisper_folder
 from bot.models.turn_text import text_end_folder
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.screen import ScreenView
-    from bot.brain.tools.settings import ToolsSettings
     from bot.brain.tools.tool import RoomTool
     from bot.channel.port import Place
     from bot.clock import Clock
@@ -68,13 +69,12 @@ class Toolset:
 
     `attendance` tells who was in which session. `accesses` counts what memory search shows. `reach` is its scope, or
     None if there is no search. `more` returns the tools of the MCP servers that are for a guild. `screens` returns a
-    room's view of its shared screens, or None if it has none.
+    room's view of its shared screens, or None if it has none; None: nobody may share one.
     `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
     def __init__(
         self,
-        settings: ToolsSettings,
         recall: Recall,
         *,
         attendance: AttendanceStore,
@@ -83,12 +83,11 @@ class Toolset:
         clock: Clock,
         zone: tzinfo,
         more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
-        screens: Callable[[Place], ScreenView | None] = lambda _: None,
+        screens: Callable[[Place], ScreenView | None] | None = None,
         withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._withheld = withheld
         self._attendance = attendance
-        self._settings = settings
         self._recall = recall
         self._accesses = accesses
         self._reach = reach
@@ -98,9 +97,6 @@ class Toolset:
         self._screens = screens
 
     def toolbox(self, here: RecallScope, place: Place) -> Toolbox:
-        settings = self._settings
-        if not settings.max_steps:
-            return Toolbox()
         tools: list[RoomTool] = []
         if self._reach is not None:
             room = RoomRecall(
@@ -113,7 +109,8 @@ class Toolset:
                 audience=RoomAudience(place.readers, self._attendance, here.session_id),
             )
             tools += memory_tools(room, zone=self._zone, now=self._clock.now, question=lambda: toolbox.question)
-        tools.append(screen_tool(lambda: self._screens(place)))
+        if self._screens is not None:
+            tools.append(screen_tool(partial(self._screens, place)))
         toolbox = Toolbox(
             tools,
             more=lambda: self._more(place.guild_id),
@@ -156,13 +153,21 @@ async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metri
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     health = metrics.health
-    judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
+    judge = await open_turn_model(stack, settings.models, health=health)
     # What was read decides nothing where nobody judges the sound, and each text would wait for it.
-    read = None if judge is None else text_end_folder(settings.models, settings.asr, settings.listening)
+    read = None if judge is None else text_end_folder(settings.models, settings.asr)
     opened = await stack.enter_async_context(
-        open_recogniser(settings.asr, llm=settings.llm, metrics=metrics, text_end_folder=read)
+        open_recogniser(
+            settings.asr,
+            whisper_folder(settings.models, settings.asr),
+            llm=settings.llm,
+            metrics=metrics,
+            text_end_folder=read,
+        )
     )
-    voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
+    voice = open_synthesizer(
+        settings.speaking, models=settings.models, llm=settings.llm, health=health, tuning=settings.tuning
+    )
     synthesizer = await stack.enter_async_context(voice)
     models = SpeechModels(
         recogniser=opened.recogniser,
@@ -201,14 +206,14 @@ def room_services(
         replies=replies,
         room=settings.room,
         brain=settings.brain,
-        listening=settings.listening,
         asr=settings.asr,
         speaking=settings.speaking,
         participation=participation,
+        leave_when_empty_s=settings.tuning.leave_when_empty_s,
         zone=parts.zone,
         clock=parts.clock,
         observe=observe,
-        notice=ListeningNotice(settings.room.notice, recipients(settings)),
+        notice=ListeningNotice(recipients(settings)),
         servers=servers,
         realtime=_realtime(parts, speech.recogniser, replies, observe),
         screens=screens,
@@ -272,7 +277,8 @@ def _reply_services(
         max_input_tokens=settings.budget.max_input_tokens,
         guild_policy=recollection.policy,
         open_toolbox=_toolbox_factory(parts, recollection, mcp_tools, participation=participation, screens=screens),
-        timeout_s=settings.llm.reply_timeout_s,
+        # Two models can be asked in this time.
+        timeout_s=2 * settings.tuning.first_token_s,
         can_skip=model is not None,
     )
 
@@ -281,7 +287,7 @@ def _responders(
     settings: BotSettings, model: FallbackModel | None, first_sentences: FirstSentences, zone: tzinfo
 ) -> Callable[[], Responder]:
     if model is not None:
-        shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens, tools=settings.tools)
+        shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
         return lambda: shared
     names = (settings.brain.name, *settings.brain.wake_names)
     return lambda: EmbeddedResponder(names=names, first_sentences=first_sentences, zone=zone)
@@ -306,7 +312,6 @@ def _toolbox_factory(
     if recollection.model is None and not settings.speech_to_speech:
         return lambda *_: Toolbox()
     return Toolset(
-        settings.tools,
         recollection.recall,
         attendance=parts.stores.sessions.attendance,
         accesses=parts.stores.accesses,
@@ -314,9 +319,13 @@ def _toolbox_factory(
         clock=parts.clock,
         zone=parts.zone,
         more=mcp_tools,
-        screens=lambda place: None if screens is None else screens.room(place.guild_id),
+        screens=_view_of(screens) if screens is not None and screens.enabled else None,
         withheld=participation.opted_out_of,
     ).toolbox
+
+
+def _view_of(screens: Screens) -> Callable[[Place], ScreenView | None]:
+    return lambda place: screens.room(place.guild_id)
 
 
 def _realtime(
@@ -329,12 +338,18 @@ def _realtime(
             instead = Text("I answer with {mind}", mind=replies.responder_name)
             parts.metrics.health.add_missing(Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED))
         return None
+    # Imported here because the library takes a second to load.
+    from voice.realtime.session import RealtimeLimits
+
     new_session = session_factory(
         settings.realtime,
         api_key=settings.llm.key_for(settings.realtime.base_url, settings.realtime.api_key),
-        language=settings.asr.fixed_language or "auto",
+        language=settings.asr.fixed_language,
         clock=clock,
         on_call=parts.metrics.on_model_call,
+        limits=RealtimeLimits(
+            session_s=settings.tuning.realtime_session_s, retry_after_s=settings.tuning.realtime_retry_after_s
+        ),
     )
     return RealtimeServices(
         settings=settings.realtime,

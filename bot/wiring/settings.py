@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
+from bot.tuning import UNTUNED, Tuning
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from bot.brain.settings import BrainSettings
-    from bot.brain.tools.settings import ToolsSettings
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpSettings
     from bot.participation.settings import ParticipationSettings
     from bot.settings import (
+        CompactionSection,
         DiscordSettings,
         LogsSettings,
         ModelsSettings,
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
         StorageSettings,
         WebSettings,
     )
-    from compaction.settings import BudgetSettings, CompactionSettings, PeopleSettings, TierSettings
+    from compaction.settings import BudgetSettings, PeopleSettings, TierSettings
     from voice.asr.settings import AsrSettings
-    from voice.listening.settings import ListeningSettings
     from voice.realtime.settings import RealtimeSettings
     from voice.screen.settings import ScreenSettings
     from voice.speaking.settings import SpeakingSettings
@@ -36,7 +37,6 @@ class BotSettings:
 
     discord: DiscordSettings
     room: RoomSettings
-    listening: ListeningSettings
     asr: AsrSettings
     speaking: SpeakingSettings
     realtime: RealtimeSettings
@@ -45,9 +45,8 @@ class BotSettings:
     brain: BrainSettings
     participation: ParticipationSettings
     llm: LlmSettings
-    tools: ToolsSettings
     mcp: McpSettings
-    compaction: CompactionSettings
+    compaction: CompactionSection
     budget: BudgetSettings
     models: ModelsSettings
     tiers: TierSettings
@@ -55,11 +54,13 @@ class BotSettings:
     recall: RecallSettings
     storage: StorageSettings
     logs: LogsSettings
+    tuning: Tuning = UNTUNED
 
     @classmethod
-    def from_schema(cls, schema: BaseModel) -> Self:
+    def from_schema(cls, schema: BaseModel, tuning: Tuning = UNTUNED) -> Self:
         """Return the sections of `schema` (`config.schema.Settings`) that the bot needs."""
-        return cls(**{field.name: getattr(schema, field.name) for field in fields(cls)})
+        sections = {field.name: getattr(schema, field.name) for field in fields(cls) if field.name != "tuning"}
+        return cls(**sections, tuning=tuning)
 
     @property
     def speech_to_speech(self) -> bool:

@@ -23,6 +23,7 @@ from bot.models.turn_text import open_text_end_reader
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text, joined, sentence_of
+from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
 from voice.asr.observed import ObservedRecogniser
 from voice.asr.reading_recogniser import ReadingRecogniser
@@ -47,10 +48,10 @@ if TYPE_CHECKING:
     from bot.room.services import OpenVoice
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
+    from bot.tuning import Tuning
     from voice.asr.placement import CudaFallback
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
-    from voice.listening.settings import ListeningSettings
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
     from voice.speaking.port import AudioChunk, Synthesizer
@@ -62,10 +63,7 @@ log = structlog.get_logger()
 IN_WRITING = Text("I write what I want to say")
 # What happens instead of judging pauses, and what to do.
 _BY_SILENCE = Text("silence alone tells me that somebody has finished")
-_TURN_MODEL_FAILS = Text(
-    'It gives no answers. Restart me, or set listening.turn_model = "{without}"; the log has more '
-    "(`turn_model_failed`)."
-)
+_TURN_MODEL_FAILS = Text("It gives no answers. Restart me; the log has more (`turn_model_failed`).")
 _NO_SOUND: tuple[AudioChunk, ...] = ()
 
 
@@ -80,42 +78,41 @@ def open_vad(models: ModelsSettings) -> SpeechProbability:
     return SileroVad()
 
 
-async def open_turn_model(
-    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings, *, health: Health
-) -> TurnEndDetector | None:
-    """Load the end-of-turn model onto `stack`, and register it with `health`. Returns None if it is switched off,
-    missing or unreadable.
+async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, health: Health) -> TurnEndDetector | None:
+    """Load the end-of-turn model onto `stack`, and register it with `health`. Returns None if it is missing or
+    unreadable.
     """
     model_directory = ModelDirectory(models.directory)
-    if listening.turn_model == "off" or not model_directory.holds(TURN_SMART):
-        log.info("no_turn_model", setting=listening.turn_model)
+    if not model_directory.holds(TURN_SMART):
+        log.info("no_turn_model")
         return None
     file = model_directory.path(TURN_SMART) / TURN_SMART.main_file.name
     try:
         detector = await stack.enter_async_context(SmartTurnDetector(lambda: SmartTurn(file)))
     except TurnModelError as error:
-        log.warning("no_turn_model", setting=listening.turn_model, problem=error)
+        log.warning("no_turn_model", problem=error)
         return None
     name = Text("My end-of-turn model")
-    health.add_check(partial(turn_model_problems, detector, name, instead=_BY_SILENCE, without="off"))
+    health.add_check(partial(turn_model_problems, detector, name, instead=_BY_SILENCE))
     return detector
 
 
-def turn_model_problems(
-    model: QuickModel[Any, Any, Any], name: Text, *, instead: Text, without: str
-) -> list[DegradedPart]:
-    """Return that a model that judges pauses fails, if it does. `name`: of the model; `instead`: what is so then;
-    `without`: the value of `listening.turn_model` that leaves it out.
-    """
+def turn_model_problems(model: QuickModel[Any, Any, Any], name: Text, *, instead: Text) -> list[DegradedPart]:
+    """Return that a model that judges pauses fails, if it does. `name`: of the model; `instead`: what is so then."""
     if model.failing_since is None:
         return []
-    outage = Outage(model.failing_since, None, SetupError(_TURN_MODEL_FAILS.fill(without=without)))
+    outage = Outage(model.failing_since, None, SetupError(_TURN_MODEL_FAILS))
     return [DegradedPart(name, instead, outage)]
 
 
 @asynccontextmanager
 async def open_synthesizer(
-    settings: SpeakingSettings, *, models: ModelsSettings, llm: LlmSettings, health: Health
+    settings: SpeakingSettings,
+    *,
+    models: ModelsSettings,
+    llm: LlmSettings,
+    health: Health,
+    tuning: Tuning = UNTUNED,
 ) -> AsyncIterator[Synthesizer]:
     """Yield the synthesiser that the settings choose, and register it with `health`.
 
@@ -123,15 +120,15 @@ async def open_synthesizer(
     """
     async with AsyncExitStack() as stack:
         if not settings.by_endpoint:
-            embedded = await _embedded_voice(stack, settings, models)
+            embedded = await _embedded_voice(stack, settings, models, tuning)
             if isinstance(embedded, _NoVoice):
                 health.add_missing(Text("My voice"), instead=IN_WRITING, problem=embedded.reason)
             yield embedded
             return
         stand_in = (
-            _NoVoice(SynthesisError(""))
-            if settings.fallback == "none"
-            else await _embedded_voice(stack, settings, models)
+            await _embedded_voice(stack, settings, models, tuning)
+            if tuning.voice_falls_back
+            else _NoVoice(SynthesisError(""))
         )
         # Imported here because the library takes a second to load.
         from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
@@ -142,7 +139,7 @@ async def open_synthesizer(
             voice=settings.voice_name,
             api_key=llm.key_for(settings.base_url, settings.api_key),
             speed=settings.speed,
-            timeout_s=settings.timeout_s,
+            timeout_s=tuning.voice_timeout_s,
         )
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         voice = FallbackSynthesizer(remote, stand_in)
@@ -153,7 +150,10 @@ async def open_synthesizer(
 
 @asynccontextmanager
 async def open_voices(
-    settings: SpeakingSettings, models: ModelsSettings, servers: Iterable[ServerSettingsBook]
+    settings: SpeakingSettings,
+    models: ModelsSettings,
+    servers: Iterable[ServerSettingsBook],
+    tuning: Tuning = UNTUNED,
 ) -> AsyncIterator[LoadedVoices]:
     """Yield the embedded voices that servers can choose. None is loaded before a server wants it. `servers`: the
     books with their settings, looked at again each time.
@@ -164,7 +164,7 @@ async def open_voices(
         return {name for name in names if not _is_usual(name, settings)}
 
     directory = ModelDirectory(models.directory)
-    async with LoadedVoices(directory, chosen=chosen, speed=settings.speed, variety=settings.variety) as voices:
+    async with LoadedVoices(directory, chosen=chosen, speed=settings.speed, variety=tuning.voice_variety) as voices:
         yield voices
 
 
@@ -194,10 +194,12 @@ def _voice_problems(voice: FallbackSynthesizer, what: Text, instead: Text) -> li
     return [] if voice.outage is None else [DegradedPart(what, instead, voice.outage)]
 
 
-async def _embedded_voice(stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings) -> Synthesizer:
+async def _embedded_voice(
+    stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings, tuning: Tuning
+) -> Synthesizer:
     directory = ModelDirectory(models.directory).path(VOICE_JOE)
     try:
-        voice = PiperSynthesizer.open(directory, speed=settings.speed, variety=settings.variety)
+        voice = PiperSynthesizer.open(directory, speed=settings.speed, variety=tuning.voice_variety)
         return await stack.enter_async_context(voice)
     except SynthesisError as error:
         log.warning("no_voice", problem=error)
@@ -270,16 +272,17 @@ class OpenedRecogniser:
 
 @asynccontextmanager
 async def open_recogniser(
-    settings: AsrSettings, *, llm: LlmSettings, metrics: Metrics, text_end_folder: Path | None = None
+    settings: AsrSettings, folder: Path, *, llm: LlmSettings, metrics: Metrics, text_end_folder: Path | None = None
 ) -> AsyncIterator[OpenedRecogniser]:
-    """Yield the recogniser that the settings choose. Register all of it with `metrics` and its health. `llm`: has the
-    key for an endpoint at the same address. `text_end_folder`: see `open_text_end_reader`.
+    """Yield the recogniser that the settings choose. Register all of it with `metrics` and its health. `folder`:
+    of the local model. `llm`: has the key for an endpoint at the same address. `text_end_folder`: see
+    `open_text_end_reader`.
 
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
     async with AsyncExitStack() as stack:
-        opening = _Opening(stack, settings, metrics)
-        opened = await opening.local() if settings.engine == "local" else await opening.endpoint(llm)
+        opening = _Opening(stack, settings, folder, metrics)
+        opened = await opening.endpoint(llm) if settings.by_endpoint else await opening.local()
         reading = await opening.reading(opened.recogniser, text_end_folder)
         metrics.health.add_fault_check(opened.faults)
         yield replace(opened, recogniser=reading, reads_texts=reading is not opened.recogniser)
@@ -291,11 +294,12 @@ class _Opening:
 
     stack: AsyncExitStack
     settings: AsrSettings
+    folder: Path
     metrics: Metrics
 
     async def local(self, *, stands_in: bool = False) -> OpenedRecogniser:
         """Load the model of this process. `stands_in`: an endpoint hears while it can. Raises `RecogniserError`."""
-        model = whisper_on_best_device(self.settings, stands_in=stands_in)
+        model = whisper_on_best_device(self.folder, self.settings, stands_in=stands_in)
         recogniser = await self.stack.enter_async_context(QueuedRecogniser(model.load))
         self.metrics.health.add_check(partial(_gpu_problems, model))
         self.metrics.health.add_check(partial(_model_problems, recogniser, stands_in=stands_in))
@@ -311,7 +315,7 @@ class _Opening:
             health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
         if opened.reader is None:
             return recogniser
-        health.add_check(partial(turn_model_problems, opened.reader, _READER, instead=_BY_SOUND, without="sound"))
+        health.add_check(partial(turn_model_problems, opened.reader, _READER, instead=_BY_SOUND))
         return ReadingRecogniser(recogniser, opened.reader)
 
     async def endpoint(self, llm: LlmSettings) -> OpenedRecogniser:

@@ -19,6 +19,7 @@ from bot.local_zone import LocalZone
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
+from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType, TracebackType
 
+    from bot.tuning import Tuning
     from config.schema import Settings
     from rehearsal.runner.observations import ObservationCallback
     from rehearsal.runner.ports import BotSetup, StoredTurn
@@ -77,7 +79,8 @@ class InProcessCompanion:
         logging.getLogger().addHandler(self._watch)
         ready: asyncio.Future[RunningBot] = asyncio.get_running_loop().create_future()
         # After a crash the bot rejoins by itself. If the scenario has a history, a person uses /join instead.
-        life = self._live(settings, report, ready, rejoin=not setup.history)
+        parts = BotSettings.from_schema(settings, self._split(setup)[0])
+        life = self._live(parts, report, ready, rejoin=not setup.history)
         self._task = asyncio.create_task(life, name="rehearsed-bot")
         try:
             self._running = await asyncio.shield(ready)
@@ -89,23 +92,23 @@ class InProcessCompanion:
 
     def settings(self, setup: BotSetup) -> Settings:
         """Return the operator's settings, overridden by the scenario's and then by the local Discord's."""
-        return load(
-            overrides={
+        return load(overrides=self._split(setup)[1])
+
+    def _split(self, setup: BotSetup) -> tuple[Tuning, dict[str, object]]:
+        return split_overrides(
+            {
                 "brain.name": setup.bot_name,
                 # The bot's speech is checked, so the same words must sound the same each time.
-                "speaking.variety": 0.0,
+                "tuning.voice_variety": 0.0,
                 # Scenarios take the encryption away, too.
                 "discord.require_e2ee": False,
                 **setup.settings,
                 "discord.token": setup.discord.token,
                 "discord.api_base": setup.discord.api_base,
-                "discord.gateway": setup.discord.gateway_url,
                 "discord.ca_file": str(setup.discord.certificate_path),
                 # The operator's servers, roles and channels are real ones.
                 "discord.guilds": (),
                 "discord.owners": (),
-                "discord.roles": (),
-                "discord.channels": (),
                 # Several bots may run on this machine.
                 "web.port": 0,
                 "storage.data_dir": self._folder.name,
@@ -154,10 +157,9 @@ class InProcessCompanion:
             self._watch = None
 
     async def _live(
-        self, settings: Settings, report: ObservationCallback, ready: asyncio.Future[RunningBot], *, rejoin: bool
+        self, parts: BotSettings, report: ObservationCallback, ready: asyncio.Future[RunningBot], *, rejoin: bool
     ) -> None:
         """Run the bot until it ends, and report a crash. Raises errors from the shutdown, for `stop`."""
-        parts = BotSettings.from_schema(settings)
         try:
             async with running_bot(
                 parts, observe=lambda event: _report_event(event, report), rejoin=rejoin, zone=LocalZone()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from bot.tuning import split_overrides
 from config.load import load
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import InProcessCompanion
@@ -64,7 +65,7 @@ def settings_of(scenario: Scenario, overrides: Mapping[str, object]) -> Settings
     """Return the settings with which a scenario is played. Raises `ConfigError`."""
     if scenario.written:
         return written_settings(scenario, overrides)
-    return load(overrides={**scenario.settings, **overrides})
+    return load(overrides=split_overrides({**scenario.settings, **overrides})[1])
 
 
 async def play_scenario(
@@ -91,7 +92,7 @@ async def play_scenario(
         local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
         chosen = {**local_servers.settings, **overrides}
         companion = await stack.enter_async_context(InProcessCompanion(chosen, on_dashboard=on_dashboard))
-        ear = await stack.enter_async_context(RehearsalRecogniser(settings.asr, names=names))
+        ear = await stack.enter_async_context(RehearsalRecogniser(settings, names=names))
         return await rehearse(
             scenario,
             bot=companion,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rehearsal.runner.observations import Observation
 
 # A served Discord may be empty for hours, and the bot must stay in the channel.
-SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
+SERVED_SETTINGS: dict[str, object] = {"tuning.leave_when_empty_s": 86_400.0}
 
 
 class Say(Protocol):

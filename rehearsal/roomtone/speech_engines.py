@@ -19,7 +19,7 @@ from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
 from bot.brain.wakeword import strip_call
 from bot.models.catalogue import VOICE_JOE
-from bot.models.directory import ModelDirectory
+from bot.models.directory import ModelDirectory, whisper_folder
 from compaction.language.text import QUESTION_MARKS, sentences
 from compaction.untrusted_text import without_marks
 from rehearsal.runner.local_servers import ServerModels
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime_behaviour import ResponseContent, ResponseRequest
     from rehearsal.servers.speech import SpeechEngine
     from voice.asr.port import Recogniser, Recognition
-    from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
 
 SEARCH = "memory_search"
@@ -127,8 +126,8 @@ class RehearsalRecogniser:
     manager that owns the recogniser.
     """
 
-    def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = ()) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, *, names: tuple[str, ...] = ()) -> None:
+        self._asr, self._folder = settings.asr, whisper_folder(settings.models, settings.asr)
         self._names = names
         self._stack = AsyncExitStack()
         self._recogniser: Recogniser | None = None
@@ -145,9 +144,9 @@ class RehearsalRecogniser:
         """Return the text of mono int16 audio at 16 kHz. Raises `RecogniserError`."""
         if self._recogniser is None:
             self._recogniser = await self._stack.enter_async_context(
-                QueuedRecogniser(whisper_on_best_device(self._settings).load)
+                QueuedRecogniser(whisper_on_best_device(self._folder, self._asr).load)
             )
-        language = None if self._settings.language == "auto" else self._settings.language
+        language = self._asr.fixed_language
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
         heard = [await self._recognise(self._recogniser, piece, language) for piece in pieces]
         return " ".join(recognition.text for recognition in heard if recognition.text)
@@ -167,7 +166,7 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
     """Load the models and yield the speech-to-speech engines. `names`: expected names. Raises `VoiceError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with (
-        RehearsalRecogniser(settings.asr, names=tuple(names)) as recogniser,
+        RehearsalRecogniser(settings, names=tuple(names)) as recogniser,
         PiperSynthesizer.open(directory, variety=0.0) as voice,
     ):
 

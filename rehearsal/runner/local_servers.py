@@ -94,7 +94,6 @@ class LocalServers:
             settings["llm.fallback_models"] = [{"model": FALLBACK_MODEL, "base_url": self.fallback.base_url}]
         if self.speech is not None:
             settings |= {
-                "speaking.engine": "endpoint",
                 "speaking.base_url": self.speech.base_url,
                 "speaking.model": SPEECH_MODEL,
             }

@@ -128,7 +128,7 @@ async def started(command: list[str], local: LocalDiscord, folder: Path, **own: 
         },
         "ROOMTONE_DISCORD__API_BASE": local.api_base,
         "ROOMTONE_DISCORD__CA_FILE": str(local.certificate_path),
-        "ROOMTONE_ASR__LANGUAGE": "en",
+        "ROOMTONE_ASR__LANGUAGES": "en",
         "PYTHONUNBUFFERED": "1",
         **own,
     }

@@ -24,7 +24,7 @@ from compaction.memory.people import Audience
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.session import SessionMemory
-from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
+from compaction.settings import CompactionSettings, PeopleSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 
@@ -56,7 +56,6 @@ class Evening:
         *,
         name: str = "evening",
         clock: FakeClock | None = None,
-        tiers: TierSettings | None = None,
         people: PeopleSettings | None = None,
         max_input_tokens: int = 28_672,
         compaction: CompactionSettings | None = None,
@@ -69,7 +68,6 @@ class Evening:
         self._channel = channel
         self.session_id = SessionId(name)
         self.clock = FakeClock() if clock is None else clock
-        self.tiers = TierSettings() if tiers is None else tiers
         self._compaction = CompactionSettings() if compaction is None else compaction
         self._summariser = ExtractiveSummariser() if summariser is None else summariser
         self._people_settings = PeopleSettings() if people is None else people
@@ -127,7 +125,6 @@ class Evening:
             people=self.people,
             prompts=self.prompts,
             accesses=self.accesses,
-            settings=self.tiers,
             clock=self.clock,
             max_input_tokens=self.max_input_tokens,
         )

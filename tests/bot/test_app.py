@@ -36,7 +36,7 @@ def settings_in(folder: Path, local: LocalDiscord) -> BotSettings:
         {
             "storage": {"data_dir": folder},
             "models": {"directory": folder / "models"},
-            "asr": {"engine": "endpoint", "base_url": "http://127.0.0.1:9/v1", "model_dir": folder / "none"},
+            "asr": {"base_url": "http://127.0.0.1:9/v1"},
             "web": {"port": 0},
             "screen": {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"},
         }

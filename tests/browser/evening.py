@@ -27,7 +27,6 @@ from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import PATIENT_READER
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -48,7 +47,6 @@ LAPTOP, PHONE = (1280, 800), (390, 844)
 SHOTS = os.environ.get("ROOMTONE_SCREENSHOTS", "")
 EVENING = SessionId("evening")
 # Nobody speaks in these tests, so the reader may use the whole processor.
-SETTINGS = ScreenSettings(busy_share=1.0)
 # Names that lead to this machine: a page of somebody else's, and an address that the browser does not take for secure.
 HOSTS = "MAP evil.example 127.0.0.1, MAP watch.example 127.0.0.1"
 
@@ -187,9 +185,7 @@ class OpenEvening(Protocol):
 async def evenings() -> AsyncIterator[OpenEvening]:
     """Start one browser and one reader for all rooms that are opened. To start them takes longer than most tests."""
     async with (
-        OcrReader(
-            command=PATIENT_READER, busy_share=SETTINGS.busy_share, timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S
-        ) as ocr,
+        OcrReader(command=PATIENT_READER, busy_share=1.0, timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as ocr,
         FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder,
         browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):
@@ -199,7 +195,7 @@ async def evenings() -> AsyncIterator[OpenEvening]:
 @asynccontextmanager
 async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "") -> AsyncIterator[Evening]:
     clock = SystemClock()
-    screens = Screens(SETTINGS, readers, clock=clock, bot_name="Roomtone", reading=verbatim("By the bot alone."))
+    screens = Screens(readers, clock=clock, bot_name="Roomtone", reading=verbatim("By the bot alone."))
     async with AsyncExitStack() as stack:
         web = await stack.enter_async_context(WebServer(WebSettings(port=0), screens))
         await web.start()

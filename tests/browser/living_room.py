@@ -130,14 +130,14 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
                 {
                     "llm.base_url": model.base_url,
                     "llm.model": MODEL,
-                    "compaction.summariser": "extractive",
+                    "tuning.summariser": "extractive",
                     "web.port": 0,
                     **{name.replace("__", "."): value for name, value in settings.items()},
                 }
             )
         )
         listener = scripted_member(discord, SPARE_BOT_ID)
-        ear = await stack.enter_async_context(RehearsalRecogniser(load().asr))
+        ear = await stack.enter_async_context(RehearsalRecogniser(load()))
         here = LivingRoom(discord, model, listener, ear)
         behaviour.answer = here.answer
         await companion.start(_environment(discord, history), here.seen.append)

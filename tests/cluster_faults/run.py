@@ -141,7 +141,6 @@ async def running_cluster(
             "ROOMTONE_DISCORD__API_BASE": rooms[0].discord.api_base,
             "ROOMTONE_DISCORD__CA_FILE": str(rooms[0].discord.certificate_path),
             "ROOMTONE_DATABASE_URL": url,
-            "ROOMTONE_ASR__ENGINE": "endpoint",
             "ROOMTONE_ASR__BASE_URL": hearing.base_url,
             "ROOMTONE_SPEAKING__BASE_URL": voice.base_url,
             "ROOMTONE_LLM__BASE_URL": model.base_url,

@@ -237,7 +237,7 @@ def test_a_mistyped_variable_of_ours_is_a_mistake(tmp_path: Path, written: str, 
         ("DISCORD_TOCKEN", "DISCORD_TOKEN"),
         ("DISCORD_BOT_TOKEN", "DISCORD_TOKEN"),
         ("OPENAI_KEY", "OPENAI_API_KEY"),
-        ("ROMTONE_ASR__LANGUAGE", "ROOMTONE_ASR__LANGUAGE"),
+        ("ROMTONE_ASR__LANGUAGES", "ROOMTONE_ASR__LANGUAGES"),
         ("DATABASE_URL", None),
         ("ANTHROPIC_API_KEY", None),
     ],
@@ -332,8 +332,8 @@ def test_no_regular_expression_is_shown(tmp_path: Path) -> None:
             constraints += [each for info in getattr(key, "__metadata__", ()) for each in getattr(info, "metadata", ())]
     patterns = {getattr(each, "pattern", None) for each in constraints} - {None}
     assert patterns == set(FORMS)
-    (told,) = problems_of(tmp_path, {"ROOMTONE_ASR__LANGUAGE": "English"})
-    assert "must be auto or a language code of two or three small letters, but is 'English'" in told
+    (told,) = problems_of(tmp_path, {"ROOMTONE_ASR__LANGUAGES": "English"})
+    assert "must be a language code of two or three small letters, but is 'English'" in told
 
 
 def test_the_service_reads_its_credentials(tmp_path: Path) -> None:

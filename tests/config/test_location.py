@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.models.directory import whisper_folder
 from config import location
 from config.errors import ConfigError
 from config.load import load
@@ -87,7 +88,7 @@ def test_relative_paths_start_at_the_settings(folders: Mapping[str, Path], monke
     settings = load(environ=environ)
     assert settings.storage.data_dir == here / "mine"
     assert settings.models.directory == here / "data" / "models"
-    assert settings.asr.model_dir == here / "data" / "models" / "whisper-base"
+    assert whisper_folder(settings.models, settings.asr) == here / "data" / "models" / "whisper-base"
     (here / ".env").write_text("ROOMTONE_MODELS__DIRECTORY=others\n", "utf-8")
     assert load(environ=environ).models.directory == here / "others"
     assert load(environ=environ, overrides={"storage.data_dir": "typed"}).storage.data_dir == Path("typed")
@@ -101,13 +102,14 @@ def test_relative_paths_start_at_the_settings(folders: Mapping[str, Path], monke
         ("", "elsewhere/whisper-base"),
         ('[asr]\nmodel = "whisper-small"', "elsewhere/whisper-small"),
         ('[asr]\nmodel = "/opt/mine"', "/opt/mine"),
-        ('[asr]\nengine = "endpoint"\nmodel = "whisper-large-v3"', "elsewhere/whisper-base"),
+        ('[asr]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "whisper-large-v3"', "elsewhere/whisper-base"),
     ],
 )
 def test_whisper_moves_with_the_other_models(tmp_path: Path, written: str, folder: str) -> None:
     """models.directory is the folder of every model; asr.model names the one that hears."""
     (tmp_path / "roomtone.toml").write_text(f'[models]\ndirectory = "elsewhere"\n{written}\n', "utf-8")
-    assert load(directory=tmp_path, environ={}).asr.model_dir == Path(folder)
+    settings = load(directory=tmp_path, environ={})
+    assert whisper_folder(settings.models, settings.asr) == Path(folder)
 
 
 def test_every_path_starts_at_the_settings_and_a_tilde_is_home(
@@ -132,6 +134,6 @@ def test_every_path_starts_at_the_settings_and_a_tilde_is_home(
 def test_the_home_of_nobody_is_a_path_that_does_not_exist(folders: Mapping[str, Path]) -> None:
     """In a variable and in the recogniser's folder too: it was taken for a defect of Roomtone."""
     settings = load(directory=folders["working"], environ={"ROOMTONE_ASR__MODEL": "~nobody-at-all/whisper"})
-    assert settings.asr.model_dir == Path("~nobody-at-all/whisper")
+    assert whisper_folder(settings.models, settings.asr) == Path("~nobody-at-all/whisper")
     with pytest.raises(ConfigError, match="~nobody-at-all/x does not exist"):
         load(directory=folders["working"], environ={"ROOMTONE_CONFIG": "~nobody-at-all/x"})

@@ -97,7 +97,7 @@ def test_the_bot_asks_the_service_as_an_endpoint(tmp_path: Path) -> None:
     [bot] = BOT["spec"]["containers"]
     environment = {each["name"]: each["value"] for each in bot["env"]}
     asr = load(directory=tmp_path, environ=environment).asr
-    assert asr.engine == "endpoint"
+    assert asr.by_endpoint
     assert asr.base_url == f"http://{DOCUMENTS['RayService']['metadata']['name']}-serve-svc:{PORT}/v1"
     assert str(bot["ports"][0]["containerPort"]) == runtime_environment()["ROOMTONE_WEB__PORT"]
 

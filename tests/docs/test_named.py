@@ -21,7 +21,7 @@ from bot.discord.commands.setting_table import SETTINGS as SERVER_SETTINGS
 from bot.discord.invite import PERMISSIONS
 from bot.settings import DiscordSettings
 from config.load import load
-from config.schema import PARAMETERS, SETTINGS
+from config.schema import SETTINGS
 from tests.bot.discord.test_client import FakeSupervisor
 from tests.bot.discord.test_command_tree import all_command_adders
 
@@ -39,7 +39,7 @@ _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _VARIABLE = re.compile(r"\bROOMTONE_[A-Z]+__[A-Z_]+\b")
 PACKAGES = ("bot", "compaction", "voice")
-SECTIONS = {section for section, *_ in (*SETTINGS, *PARAMETERS)}
+SECTIONS = {section for section, *_ in SETTINGS}
 # test_spec_coverage.py reads this page; it names tests by a part of their names, and names of other programs.
 WITHOUT_COVERAGE = "spec-coverage.md"
 # Names of other programs (PostgreSQL, systemd, Linux, Ollama, OpenTelemetry, Ray), and what a decision rejected.
@@ -146,7 +146,7 @@ def test_every_example_of_settings_loads(page: Path, tmp_path: Path) -> None:
         if language == "toml":
             (tmp_path / "roomtone.toml").write_text(block, "utf-8")
             load(directory=tmp_path, environ={}, notify=told.append)
-    known = {setting.variable for setting in (*SETTINGS.values(), *PARAMETERS.values())}
+    known = {setting.variable for setting in SETTINGS.values()}
     assert set(_VARIABLE.findall(text)) - {"ROOMTONE_SECTION__FIELD"} <= known
     assert told == []
 
@@ -220,7 +220,7 @@ def test_every_setting_and_module_that_a_page_names_exists() -> None:
     assert [
         (page, name)
         for page, name in read
-        if tuple(name.split(".")) not in SETTINGS | PARAMETERS
+        if tuple(name.split(".")) not in SETTINGS
         and not is_module(name)
         and not (name.count(".") > 1 and is_module(name.rpartition(".")[0]))
     ] == []

@@ -12,7 +12,7 @@ from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
 from bot.discord import dashboard_access
 from bot.llm import fallback
-from bot.llm.settings import LlmSettings
+from bot.llm.settings import USUAL_LIMITS
 from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
@@ -31,11 +31,10 @@ from compaction.notes import LIVE_NOTES
 from compaction.session import SILENT_BACKLOG
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
-from config.schema import PARAMETERS, SETTINGS
+from config.schema import SETTINGS
 from tests.docs.pages import REPOSITORY, text_of
 from voice.asr import reloading_model
 from voice.realtime.session import REALTIME_LIMITS
-from voice.realtime.settings import RealtimeSettings
 from voice.screen import frame, notes, picture_worker
 from voice.speaking import embedded
 
@@ -48,7 +47,7 @@ HALF_AN_HOUR = RESUME_WITHIN_S / 1800
 # Page, a piece of a sentence with `#` for the number, and the number in the code.
 QUOTED = [
     ("guide", "or lasts # s, the bot already", eager_recognition.LASTING_PAUSE_S),
-    ("guide", "first word must come within # seconds", LlmSettings().first_token_timeout_s),
+    ("guide", "first word must come within # seconds", USUAL_LIMITS.first_token_s),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", membership.LEAST_AWAY_S / 60),
@@ -114,7 +113,7 @@ QUOTED = [
     ("screen", "within # s. The socket", sharer.RECONNECT_WITHIN_S),
     ("screen", "more than # header segments", frame.MAX_SEGMENTS),
     ("realtime", "have at most # characters", realtime_instructions.MAX_CHARS),
-    ("realtime", "(after # minutes)", RealtimeSettings().session_s / 60),
+    ("realtime", "(after # minutes)", REALTIME_LIMITS.session_s / 60),
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
     ("models", "not made within # s is said by the usual voice", embedded.SENTENCE_TIMEOUT_S),
 ]
@@ -150,7 +149,7 @@ def test_a_value_beside_a_setting_is_its_default() -> None:
             for field, (number, unit) in zip(fields, numbers, strict=False):
                 factor = 60 if unit == "minutes" and "_s" in field else 1
                 told = float(number.replace(",", "")) * factor
-                default = (SETTINGS | PARAMETERS)[section, field].default
+                default = SETTINGS[section, field].default
                 if isinstance(default, int | float):
                     found[f"{page.name}: {section}.{field}"] = (told, default)
     assert len(found) > 3

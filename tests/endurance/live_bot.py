@@ -26,6 +26,7 @@ from bot.background_task import background_task
 from bot.cli.environment import logging_from_settings, null_console
 from bot.local_zone import LocalZone
 from bot.runtime_tuning import release_free_memory
+from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
 from tests.endurance.full_caches import fill_interned_strings
@@ -60,7 +61,7 @@ class LiveBot:
         match request["op"]:
             case "start":
                 console = self._stack.enter_context(null_console())
-                settings = load(overrides=request["settings"])
+                settings = load(overrides=split_overrides(request["settings"])[1])
                 self._stack.enter_context(logging_from_settings(settings, console=console))
                 await self._start(request["settings"], request["discord"])
                 await start_all_threads()
@@ -78,7 +79,8 @@ class LiveBot:
                 raise ValueError(f"unknown request {other}")
 
     async def _start(self, settings: Mapping[str, Any], discord: Mapping[str, Any]) -> None:
-        parts = BotSettings.from_schema(load(overrides={**settings, **settings_at(discord)}))
+        tuning, chosen = split_overrides({**settings, **settings_at(discord)})
+        parts = BotSettings.from_schema(load(overrides=chosen), tuning)
         bot = await self._stack.enter_async_context(
             running_bot(parts, observe=self._observe, rejoin=False, zone=LocalZone())
         )

@@ -101,14 +101,13 @@ def _settings(model_url: str, folder: str) -> dict[str, object]:
     return {
         "llm.base_url": model_url,
         "llm.model": MODEL,
-        "compaction.summariser": "extractive",
+        "tuning.summariser": "extractive",
         # People ask all the time. With the usual ceilings the bot would be silent from the twentieth minute on.
         "participation.max_calls_per_hour": 0,
         "participation.max_tokens_per_hour": 0,
         "participation.max_spoken_s_per_hour": 0,
         # As many as are held, half a kilobyte each, are there within the warm-up and not after weeks.
-        "recall.vectors_in_memory": 500,
-        "speaking.engine": "piper",
+        "tuning.vectors_in_memory": 500,
         "storage.data_dir": folder,
         "storage.database_url": None,
         "web.port": 0,

@@ -104,7 +104,7 @@ def test_a_speech_to_speech_model_knows_what_was_folded(tmp_path: Path) -> None:
     The model answers the question about the folded turns from the summary alone. The session is renewed at least twice
     during the run, without a problem.
     """
-    renewed = ("--set", "realtime.session_s=40")
+    renewed = ("--set", "tuning.realtime_session_s=40")
     by_speech = Program.rehearse(tmp_path, "evening", "--realtime", *renewed).wait()
     assert by_speech.status == 0, by_speech.printed
     assert by_speech.expectation("fact_only_in_summary ask-town")["passed"]

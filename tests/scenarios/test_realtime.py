@@ -25,7 +25,7 @@ pytestmark = pytest.mark.rehearsal
 async def hello_by_speech(folder: Path, behaviour: RealtimeBehaviour) -> tuple[Outcome, LocalRealtimeServer]:
     """Play the scenario `hello` against a server with this behaviour. Returns the run's outcome and the server."""
     models = REPOSITORY / "data" / "models"
-    settings = load(overrides={"models.directory": str(models), "asr.model_dir": str(models / "whisper-base")})
+    settings = load(overrides={"models.directory": str(models)})
     async with (
         realtime_engines(settings, names=("Roomtone", "Ada")) as engines,
         LocalRealtimeServer(engines, behaviour) as server,
@@ -53,11 +53,6 @@ async def passes(folder: Path, name: str, *options: str) -> Outcome:
 async def test_a_session_may_end_in_mid_sentence(tmp_path: Path) -> None:
     """If the session ends in the middle of an answer, a new session continues the answer."""
     await passes(tmp_path, "realtime-expiry")
-
-
-async def test_several_voices_may_be_one_sound(tmp_path: Path) -> None:
-    """With the mode `mixed`, the scenario `hello` passes."""
-    await passes(tmp_path, "hello", "--realtime", "--set", "realtime.mode=mixed")
 
 
 async def test_people_may_speak_over_the_model(tmp_path: Path) -> None:

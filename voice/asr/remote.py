@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _log: Any = structlog.get_logger()
 
-_REMEDIES = Remedies(section="asr", refused="asr.model, asr.language")
+_REMEDIES = Remedies(section="asr", refused="asr.model, asr.languages")
 _FAILED = "The recogniser {model} at {where} {why}."
 # Maximum number of concurrent calls. More would be a backlog, which interim requests must not lengthen.
 CALLS_AT_ONCE = 8

@@ -67,6 +67,11 @@ VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 _TAIL_S = 0.5
 _TAIL = np.zeros(int(_TAIL_S * LISTEN_RATE_HZ), dtype=np.float32)
 
+# Assumed while detection is unsure, as on a short first word, on servers that have chosen no language.
+UNSURE_LANGUAGE = "en"
+# Encoding takes three quarters of the time of one thread, for hardly more CPU.
+ENCODING_THREADS = 2
+
 
 class WhisperEngine:
     """One loaded model at `place`. Not thread-safe. `stands_in`: it hears little, and takes as little memory as it can.
@@ -74,23 +79,34 @@ class WhisperEngine:
     Raises `RecogniserError` if the model cannot be loaded, in a plain sentence with the remedy.
     """
 
-    def __init__(self, settings: AsrSettings, place: DevicePlacement = CPU, *, stands_in: bool = False) -> None:
-        _check_model_dir(settings.model_dir)
+    def __init__(
+        self,
+        folder: Path,
+        settings: AsrSettings,
+        place: DevicePlacement = CPU,
+        *,
+        stands_in: bool = False,
+        unsure_language: str = UNSURE_LANGUAGE,
+        threads: int = ENCODING_THREADS,
+    ) -> None:
+        _check_model_dir(folder)
         try:
             # Asks the device, and a GPU that is lost fails already here.
             place = supported(place)
             self._model = WhisperModel(
-                str(settings.model_dir),
+                str(folder),
                 device=place.device,
                 compute_type=place.compute_type,
-                cpu_threads=settings.cpu_threads,
+                cpu_threads=threads,
                 local_files_only=True,
             )
-            self._decoder = self._model.model if stands_in else _decoder(self._model.model, settings, place)
+            self._decoder = (
+                self._model.model if stands_in else _decoder(self._model.model, folder, place, threads=threads)
+            )
         # CTranslate2 raises RuntimeError and ValueError, tokenizers plain Exception.
         except Exception as exc:
-            raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
-        self._fallback_language = settings.fallback_language
+            raise RecogniserError(_unreadable(folder, str(exc))) from exc
+        self._unsure_language = unsure_language
         self._named_languages = frozenset(settings.languages)
         self._is_multilingual = bool(self._model.model.is_multilingual)
         # A larger model may know more languages than this one: Cantonese is known to large-v3 alone. One that knows
@@ -100,8 +116,8 @@ class WhisperEngine:
             for code in self._model.supported_languages
             if not self._is_multilingual or self._model.hf_tokenizer.token_to_id(f"<|{code}|>") is not None
         )
-        if settings.engine == "local":
-            self._check_language(settings)
+        if not settings.by_endpoint:
+            self._check_languages(folder)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
         self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)
 
@@ -137,13 +153,13 @@ class WhisperEngine:
         each_s = (time.perf_counter() - started) / len(heard)
         return [replace(recognition, compute_s=each_s) for recognition in spoken]
 
-    def _check_language(self, settings: AsrSettings) -> None:
+    def _check_languages(self, folder: Path) -> None:
         """Raise `RecogniserError` if people speak a language that the model does not know."""
-        unknown = {settings.language, *settings.languages} - {"auto", *self._language_codes}
+        unknown = self._named_languages - self._language_codes
         if unknown:
             raise RecogniserError(
-                f"The speech model in {settings.model_dir} does not know the language '{min(unknown)}'; "
-                'set asr.language to another code, such as en, or to "auto", and leave it out of asr.languages.'
+                f"The speech model in {folder} does not know the language '{min(unknown)}'; "
+                "leave it out of asr.languages, or name a model that knows it (asr.model)."
             )
 
     def _expected(self, request: RecognitionRequest) -> str | None:
@@ -240,8 +256,8 @@ class WhisperEngine:
             whole = sum(named.values()) or 1.0
             found = {code: share / whole for code, share in named.items()}
         best = max(found, key=lambda language: found[language])
-        if found[best] < SURE_LANGUAGE and self._fallback_language in found:
-            return self._fallback_language, found[self._fallback_language]
+        if found[best] < SURE_LANGUAGE and self._unsure_language in found:
+            return self._unsure_language, found[self._unsure_language]
         return best, found[best]
 
     def _features(self, pcm: Pcm, length_s: float) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -273,13 +289,13 @@ class WhisperEngine:
         return known
 
 
-def whisper_on_best_device(settings: AsrSettings, *, stands_in: bool = False) -> CudaFallback:
-    """Return what loads the model of the settings on a CUDA device that works, or on the CPU. See `WhisperEngine`."""
-    return CudaFallback(settings, partial(WhisperEngine, settings, stands_in=stands_in))
+def whisper_on_best_device(folder: Path, settings: AsrSettings, *, stands_in: bool = False) -> CudaFallback:
+    """Return what loads the model in `folder` on a CUDA device that works, or on the CPU. See `WhisperEngine`."""
+    return CudaFallback(settings, partial(WhisperEngine, folder, settings, stands_in=stands_in))
 
 
 def _decoder(
-    encoder: ctranslate2.models.Whisper, settings: AsrSettings, place: DevicePlacement
+    encoder: ctranslate2.models.Whisper, folder: Path, place: DevicePlacement, *, threads: int
 ) -> ctranslate2.models.Whisper:
     """Return what decodes: of a small model on the CPU a second copy, which computes in one thread.
 
@@ -287,11 +303,11 @@ def _decoder(
     whisper-base takes 1.1 times as long, 1.8 times with three hypotheses, and 1.5 to 2.1 times the CPU time
     (docs/decisions/0006). CTranslate2 has one number of threads for all that a loaded model computes.
     """
-    file = settings.model_dir / "model.bin"
-    if place.device != CPU.device or settings.cpu_threads == 1 or file.stat().st_size > MOST_LOADED_TWICE_BYTES:
+    file = folder / "model.bin"
+    if place.device != CPU.device or threads == 1 or file.stat().st_size > MOST_LOADED_TWICE_BYTES:
         return encoder
     return ctranslate2.models.Whisper(
-        str(settings.model_dir), device=place.device, compute_type=place.compute_type, intra_threads=1
+        str(folder), device=place.device, compute_type=place.compute_type, intra_threads=1
     )
 
 

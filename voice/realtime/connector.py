@@ -74,7 +74,8 @@ class ConnectedSession(Protocol):
 
 
 class RealtimeConnector:
-    """The connections of one session, one after the other. `availability` counts what fails and when to give up.
+    """The connections of one session, one after the other. `session_s`: see `RealtimeLimits`. `availability`
+    counts what fails and when to give up.
 
     *Ownership*: `run` is the session's task; call everything on its event loop. *Cancellation* of `run` closes the
     connection.
@@ -87,6 +88,7 @@ class RealtimeConnector:
         *,
         api_key: str,
         clock: AsyncClock,
+        session_s: float,
         availability: Availability,
         errors: ErrorMessages,
     ) -> None:
@@ -94,6 +96,7 @@ class RealtimeConnector:
         self._settings = settings
         self._api_key = api_key
         self._clock = clock
+        self._session_s = session_s
         self._availability = availability
         self._errors = errors
         self._connection: RealtimeConnection | None = None
@@ -183,7 +186,7 @@ class RealtimeConnector:
 
     async def _renew(self, connection: RealtimeConnection) -> None:
         """End the connection before the server does: when the session is idle, or after a grace period."""
-        await self._clock.sleep(self._settings.session_s)
+        await self._clock.sleep(self._session_s)
         deadline = self._clock.monotonic() + RENEWAL_PATIENCE_S
         while not self._session.idle and self._clock.monotonic() < deadline:
             await self._clock.sleep(IDLE_LOOK_S)

@@ -88,7 +88,7 @@ class ErrorMessages:
             return known
         return RealtimeError(
             "{where} refused the settings of the session ({setting}). Check realtime.voice, "
-            "realtime.transcription_model and asr.language.",
+            "realtime.transcription_model and asr.languages.",
             where=self.where,
             setting=refused.setting or refused.code,
             retryable=False,

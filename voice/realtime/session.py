@@ -88,6 +88,12 @@ class RealtimeLimits:
     reply_timeout_s: float = 10.0
     # Failures in a row after which the room replies without the model.
     failures_before_fallback: int = 3
+    # Seconds after which the session is renewed, with the summary and the recent turns: a minute less than OpenAI
+    # allows.
+    session_s: float = 3_540.0
+    # Seconds after which a model that was given up is tried again. After a short disturbance of the service this costs
+    # a minute. The time doubles each time that the model fails again before its first reply, up to half an hour.
+    retry_after_s: float = 60.0
 
 
 REALTIME_LIMITS = RealtimeLimits()
@@ -132,10 +138,16 @@ class RealtimeSession:
         # How many replies were cut off because they were too long.
         self._cut_replies = 0
         self._availability = Availability(
-            failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s
+            failures_in_a_row=limits.failures_before_fallback, retry_delay_s=limits.retry_after_s
         )
         self._connector = RealtimeConnector(
-            self, settings, api_key=api_key, clock=clock, availability=self._availability, errors=self._errors
+            self,
+            settings,
+            api_key=api_key,
+            clock=clock,
+            session_s=limits.session_s,
+            availability=self._availability,
+            errors=self._errors,
         )
         self.ready = self._connector.ready
 
@@ -352,11 +364,10 @@ class RealtimeSession:
             self.on_given_up(error)
 
     def _not_written(self) -> None:
-        """Count a missing transcription, in `turns` mode only: in `mixed` mode the local recogniser transcribes."""
+        """Count a missing transcription."""
         log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
         error = RealtimeError(NOT_WRITTEN)
-        in_use = self._settings.mode == "turns"
-        if in_use and self._availability.record_failure(RealtimeWork.TRANSCRIPTION, error):
+        if self._availability.record_failure(RealtimeWork.TRANSCRIPTION, error):
             self.on_given_up(error)
 
     def _came_back(self) -> None:

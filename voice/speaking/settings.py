@@ -15,15 +15,6 @@ class SpeakingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    engine: Literal["auto", "piper", "endpoint"] = Field(
-        default="auto",
-        json_schema_extra={"internal": True},
-        description="Which voice speaks. piper: the embedded one. endpoint: the one at speaking.base_url. auto: the "
-        "endpoint if speaking.base_url or speaking.api_key is set, else the embedded one.",
-    )
-    # What happens to a sentence that the endpoint fails to speak. piper: the embedded voice says it, because another
-    # voice is better than silence. none: it is written in the text channel, which rehearsals want to see.
-    fallback: Literal["piper", "none"] = Field(default="piper", json_schema_extra={"internal": True})
     base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/speech, for example http://127.0.0.1:8880/v1. "
@@ -61,22 +52,11 @@ class SpeakingSettings(BaseModel):
         "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence. "
         "Speech-to-speech (realtime.enabled) has no sentences to check, so it does not answer then.",
     )
-    # Seconds until a sentence's first sound must arrive from the endpoint. Rehearsals shorten it.
-    timeout_s: float = Field(default=8.0, gt=0, le=60, json_schema_extra={"internal": True})
-    # How differently the embedded voice speaks the same words each time: 1 is the voice's default, 0 means always the
-    # same. Rehearsals use 0 to get the same result each time.
-    variety: float = Field(default=1.0, ge=0, le=1, json_schema_extra={"internal": True})
-    # Seconds of a person's voiced sound over the bot before it falls silent. If the sound was only a 'mm-hm' or a laugh
-    # the bot continues; otherwise the rest is not said. With a shorter time the bot reacts to listeners' noises.
-    # Benchmarks lengthen it.
-    stop_after_s: float = Field(default=0.7, ge=0.2, le=30, json_schema_extra={"internal": True})
 
     @property
     def by_endpoint(self) -> bool:
         """Return whether sentences go to a voice at an endpoint."""
-        if self.engine == "auto":
-            return bool(self.base_url) or self.api_key is not None
-        return self.engine == "endpoint"
+        return bool(self.base_url) or self.api_key is not None
 
     def blocked_in(self, guild_id: int) -> tuple[str, ...]:
         """Return the words that must not be spoken in one server."""

@@ -128,8 +128,8 @@ async def _check_all(settings: Settings) -> list[Finding]:
     )
     local: dict[str, Callable[[], Finding]] = {
         "libopus": lambda: check_opus(version),
-        "recogniser": lambda: check_recogniser(asr),
-        "listening": lambda: check_turns(settings.models, asr, settings.listening),
+        "recogniser": lambda: check_recogniser(settings.models, asr),
+        "listening": lambda: check_turns(settings.models, asr),
         "cuda": lambda: check_device(asr, cuda_devices=cuda, place=lambda: choose_placement(asr, cuda_devices=cuda)),
         "voice": lambda: check_voice(settings.speaking, folder, installed=has_piper),
         "memory search": lambda: check_embedder(folder, settings.recall),

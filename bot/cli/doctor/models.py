@@ -9,7 +9,7 @@ from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
 from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
-from bot.models.directory import ModelDirectory
+from bot.models.directory import ModelDirectory, whisper_folder
 from bot.models.turn_text import text_end_folder
 from compaction.model import Mode
 from voice.endpoint_settings import without_secrets
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bot.settings import ModelsSettings, RecallSettings
     from compaction.settings import CompactionSettings
     from voice.asr.settings import AsrSettings
-    from voice.listening.settings import ListeningSettings
     from voice.speaking.settings import SpeakingSettings
 
 # Without names it brings all that a bot needs by default, so that several findings have the same remedy.
@@ -35,13 +34,13 @@ _NAME_A_MODEL = (
 _WORDS_ALONE = "only the same words are found, not what was said in others"
 
 
-def check_recogniser(settings: AsrSettings) -> Finding:
+def check_recogniser(models: ModelsSettings, settings: AsrSettings) -> Finding:
     """Check that the Whisper model is there, and compare the hashes of a known one.
 
     With an endpoint, the model is only the fallback, so a missing one is a warning.
     """
-    finding = _check_local_recogniser(settings.model_dir)
-    if settings.engine == "local":
+    finding = _check_local_recogniser(whisper_folder(models, settings))
+    if not settings.by_endpoint:
         return finding
     where = f"{settings.endpoint_model} at {without_secrets(settings.base_url) or 'OpenAI'}"
     if finding.status is Status.OK:
@@ -78,12 +77,11 @@ def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool
     return replace(finding, status=Status.OK if is_whole else Status.WARNING, detail=detail)
 
 
-def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Finding:
+def check_turns(models: ModelsSettings, asr: AsrSettings) -> Finding:
     """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
-    heard = () if listening.turn_model == "off" else (TURN_SMART,)
     # An endpoint recognises without it, and the local model stands in there without it.
-    reads = asr.engine == "local" and text_end_folder(models, asr, listening) is not None
-    wanted = (*heard, *((TURN_TEXT,) if reads else ()), VAD_SILERO)
+    reads = not asr.by_endpoint and text_end_folder(models, asr) is not None
+    wanted = (TURN_SMART, *((TURN_TEXT,) if reads else ()), VAD_SILERO)
     found = [check_model("listening", entry, models.directory / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:
@@ -94,7 +92,7 @@ def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSe
 
 def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     """Check the embedding model of the memory search; an endpoint is not asked. Without one the bot runs."""
-    if not recall.enabled or recall.embedder == "off":
+    if not recall.enabled:
         return Finding("memory search", Status.OK, f"{_WORDS_ALONE} (switched off)")
     if recall.base_url:
         where = without_secrets(recall.base_url)

@@ -67,13 +67,13 @@ async def _memory(settings: Settings) -> tuple[str, Mapping[int, float]]:
 
 def _times(settings: Settings) -> tuple[str, ...]:
     """Return sentences that say for how long what is kept, and whether somebody has chosen that."""
+    from bot.memory.retention import PRUNE_AFTER_DAYS
+
     tiers, logs = settings.tiers, (settings.storage.data_dir / "logs").absolute()
     source = "tiers.retention_days" if "retention_days" in tiers.model_fields_set else "the default"
     kept = _days(tiers.retention_days) if tiers.retention_days else "ever"
     sentence = f"Its sessions, and the log lines in {logs}, are kept for {kept} ({source})."
-    if not tiers.enabled:
-        return (sentence,)
-    return sentence, f"Archived segments keep their details for {_days(tiers.prune_after_days)}."
+    return sentence, f"Archived segments keep their details for {_days(PRUNE_AFTER_DAYS)}."
 
 
 def _shorter(times: Mapping[int, float]) -> tuple[str, ...]:

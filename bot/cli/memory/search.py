@@ -98,7 +98,7 @@ async def _search(
         embedder = await stack.enter_async_context(
             open_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )
-        vectors = VectorStore(database, most=settings.recall.vectors_in_memory)
+        vectors = VectorStore(database)
         accesses = AccessLog(TierStore(database), clock)
         index = SqlRecallIndex(database, vectors)
         recall = Recall(index, SqlTurnStore(database, clock), embedder=embedder)

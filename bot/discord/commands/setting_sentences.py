@@ -12,7 +12,7 @@ from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
     from bot.discord.commands.voice import VoiceCommands
     from bot.server_settings import ServerSettings, ServerSettingsBook
@@ -20,24 +20,17 @@ if TYPE_CHECKING:
 # So much of the notice and the persona is shown beside the other settings.
 _SHOWN_CHARS = 300
 AS_OPERATOR = Text("as set by whoever runs me")
-CHANNELS_OF_OPERATOR = Text("I come only into voice channels that whoever runs me has chosen (discord.channels).")
-ROLES_OF_OPERATOR = Text(
-    "Who calls me needs one of the roles that whoever runs me has chosen (discord.roles); moderators need none."
-)
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
     """What applies where a server has chosen nothing, and what it cannot loosen. `retention_days` 0: for ever.
-    `channels`: the only voice channels into which the bot comes; empty: all. `limits_roles`: it serves only roles that
-    the operator named. `searchable`: there is a memory search, which the mode `rolling` needs.
+    `searchable`: there is a memory search, which the mode `rolling` needs.
     """
 
     leave_when_empty_s: float
     retention_days: float
     asks: Callable[[int], bool]
-    channels: Collection[int] = ()
-    limits_roles: bool = False
     mode: Mode = Mode.SUMMARY
     budget_enabled: bool = True
     max_input_tokens: int = 0
@@ -111,31 +104,23 @@ def _source(chosen: object) -> Text:
 
 
 def channels_sentence(here: Here) -> Text:
-    limit = CHANNELS_OF_OPERATOR if here.operator.channels else verbatim("")
     if chosen := here.server.channels:
-        only = Text("I may come into these voice channels only: {channels}.", channels=mentions("#", chosen))
-        return joined((only, limit))
-    return limit or Text("I may come into all voice channels.")
+        return Text("I may come into these voice channels only: {channels}.", channels=mentions("#", chosen))
+    return Text("I may come into all voice channels.")
 
 
 def roles_sentence(here: Here) -> Text:
-    limit = ROLES_OF_OPERATOR if here.operator.limits_roles else verbatim("")
     if chosen := here.server.roles:
-        only = Text(
+        return Text(
             "Members with one of these roles may call me, and moderators: {roles}.", roles=mentions("@&", chosen)
         )
-        return joined((only, limit))
-    return limit or Text("Everybody may call me.")
+    return Text("Everybody may call me.")
 
 
 def auto_join_sentence(here: Here) -> Text:
     """Return where and when the bot comes without being called."""
     settings = here.server
-    allowed = [
-        each
-        for each in settings.auto_join_channels
-        if channel_refusal(each, "", here.operator.channels, settings.channels) is None
-    ]
+    allowed = [each for each in settings.auto_join_channels if channel_refusal(each, "", settings.channels) is None]
     sentences = []
     if allowed:
         sentences.append(

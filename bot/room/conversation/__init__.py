@@ -1,6 +1,6 @@
 """Hears people and answers them: what is said becomes turns, and some turns get a reply.
 
-`conversation` makes the parts and owns them.
+`conversation` makes and owns the parts that hear, `answering` those that answer.
 
 - Hearing: `hearing` (with `backlog`, `transcriber` and `eager_recognition`) makes text of sound, `turn_taking` decides
   about it and prepares a reply in a pause, `turn_recorder` stores it. `membership` records who comes and goes.

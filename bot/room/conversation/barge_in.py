@@ -29,6 +29,9 @@ log = structlog.get_logger()
 TICK_S = 0.05
 # After this much voiced sound over the bot, playback is ducked to this level; 1 is unchanged.
 DUCK_AFTER_S = 0.2
+# After this much it falls silent. If the sound was only a 'mm-hm' or a laugh it continues; otherwise the rest is not
+# said. With a shorter time it reacts to listeners' noises.
+STOP_AFTER_S = 0.7
 DUCK_LEVEL = 0.3
 # Sound dropped for these reasons may have been speech; for every other reason it was not.
 _MAYBE_SPEECH = frozenset({OVERLOADED, RECOGNISER_FAILED})
@@ -63,7 +66,6 @@ class BargeInHandler:
         replier: Replier,
         wake_names: HasWakeNames,
         *,
-        stop_after_s: float,
         clock: Clock,
     ) -> None:
         self._listener = listener
@@ -71,7 +73,7 @@ class BargeInHandler:
         self._replier = replier
         self._wake_names = wake_names
         self._clock = clock
-        self._detector = BargeInDetector(duck_after_s=min(DUCK_AFTER_S, stop_after_s), stop_after_s=stop_after_s)
+        self._detector = BargeInDetector(duck_after_s=DUCK_AFTER_S, stop_after_s=STOP_AFTER_S)
 
     async def run(self) -> None:
         """Update as time passes. Never returns."""

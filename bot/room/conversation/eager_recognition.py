@@ -47,7 +47,7 @@ class EagerRecognition(Generic[HeardT]):
 
     `on_judged` gets what is known about each pause that asks, and whether that is all: first with the turn-end
     detector's probability, then also with what the recognised text tells (`with_text`).
-    `recognise` runs in a task and must not raise; if None, nothing is recognised early. `is_behind`: returns whether
+    `recognise` runs in a task and must not raise. `is_behind`: returns whether
     finished speech has waited so long that an end that is known sooner makes no text come sooner. `on_recognised` gets
     the result and whether the person has likely finished; if they do not sound so, it gets it again when the pause
     lasts. It must not wait.
@@ -59,7 +59,7 @@ class EagerRecognition(Generic[HeardT]):
         *,
         turn_end_detector: TurnEndDetector | None,
         on_judged: Callable[[PauseBegan, PauseEvidence | None, bool], None],
-        recognise: Callable[[Utterance], Coroutine[Any, Any, HeardT]] | None,
+        recognise: Callable[[Utterance], Coroutine[Any, Any, HeardT]],
         with_text: Callable[[PauseEvidence, HeardT], PauseEvidence],
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
@@ -118,9 +118,6 @@ class EagerRecognition(Generic[HeardT]):
         return None if task.cancelled() else task.result()
 
     async def _recognise_pause(self, pause: PauseBegan) -> HeardT | None:
-        if self._recognise is None:
-            self._judge(pause, await self._heard_end(pause), complete=True)
-            return None
         async with owned_task(self._recognise(pause.utterance), name="early-text") as recognising:
             known = await self._heard_end(pause)
             # Without the turn-end detector the text alone does not decide: it was not measured for that.

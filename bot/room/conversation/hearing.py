@@ -60,7 +60,7 @@ RECOGNISED_AT_ONCE = 4
 GROUP_WAIT_S = 10.0
 # Time for the last groups to become turns, which is quick unless the database stalls.
 PASS_ON_S = 3.0
-# Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound (but `keeps_sound`).
+# Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound.
 GROUPS_WAITING = 64
 
 # How often it is measured how late sound comes.
@@ -90,8 +90,7 @@ class Hearing:
 
     `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made accordingly.
     `is_urgent`: whether a text must not wait for others to finish. `drops`: whether an utterance may not be
-    heard any more: its person opted out, or had themselves forgotten after they began to say it. `keeps_sound`:
-    whether utterances in groups still have their sound; otherwise it is released once there is a text.
+    heard any more: its person opted out, or had themselves forgotten after they began to say it.
 
     Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
     that may be the end, and whether the speaker sounds finished. `on_resumed` gets the id of an utterance that goes on
@@ -103,7 +102,6 @@ class Hearing:
         *,
         listener: RoomListener,
         transcriber: Transcriber,
-        eager_recognition: bool,
         clock: Clock,
         observe: events.Observer,
         on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
@@ -112,9 +110,7 @@ class Hearing:
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
         drops: Drops = nobody_dropped,
-        keeps_sound: bool = False,
     ) -> None:
-        self._keeps_sound = keeps_sound
         self._drops = drops
         self._listener = listener
         self._transcriber = transcriber
@@ -127,7 +123,7 @@ class Hearing:
         self._eager_recognition = EagerRecognition(
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
-            recognise=self._transcribe if eager_recognition else None,
+            recognise=self._transcribe,
             with_text=lambda known, transcription: transcription.told_of(known),
             clock=clock,
             on_recognised=self._on_early_text,
@@ -294,7 +290,7 @@ class Hearing:
             )
         )
         early = transcription is ahead
-        kept = utterance if self._keeps_sound else replace(utterance, pcm=NO_SOUND)
+        kept = replace(utterance, pcm=NO_SOUND)
         spoken = SpokenText(kept, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
         log.info(
             "utterance_transcribed",

@@ -170,9 +170,8 @@ class _Attempt:
 
 
 class ReplySource:
-    """The preemptive reply of one room; one at a time. The replier uses it as prompt builder and as responder.
+    """The preemptive reply of one room; one at a time. The replier takes its answers from here.
 
-    `build_context` and `respond` return the prepared result if it fits the question; otherwise they use the room's own.
     `speech` synthesises the first sentence; `new_reader` makes the voice speak the language of a
     question, and returns how the sentences of its reply are read aloud.
     *Ownership*: `run` is the room's task and owns the reply in progress; before it runs, no reply is begun.
@@ -194,7 +193,7 @@ class ReplySource:
         self._clock = clock
         self._tasks: asyncio.TaskGroup | None = None
         self._attempt: _Attempt | None = None
-        # The attempt whose question is now complete and recorded.
+        # The attempt whose answer the replier has, until its reply is over.
         self._taken: _Attempt | None = None
 
     async def run(self) -> None:
@@ -237,23 +236,25 @@ class ReplySource:
         )
 
     def drop_taken(self) -> None:
-        """Stop what was prepared for a reply that was stopped before it used it. Call it after each reply."""
+        """Stop what was prepared for a reply and not used. Call it after each reply."""
         if self._taken is not None:
             _cancel(self._taken)
             self._speech.discard()
             self._taken = None
 
-    async def build_context(self, question: Question) -> ModelContext:
-        """Return the prompt for `question`, prepared earlier or built now. Raises `CompactionError`."""
+    async def begin(self, question: Question) -> AsyncGenerator[str, None]:
+        """Return the pieces of the answer to `question`: those of the reply that was prepared, or of one that begins
+        now. Raises `CompactionError`.
+        """
         attempt = self._attempt
         if attempt is None or not attempt.fits(question):
             self.discard("another_question")
-            return await self._build_context(question)
+            return await begin_answer(question, self._build_context, self._responder)
         self._attempt, self._taken = None, attempt
         await attempt.built.wait()
-        if attempt.context is None:
+        if attempt.context is None or attempt.reply is None:
             # Building it failed. Build it again, so that the error is reported in the usual way.
-            return await self._build_context(question)
+            return await begin_answer(question, self._build_context, self._responder)
         if attempt.context.tools is not None:
             attempt.context.tools.release_calls()
         log.info(
@@ -261,18 +262,7 @@ class ReplySource:
             saved_ms=self._since_ms(attempt),
             synthesised_chars=len(attempt.first_sentence),
         )
-        return attempt.context
-
-    async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the reply, beginning with the prepared pieces. See `Responder.respond`."""
-        attempt, self._taken = self._taken, None
-        if attempt is None or attempt.reply is None or attempt.context is not context:
-            pieces = self._responder.respond(context)
-        else:
-            pieces = attempt.reply.take()
-        async with aclosing(pieces) as stream:
-            async for piece in stream:
-                yield piece
+        return attempt.reply.take()
 
     async def _reply(self, attempt: _Attempt) -> AsyncGenerator[str, None]:
         try:
@@ -309,6 +299,13 @@ class ReplySource:
 
     def _since_ms(self, attempt: _Attempt) -> float:
         return round(1000 * (self._clock.monotonic() - attempt.begun_at), 1)
+
+
+async def begin_answer(
+    question: Question, build_context: Callable[[Question], Awaitable[ModelContext]], responder: Responder
+) -> AsyncGenerator[str, None]:
+    """Return the pieces of an answer that begins now. Raises `CompactionError`."""
+    return responder.respond(await build_context(question))
 
 
 def _cancel(attempt: _Attempt) -> None:

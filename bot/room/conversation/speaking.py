@@ -67,9 +67,9 @@ class Speaking:
         bridge: RealtimeBridge | None,
     ) -> None:
         self._place = place
-        self.voice = services.open_voice(place, services.speech.synthesizer, tell)
+        voice = self.voice = services.open_voice(place, services.speech.synthesizer, tell)
         self.playback = Playback(monotonic=services.clock.monotonic)
-        synthesizer = RoomSynthesizer(self.voice)
+        synthesizer = RoomSynthesizer(voice)
         self.replies = ReplySource(
             build_context=build_context,
             responder=services.replies.new_responder(),
@@ -88,11 +88,10 @@ class Speaking:
             blocked_words=services.speaking.blocked_in(place.guild_id),
             moderator=services.speech.moderator,
             language=lambda: place.language,
-            voice_language=lambda: self.voice.language,
+            voice_language=lambda: voice.language,
         )
         self.replier = Replier(
-            build_context=self.replies.build_context,
-            responder=self.replies,
+            begin=self.replies.begin,
             synthesizer=synthesizer,
             playback=self.playback,
             clock=services.clock,
@@ -100,7 +99,7 @@ class Speaking:
             on_reply=reply_over,
             rules=self.rules,
             speech_to_speech=bridge,
-            on_begun=lambda question: self.voice.prefer(question.language),
+            on_begun=lambda question: voice.prefer(question.language),
         )
         self._fixed_sentences = FixedSentences(place, self.playback, replier=self.replier, clock=services.clock)
 

@@ -40,7 +40,6 @@ class TurnTaking:
 
     `ask`: begins the reply to a question. `reply_language`: returns the language to answer a person in. `quoting`:
     searches `memory`; None if there is no search. `may_prepare`: returns whether replies may be prepared now.
-    `starts_early`: a prepared reply is made up to its first sound.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class TurnTaking:
         ask: Callable[[Question], None],
         reply_language: Callable[[int], str],
         may_prepare: Callable[[], bool],
-        starts_early: bool,
         clock: Clock,
         observe: events.Observer,
     ) -> None:
@@ -68,7 +66,6 @@ class TurnTaking:
         self._ask = ask
         self._reply_language = reply_language
         self._may_prepare = may_prepare
-        self._starts_early = starts_early
         self._clock = clock
         self._observe = observe
 
@@ -85,7 +82,7 @@ class TurnTaking:
         turn = self._turn_recorder.preview_speech(spoken)
         if self._quoting is not None:
             self._quoting.prefetch(turn, self._memory)
-        if self._starts_early and likely_finished and reads_finished(spoken.text) and not self._replier.busy:
+        if likely_finished and reads_finished(spoken.text) and not self._replier.busy:
             language = self._reply_language(spoken.user_id)
             self._replies.start(question_about(turn, spoken, decision, language=language))
 

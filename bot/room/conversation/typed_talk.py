@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import owned_task
-from bot.brain.generation import ReplyGenerator, new_sentence_queue
+from bot.brain.generation import sentences_of
 from bot.brain.reply import TOO_SLOW, Question
 from bot.brain.reply_progress import ReplyProgress
 from bot.brain.speech_output import AnswerCheck
@@ -23,10 +23,8 @@ from compaction.errors import CompactionError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
-    from bot.brain.context import ModelContext
-    from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Place, TypedMessage
@@ -45,7 +43,7 @@ TOO_MANY = Text("I have too much to answer. Ask me again in a minute.")
 
 
 class TypedTalk:
-    """The typed talk of one room.
+    """The typed talk of one room. `begin`: begins the answer to a question and returns its pieces.
 
     *Ownership*: the conversation runs `run`. *Cancellation* of `run`: answers that are not posted are lost.
     """
@@ -57,8 +55,7 @@ class TypedTalk:
         participation: Participation,
         turn_recorder: TurnRecorder,
         reply_recorder: ReplyRecorder,
-        build_context: Callable[[Question], Awaitable[ModelContext]],
-        responder: Responder,
+        begin: Callable[[Question], Awaitable[AsyncGenerator[str, None]]],
         rules: SpeechRules,
         clock: Clock,
     ) -> None:
@@ -66,8 +63,7 @@ class TypedTalk:
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._reply_recorder = reply_recorder
-        self._build_context = build_context
-        self._generator = ReplyGenerator(responder, clock)
+        self._begin = begin
         self._rules = rules
         self._check = AnswerCheck(rules)
         self._clock = clock
@@ -150,17 +146,16 @@ class TypedTalk:
         kept: list[str] = []
         try:
             async with asyncio.timeout(ANSWER_S):
-                await self._generate(await self._build_context(question), kept, progress)
+                await self._generate(await self._begin(question), kept, progress)
         except TimeoutError:
             progress.fail("time", TOO_SLOW)
         except CompactionError as error:
             progress.fail("context", sentence_of(error))
         return " ".join(kept)
 
-    async def _generate(self, context: ModelContext, kept: list[str], progress: ReplyProgress) -> None:
-        sentences, normalizer = new_sentence_queue(), self._rules.new_normalizer()
-        generate = self._generator.generate(context, sentences, progress)
-        async with owned_task(generate, name="generate-typed-answer") as generating:
+    async def _generate(self, answer: AsyncGenerator[str, None], kept: list[str], progress: ReplyProgress) -> None:
+        normalizer = self._rules.new_normalizer()
+        async with sentences_of(answer, progress, self._clock) as sentences:
             while (item := await sentences.get()) is not None:
                 if not isinstance(item, str):
                     progress.fail("model", item)
@@ -168,4 +163,3 @@ class TypedTalk:
                 sentence = normalizer.normalize(item)
                 if sentence is not None and await self._check.allows(sentence.text, progress):
                     kept.append(sentence.text)
-            await generating

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import String, cast, delete, exists, func, insert, or_, select, update
 
-from bot.settings import VECTORS_IN_MEMORY
 from bot.store import rows
 from bot.store.search.fact_passages import text_of_fact
 from bot.store.search.tags import FACT_KIND, tag_clauses, tags_match
 from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
+from bot.tuning import UNTUNED
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class VectorStore:
     `most`: how many are held in memory.
     """
 
-    def __init__(self, database: Database, *, most: int = VECTORS_IN_MEMORY) -> None:
+    def __init__(self, database: Database, *, most: int = UNTUNED.vectors_in_memory) -> None:
         self._database = database
         self._most = most
         self._model: str | None = None

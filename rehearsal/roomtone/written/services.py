@@ -22,6 +22,7 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.folder_lock import folder_lock
 from bot.participation.all_guilds import GuildParticipations
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
+from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
 from bot.wiring.process import open_stores
 from bot.wiring.settings import BotSettings
@@ -40,18 +41,14 @@ if TYPE_CHECKING:
     from rehearsal.script.scenario import Scenario
     from voice.asr.port import Recogniser
 
-# The operator's settings do not count here, the scenario's do. Options of the command line override both.
-_IN_WRITING: dict[str, object] = {
-    # Embedding takes real time, and a written scenario takes none.
-    "recall.embedder": "off",
-    # The wait for quotes is in real time; a busy machine needs longer.
-    "recall.wait_ms": 2_000,
-}
+# The wait for quotes is in real time; a busy machine needs longer.
+_IN_WRITING = Tuning(quote_wait_s=2.0)
 
 
 def written_settings(scenario: Scenario, overrides: Mapping[str, object] = MappingProxyType({})) -> Settings:
     """Return the settings in which a written scenario is played. Raises `ConfigError`."""
-    return load(overrides={"brain.name": scenario.bot.name, **_IN_WRITING, **scenario.settings, **overrides})
+    chosen = {"brain.name": scenario.bot.name, **scenario.settings, **overrides}
+    return load(overrides=split_overrides(chosen)[1])
 
 
 @asynccontextmanager
@@ -61,7 +58,7 @@ async def open_written_services(
     """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
     folder. Raises `SetupError` if a bot uses `data_dir`.
     """
-    parts = BotSettings.from_schema(settings)
+    parts = BotSettings.from_schema(settings, _IN_WRITING)
     async with AsyncExitStack() as stack:
         if data_dir is not None:
             stack.enter_context(folder_lock(data_dir))
@@ -70,7 +67,8 @@ async def open_written_services(
         parts = replace(parts, storage=storage)
         stores = await open_stores(stack, parts, clock)
         database, store, accesses = stores.database, stores.turns, stores.accesses
-        recall = await open_recall(stack, parts, database, store, clock)
+        # Embedding takes real time, and a written scenario takes none.
+        recall = await open_recall(stack, parts, database, store, clock, embeds=False)
         first_sentences = await stack.enter_async_context(FirstSentences.running(recall.embedder))
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, stores.servers)
@@ -92,7 +90,6 @@ async def open_written_services(
             ),
             room=parts.room,
             brain=parts.brain,
-            listening=parts.listening,
             asr=parts.asr,
             speaking=parts.speaking,
             participation=GuildParticipations(

@@ -14,7 +14,6 @@ from bot.brain.context import build_context_messages
 from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
-from bot.settings import RecallSettings
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage
@@ -56,13 +55,13 @@ async def asked_of_the_summary(room: Room) -> tuple[InMemoryRecallIndex, Turn]:
     return index, await room.say("Where is the spare key?")
 
 
-def quoting(index: InMemoryRecallIndex, room: Room, *, wait_ms: float = 1_000 * PATIENCE_S) -> QuoteFinder:
-    """Return a quote finder for the replies of a room. `wait_ms`: how long it waits; a busy machine takes its time."""
+def quoting(index: InMemoryRecallIndex, room: Room, *, wait_s: float = PATIENCE_S) -> QuoteFinder:
+    """Return a quote finder for the replies of a room. `wait_s`: how long it waits; a busy machine takes its time."""
     recall = Recall(index, room.store)
     return QuoteFinder(
         recall,
         RoomRecall(recall, RecallScope(EVENING, 1, 10)),
-        RecallSettings().model_copy(update={"wait_ms": wait_ms}),
+        within_s=wait_s,
         max_input_tokens=20_000,
         zone=UTC,
     )
@@ -176,7 +175,7 @@ async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], e
         await talked(room, fact_at=3, turns=70)
         question = await room.say("Where is the spare key?")
         with capture_logs() as logs:
-            found = await quoting(kind(), room, wait_ms=1.0).find(question, room.memory)
+            found = await quoting(kind(), room, wait_s=0.001).find(question, room.memory)
         assert found == ()
         assert [each["event"] for each in logs] == [event]
         assert "key" not in str(logs)
@@ -189,7 +188,7 @@ async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
     async with Room(summariser=Forgetful()) as room:
         index = await talked(room, fact_at=3, turns=90, index=Held())
         await folded(room)
-        quotes = quoting(index, room, wait_ms=50.0)
+        quotes = quoting(index, room, wait_s=0.05)
         question = await room.say("Where is the spare key?")
         quotes.prefetch(question, room.memory)
         assert await quotes.find(question, room.memory) == ()
@@ -205,7 +204,7 @@ async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
     """If a newer prefetch cancels a search, the reply that waits for it goes on without quotes."""
     async with Room() as room:
         await talked(room, fact_at=3, turns=70)
-        quotes = quoting(Slow(), room, wait_ms=2_000)
+        quotes = quoting(Slow(), room, wait_s=2.0)
         question = await room.say("Where is the spare key?")
         quotes.prefetch(question, room.memory)
         waiting = asyncio.create_task(quotes.find(question, room.memory))

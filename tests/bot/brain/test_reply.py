@@ -25,7 +25,7 @@ from voice.speaking.moderation import ModerationError
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
 FIRST, SECOND, THIRD = (
     Question(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Well?"),))) for seq in (7, 8, 9)
@@ -55,9 +55,9 @@ class Bench:
         self.listener = Listener(self.playback)
         self.overflow: Exception | None = None
         self.cancelled = False
+        self._responder = responder
         self.replier = Replier(
-            build_context=self._context,
-            responder=responder,
+            begin=self._begin,
             synthesizer=self.voice,
             playback=self.playback,
             clock=FakeClock(),
@@ -70,6 +70,9 @@ class Bench:
                 language=lambda: self.language,
             ),
         )
+
+    async def _begin(self, question: Question) -> AsyncGenerator[str, None]:
+        return self._responder.respond(await self._context(question))
 
     async def _context(self, question: Question) -> ModelContext:
         if self.overflow is not None:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.responder import PRESS_FIRST, CutOffError, ModelResponder
+from bot.brain.responder import FILLER_AFTER_S, PRESS_FIRST, CutOffError, ModelResponder
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import WAITS
 from bot.brain.tools.permission import Asker
-from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
@@ -82,9 +81,9 @@ class Looking:
         return replace(CONTEXT, tools=self.toolbox.for_asker(Asker(1, "Ada", present=True)), language="en")
 
 
-async def answer(model: Thinker, context: ModelContext, **settings: object) -> list[str]:
+async def answer(model: Thinker, context: ModelContext, *, filler_after_s: float = FILLER_AFTER_S) -> list[str]:
     """Return the pieces of the answer."""
-    responder = ModelResponder(model, max_output_tokens=77, tools=ToolsSettings.model_validate(settings))
+    responder = ModelResponder(model, max_output_tokens=77, filler_after_s=filler_after_s)
     return [piece async for piece in responder.respond(context)]
 
 
@@ -150,7 +149,7 @@ async def test_steps_are_bounded() -> None:
         await answer(stubborn, Looking().context)
     assert len(stubborn.asked) == 3
     talker = Thinker(("Hm. ", asks(LOOK)))
-    assert "".join(await answer(talker, Looking().context, max_steps=1)) == "Hm. \nHm. "
+    assert "".join(await answer(talker, Looking().context)) == "Hm. \nHm. \nHm. "
 
 
 async def test_a_slow_tool_is_told_once() -> None:
@@ -158,50 +157,41 @@ async def test_a_slow_tool_is_told_once() -> None:
     room = Looking()
     room.slow = asyncio.Event()
     model = Thinker((asks(LOOK),), (asks(AGAIN),), ("A map.", END))
-    responder = ModelResponder(model, max_output_tokens=9, tools=ToolsSettings(filler_after_s=0.001))
+    responder = ModelResponder(model, max_output_tokens=9, filler_after_s=0.001)
     stream = responder.respond(room.context)
     assert await anext(stream) == "Let me look.\n"
     room.slow.set()
     assert [piece async for piece in stream] == ["A map."]
     room.slow.clear()
     talking = Thinker(("One moment.", asks(LOOK)), ("A map.", END))
-    stream = ModelResponder(talking, max_output_tokens=9, tools=ToolsSettings(filler_after_s=0.001)).respond(
-        room.context
-    )
+    stream = ModelResponder(talking, max_output_tokens=9, filler_after_s=0.001).respond(room.context)
     assert [await anext(stream), await anext(stream)] == ["One moment.", "\n"]
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
     assert [piece async for piece in stream] == ["A map."]
 
 
 @pytest.mark.parametrize(
-    ("language", "filler", "said"),
-    [
-        ("de", "Let me look.", "Ich schaue nach.\n"),
-        ("", "Let me look.", "Ich schaue nach.\n"),
-        ("de", "One second.", "One second.\n"),
-        ("fr", "Let me look.", "Let me look.\n"),
-    ],
+    ("language", "said"),
+    [("de", "Ich schaue nach.\n"), ("", "Ich schaue nach.\n"), ("fr", "Let me look.\n")],
 )
-async def test_the_filler_is_in_the_language_of_the_question(language: str, filler: str, said: str) -> None:
-    """Where that is not known, the channel's. The operator's own is said as it is."""
+async def test_the_filler_is_in_the_language_of_the_question(language: str, said: str) -> None:
+    """Where that is not known, the channel's."""
     room = Looking()
     room.slow = asyncio.Event()
-    settings = ToolsSettings(filler=filler, filler_after_s=0.001)
-    responder = ModelResponder(Thinker((asks(LOOK),)), max_output_tokens=9, tools=settings)
+    responder = ModelResponder(Thinker((asks(LOOK),)), max_output_tokens=9, filler_after_s=0.001)
     stream = responder.respond(replace(room.context, language=language))
     assert await anext(stream) == said
     await stream.aclose()
 
 
-@pytest.mark.parametrize(("filler", "may_skip"), [("", False), ("Let me look.", True)])
-async def test_a_slow_tool_may_be_waited_for_in_silence(filler: str, may_skip: bool) -> None:
-    """With an empty filler, and where nothing may follow because the model may still skip."""
+async def test_a_slow_tool_is_waited_for_in_silence_where_the_model_may_skip() -> None:
+    """Nothing may follow there."""
     room = Looking()
     room.slow = asyncio.Event()
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
     model = Thinker((asks(LOOK),), ("A map.", END))
-    context = replace(room.context, may_skip=may_skip)
-    assert await answer(model, context, filler=filler, filler_after_s=0.001) == ["A map."]
+    context = replace(room.context, may_skip=True)
+    assert await answer(model, context, filler_after_s=0.001) == ["A map."]
 
 
 async def test_without_tools_calls_are_no_calls() -> None:

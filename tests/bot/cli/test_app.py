@@ -130,7 +130,7 @@ def test_the_settings_are_named_before_or_after_the_command(
     ("arguments", "told"),
     [
         (["rehearse", "nope"], "the bundled scenarios are"),
-        (["rehearse", "hello", "--set", "asr.model_dir=/no/such/place"], "/no/such/place"),
+        (["rehearse", "hello", "--set", "asr.model=/no/such/place"], "/no/such/place"),
         (["rehearse", "--speech", "/no/such/place"], "/no/such/place"),
     ],
 )

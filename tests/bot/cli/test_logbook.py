@@ -20,7 +20,7 @@ KEY = "correct-horse-battery"
 def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
     """A secret is redacted in the log file and on the terminal, also in the middle of a sentence."""
     settings = load(
-        overrides={"llm.api_key": KEY, "storage.data_dir": str(tmp_path), "logs.console_level": "info"},
+        overrides={"llm.api_key": KEY, "storage.data_dir": str(tmp_path)},
         directory=tmp_path,
         environ={},
     )

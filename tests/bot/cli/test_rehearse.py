@@ -15,7 +15,7 @@ from bot.cli.rehearse import RehearsalOptions, parse_settings, refuse_scenario_o
     [
         ("compaction.mode=off", "compaction.mode", "off"),
         ('compaction.mode="off"', "compaction.mode", "off"),
-        ("llm.first_token_timeout_s=5", "llm.first_token_timeout_s", 5),
+        ("tuning.first_token_s=5", "tuning.first_token_s", 5),
         ("logs.speech=true", "logs.speech", True),
         ("brain.name=" + "[" * 5_000, "brain.name", "[" * 5_000),
         ("brain.name=" + "1" * 5_000, "brain.name", "1" * 5_000),

@@ -94,6 +94,15 @@ def test_the_commands_of_a_group_share_one_default() -> None:
     assert Rule(Who.EVERYBODY).default is None
 
 
+@pytest.mark.parametrize(
+    ("channel_id", "chosen", "refused"),
+    [(600, (), False), (600, (600,), False), (600, (602, 600), False), (602, (600,), True)],
+)
+def test_a_server_chooses_the_channels(channel_id: int, chosen: tuple[int, ...], refused: bool) -> None:
+    """If the server has chosen channels, the bot comes into no other."""
+    assert (channel_refusal(channel_id, "Lounge", chosen) is not None) == refused
+
+
 # What ends a reply, searches or asks a model, or writes into the database, if a member may use it from elsewhere.
 COSTLY = {
     "join", "talk", "opt-in", "my-data", "forget-me", "recall", "recap", "transcript",

@@ -134,7 +134,6 @@ def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
     return DiscordSettings(
         token=SecretStr(token),
         api_base=local.api_base,
-        gateway=local.gateway_url,
         ca_file=str(local.certificate_path),
     )
 
@@ -211,7 +210,7 @@ async def test_an_unreadable_certificate_is_a_plain_sentence(tmp_path: Path) -> 
 
 def test_one_place_repoints_discord() -> None:
     """`point_at` sets the addresses of REST and gateway from the settings, and restores Discord's own without them."""
-    point_at(DiscordSettings(api_base="http://127.0.0.1:1/api/v10/", gateway="ws://127.0.0.1:1/gateway"))
+    point_at(DiscordSettings(api_base="http://127.0.0.1:1/api/v10/"))
     assert discord.http.Route.BASE == "http://127.0.0.1:1/api/v10"
     assert str(DiscordWebSocket.DEFAULT_GATEWAY) == "ws://127.0.0.1:1/gateway"
     point_at(DiscordSettings())

@@ -25,6 +25,7 @@ from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected
 from bot.room.rooms import Rooms
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.settings import DiscordSettings
 from rehearsal.discord.guild import payloads, permissions
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -94,8 +95,8 @@ async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest
         assert await here.say(ADA, "status") == "I am well."
 
 
-async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
-    """If the settings leave a channel out, /join answers that, and the bot does not stay where somebody moves it."""
+async def test_the_bot_comes_only_into_the_channels_that_the_server_has_chosen() -> None:
+    """If the server leaves a channel out, /join answers that, and the bot does not stay where somebody moves it."""
     visits: list[Visit] = []
 
     def make(place: Place, _: ListenRequest | None) -> Visit:
@@ -104,8 +105,9 @@ async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
 
     rooms = Rooms(cast("MakeRoom", make), clock=FakeClock())
     async with LocalDiscord() as local:
-        wanted = settings_for(local).model_copy(update={"channels": (600,)})
-        async with connected(wanted, rooms) as client, rooms:
+        servers = no_server_settings()
+        await servers.change(local.guild.id, lambda _: ServerSettings(channels=(600,)), by=None)
+        async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
             place = client.place(local.guild.id, 600)
             assert place is not None
             await rooms.join(place)

@@ -38,7 +38,6 @@ def settings_of(local: LocalDiscord, *, token: str = f"{BOT}.test") -> DiscordSe
         {
             "token": token,
             "api_base": local.api_base,
-            "gateway": local.gateway_url,
             "ca_file": str(local.certificate_path),
         }
     )

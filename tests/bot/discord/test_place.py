@@ -391,7 +391,7 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
     to = [
         Recipient(heard, f"{name}.models.example.org", Text("speech-to-speech {model}", model=name)) for name in NAMES
     ]
-    notice = ListeningNotice(("We meet here on Fridays. " * 40).strip(), to).written(marked=False, asks=True)
+    notice = ListeningNotice(to, ("We meet here on Fridays. " * 40).strip()).written(marked=False, asks=True)
     assert MOST_NOTICE_CHARS >= 40 * 25 - 1
     async with online() as (local, client, _):
         place = client.place(local.guild.id, 600)

@@ -26,7 +26,7 @@ from bot.llm.port import (
     ToolOffer,
     Usage,
 )
-from bot.llm.settings import LlmSettings
+from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
 from compaction.ports import CompletionRequest
 from rehearsal.servers import chat as servers_chat
 from rehearsal.servers import chat_wire
@@ -58,13 +58,13 @@ ASKING = ToolCallAnswer(
 
 @asynccontextmanager
 async def endpoint(
-    mode: ChatMode = ChatMode.ANSWER, **settings: object
+    mode: ChatMode = ChatMode.ANSWER, *, limits: AnswerLimits = USUAL_LIMITS, **settings: object
 ) -> AsyncIterator[tuple[OpenAIChat, LocalChatServer]]:
     """Start a server in `mode` and an adapter that uses it."""
     behaviour = ChatBehaviour(answer=lambda call: WORDS, mode=mode)
     async with LocalChatServer(behaviour) as server:
         values = {"base_url": server.base_url, "model": "local-chat", "api_key": SecretStr("sk-secret"), **settings}
-        async with OpenAIChat(LlmSettings.model_validate(values)) as chat:
+        async with OpenAIChat(LlmSettings.model_validate(values), limits) as chat:
             yield chat, server
 
 
@@ -130,7 +130,7 @@ async def test_stream_failures_are_plain_sentences(
     """Each failure becomes one sentence with a remedy and without the key, and says whether retrying helps."""
     # Only the servers that stall get a short time limit, so that a busy machine does not fail the other cases.
     limit_s = 0.3 if too_slow else 120.0
-    async with endpoint(mode, first_token_timeout_s=limit_s, total_timeout_s=limit_s + 0.1) as (chat, _):
+    async with endpoint(mode, limits=AnswerLimits(limit_s, limit_s + 0.1)) as (chat, _):
         with pytest.raises(ChatModelError, match=remedy) as caught:
             await heard(chat)
     assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
@@ -143,7 +143,7 @@ async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: 
     loop = asyncio.get_running_loop()
     real_time, spoken_s = loop.time, 0.0
     monkeypatch.setattr(loop, "time", lambda: real_time() + spoken_s)
-    async with endpoint(first_token_timeout_s=120.0, total_timeout_s=60.0) as (chat, _):
+    async with endpoint(limits=AnswerLimits(first_token_s=120.0)) as (chat, _):
         said = ""
         async for piece in chat.stream(QUESTION, max_output_tokens=50):
             if isinstance(piece, str):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.llm.settings import AnswerLimits
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from rehearsal.servers import chat_wire
@@ -22,7 +23,7 @@ async def test_completion_failures_are_told_to_the_compactor(
     mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
 ) -> None:
     """A failed summary raises a CompletionError that says whether retrying helps."""
-    async with endpoint(mode, completion_timeout_s=0.3 if too_slow else PATIENCE_S) as (chat, _):
+    async with endpoint(mode, limits=AnswerLimits(completion_s=0.3 if too_slow else PATIENCE_S)) as (chat, _):
         with pytest.raises(CompletionError, match=remedy) as caught:
             await chat.complete(REQUEST)
     assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)

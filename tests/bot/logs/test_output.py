@@ -61,8 +61,9 @@ def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
     assert "reason=heat" in console.getvalue()
     assert "\x1b" not in console.getvalue()
     console = io.StringIO()
-    settings = LogsSettings(level="error", console_level="debug")
-    with configured_logging(settings, data_dir=tmp_path / "other", console=console):
+    with configured_logging(
+        LogsSettings(), data_dir=tmp_path / "other", console=console, level="error", console_level="debug"
+    ):
         log.debug("small_fact")
     assert "small_fact" in console.getvalue()
     assert log_path(tmp_path / "other").read_text() == ""
@@ -84,7 +85,7 @@ def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
     """A warning of discord.py or openai becomes one event, with the constant part of its message and its place in the
     source; their lower levels are not logged.
     """
-    with configured_logging(LogsSettings(level="debug"), data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO(), level="debug"):
         logging.getLogger("discord.gateway").info("ready")
         logging.getLogger("openai").debug("Request options: what people said")
         logging.getLogger("discord.client").warning("Improper token %s passed", TOKEN)

@@ -19,7 +19,6 @@ from bot.llm.settings import LlmSettings
 from bot.memory.explain import Explainer
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.room.conversation.prompt import sent_prompt
-from bot.settings import RecallSettings
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.speech_forgetting import SpeechForgetter
@@ -50,8 +49,9 @@ class Replies:
         vectors = VectorStore(evening.database)
         recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
         room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
-        patient = RecallSettings().model_copy(update={"wait_ms": 1_000 * PATIENCE_S})
-        self._quoting = QuoteFinder(recall, room, patient, max_input_tokens=evening.max_input_tokens, zone=EAST)
+        self._quoting = QuoteFinder(
+            recall, room, within_s=PATIENCE_S, max_input_tokens=evening.max_input_tokens, zone=EAST
+        )
 
     async def ask(self, question: str, speaker: str = "Bob") -> ModelContext:
         """Let somebody ask a question, and send the prompt for the answer as a room does."""

@@ -201,7 +201,7 @@ async def note_fact(database: Database, session_id: SessionId) -> None:
 
 def write_log(folder: Path) -> None:
     """Write a log with speech on, and one line of another time."""
-    with configured_logging(LogsSettings(speech=True, level="debug"), data_dir=folder):
+    with configured_logging(LogsSettings(speech=True), data_dir=folder, level="debug"):
         log = structlog.get_logger()
         log.info("turn_recorded", session_id="evening", speaker_id=int(PERSON), seq=0, text=WORDS[0])
         log.info("person_joined", session_id="evening", name=NAME, person_id=PERSON)

@@ -53,10 +53,9 @@ async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 6
             await evening.memory.end()
 
 
-@pytest.mark.parametrize("tiers", [True, False])
-async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -> None:
-    """Short, long and crashed sessions are deleted 30 days after their last turn, whether tiers are on or off. Their
-    bytes are gone while the database is still open. A later session stays.
+async def test_no_byte_of_an_old_session_stays(tmp_path: Path) -> None:
+    """Short, long and crashed sessions are deleted 30 days after their last turn. Their bytes are gone while the
+    database is still open. A later session stays.
     """
     path, clock = tmp_path / "roomtone.db", FakeClock()
     for day in range(5):
@@ -66,7 +65,7 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
     clock.advance(20 * DAY_S)
     async with Evening(path, name="later", clock=clock) as later:
         await later.say("The gate code is 4411.", "Bob")
-        retention = Retention(later.database, TierSettings(enabled=tiers), clock=clock, people=later.people)
+        retention = Retention(later.database, TierSettings(), clock=clock, people=later.people)
         await later.people.prime(GUILD, ["id-Ada"])
         assert (await retention.enforce()).sessions == ()
         assert SECRET.encode() in bytes_in(tmp_path)

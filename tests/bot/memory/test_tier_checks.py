@@ -9,7 +9,6 @@ from structlog.testing import capture_logs
 
 from compaction.memory.tiers import Tier, TierCounts
 from compaction.payload import PartKind, make_part
-from compaction.settings import TierSettings
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
@@ -66,21 +65,18 @@ async def test_a_check_happens_every_ten_turns(place: Place) -> None:
         assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20, 30]
 
 
-@pytest.mark.parametrize("scope", ["guild", "session", "setting"])
+@pytest.mark.parametrize("scope", ["guild", "session"])
 async def test_who_opted_out_is_left_alone(place: Place, scope: str) -> None:
-    """Tiers can be switched off for a guild, for a session, or by the settings."""
-    settings = TierSettings(enabled=scope != "setting")
-    async with Evening(place, tiers=settings) as evening:
-        if scope != "setting":
-            name = str(GUILD) if scope == "guild" else evening.session_id
-            assert await evening.tier_store.set_frozen(scope, name, frozen=True)
-            assert not await evening.tier_store.set_frozen(scope, name, frozen=True)
-            assert await evening.tier_store.frozen() == ((scope, name),)
+    """Tiers can be switched off for a guild or for a session."""
+    async with Evening(place) as evening:
+        name = str(GUILD) if scope == "guild" else evening.session_id
+        assert await evening.tier_store.set_frozen(scope, name, frozen=True)
+        assert not await evening.tier_store.set_frozen(scope, name, frozen=True)
+        assert await evening.tier_store.frozen() == ((scope, name),)
         await evening.talk(100)
         filled(evening, 0.9)
         await evening.upkeep.run_once()
         assert not any(each.known for each in await evening.tier_store.tiers_of(evening.session_id))
-        if scope != "setting":
-            assert await evening.tier_store.set_frozen(scope, name, frozen=False)
-            await evening.new_upkeep().run_once()
-            assert all(each.known for each in await evening.tier_store.tiers_of(evening.session_id))
+        assert await evening.tier_store.set_frozen(scope, name, frozen=False)
+        await evening.new_upkeep().run_once()
+        assert all(each.known for each in await evening.tier_store.tiers_of(evening.session_id))

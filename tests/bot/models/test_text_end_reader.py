@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +12,6 @@ from bot.models.turn_text import OpenedReader, open_text_end_reader, text_end_fo
 from bot.settings import ModelsSettings
 from voice.asr.settings import AsrSettings
 from voice.asr.text_end import QueuedSentenceReader
-from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,14 +33,8 @@ async def test_the_reader_is_optional(tmp_path: Path, tiny_reading_model: Path) 
         assert isinstance(opened.reader, QueuedSentenceReader)
 
 
-@pytest.mark.parametrize(
-    ("language", "turn_model", "wanted"),
-    [("auto", "auto", True), ("en", "auto", True), ("de", "auto", False), ("en", "sound", False), ("en", "off", False)],
-)
-def test_it_is_wanted_where_english_may_be_spoken(
-    tmp_path: Path, language: str, turn_model: Literal["auto", "sound", "off"], wanted: bool
-) -> None:
+@pytest.mark.parametrize(("languages", "wanted"), [((), True), (("en",), True), (("de", "en"), True), (("de",), False)])
+def test_it_is_wanted_where_english_may_be_spoken(tmp_path: Path, languages: tuple[str, ...], wanted: bool) -> None:
     """It takes memory, so nobody loads it in vain."""
-    asr, listening = AsrSettings(language=language), ListeningSettings(turn_model=turn_model)
-    folder = text_end_folder(ModelsSettings(directory=tmp_path), asr, listening)
+    folder = text_end_folder(ModelsSettings(directory=tmp_path), AsrSettings(languages=languages))
     assert folder == (tmp_path / "turn-text" if wanted else None)

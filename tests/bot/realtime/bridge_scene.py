@@ -87,9 +87,7 @@ class FakePrompt:
 class Desk:
     """A bridge with a fake session, a real memory, and a record of all events."""
 
-    def __init__(
-        self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox, quoting: QuoteFinder | None, mode: str
-    ):
+    def __init__(self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox, quoting: QuoteFinder | None):
         self.clock = clock
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
@@ -102,7 +100,7 @@ class Desk:
         self.prompt = FakePrompt(self.seen.append)
         self.forbids: Callable[[str], bool] = lambda _: False
         services = RealtimeServices(
-            settings=RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
+            settings=RealtimeSettings.model_validate({"enabled": True}),
             new_session=self._new_session,  # type: ignore[arg-type]
             instructions=SystemPrompt("Roomtone"),
             recogniser=self.recogniser,
@@ -173,7 +171,7 @@ async def echo(arguments: Mapping[str, object]) -> str:
 
 
 @asynccontextmanager
-async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
+async def desk(*, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
     toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo, asks=False, permits=anybody)])
@@ -186,6 +184,6 @@ async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: 
         clock=clock,
         searchable=True,
     ) as memory:
-        made = Desk(memory, clock, toolbox, cast("QuoteFinder | None", quoting), mode)
+        made = Desk(memory, clock, toolbox, cast("QuoteFinder | None", quoting))
         made.session.connect()
         yield made

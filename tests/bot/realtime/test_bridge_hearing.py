@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +10,11 @@ import pytest
 from bot.events import SpokenText
 from compaction.model import TurnKind, TurnPart
 from tests.bot.realtime.bridge_scene import SPEECH, desk
-from tests.bot.room.room_scene import settle
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
-    from voice.audio import Pcm
 
 
 def spoken_by(user_id: int, recognition: Recognition) -> SpokenText:
@@ -146,53 +143,3 @@ async def test_other_turns_are_told_in_writing() -> None:
         joined, said = room.session.items.values()
         assert joined.endswith("(Bo joined the channel.)")
         assert said.endswith("Roomtone: Hello Bo.")
-
-
-async def test_several_at_once_are_heard_as_one_sound() -> None:
-    """In mixed mode, simultaneous utterances are sent as one mixed sound with all names; the own recogniser makes the
-    text.
-    """
-    async with desk("mixed") as room:
-        room.recogniser.texts += ["left", "right"]
-        group = []
-        for user_id, began in ((1, 1.0), (2, 1.5)):
-            recognition = await room.bridge.recognise(SPEECH, speaker_id=user_id)
-            utterance = Utterance("u", user_id, began, began + 1, began + 1.5, SPEECH)
-            group.append(SpokenText(utterance, recognition, 2.5, 3.0))
-        assert room.session.items == {}
-        room.session.heard.append("left right")
-        await room.record(TurnKind.SPEECH, "1", "Ada", "left", *group)
-        assert list(room.session.items.values()) == ["Ada, Bo speak at the same time:", "left right"]
-        sound: Pcm = room.session.sounds[0]
-        assert len(sound) == 24_000
-        assert sound.max() == 100
-
-
-async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -> None:
-    """The sound arrives after one of its speakers has opted out: it is deleted, and the model has the others' words."""
-    async with desk("mixed") as room:
-        gate = room.session.gates["Ada speaks:"] = asyncio.Event()
-        room.recogniser.texts.append("secret")
-        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
-        room.session.heard.append("secret")
-        spoken = spoken_by(1, recognition)
-        await room.record(TurnKind.SPEECH, "1", "Ada", "secret", spoken)
-        await asyncio.sleep(0)
-        room.memory.withhold(lambda: frozenset({"1"}))
-        room.bridge.refresh()
-        gate.set()
-        await settle(lambda: not [text for text in room.session.items.values() if "secret" in text])
-
-
-async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
-    """If a sound could not be sent in mixed mode, its text is sent before the next turn."""
-    async with desk("mixed") as room:
-        room.recogniser.texts.append("left")
-        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
-        room.session.heard.append(RealtimeError("It did not get through."))
-        spoken = spoken_by(1, recognition)
-        await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
-        assert room.session.items == {}
-        await asyncio.sleep(0)
-        await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined.")
-        assert [text.split("] ")[1] for text in room.session.items.values()] == ["Ada: left", "(Bo joined.)"]

@@ -35,7 +35,6 @@ from tests.fakes.hearing import ScriptedRecogniser, speech
 from tests.fakes.place import FakePlace
 from tests.patience import PATIENCE_S
 from voice.asr.settings import AsrSettings
-from voice.listening.settings import ListeningSettings
 from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
@@ -131,7 +130,6 @@ class House:
             ),
             room=RoomSettings(),
             brain=brain,
-            listening=ListeningSettings(),
             asr=AsrSettings(),
             speaking=SpeakingSettings(),
             participation=self.participation,

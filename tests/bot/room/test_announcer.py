@@ -25,7 +25,7 @@ class Hall:
         self.clock = FakeClock()
         self.voiced = True
         self.spoken: list[Sequence[str]] = []
-        self.announcer = Announcer(self.place, ListeningNotice("I listen."), speak=self.speak, clock=self.clock)
+        self.announcer = Announcer(self.place, ListeningNotice(), speak=self.speak, clock=self.clock)
 
     async def speak(self, sentences: Sequence[str]) -> bool:
         """Store what is said aloud."""
@@ -83,7 +83,7 @@ async def test_who_was_told_before_a_crash_is_not_told_again() -> None:
     told: list[frozenset[int]] = []
     people = frozenset({ADA.id})
     again = Announcer(
-        hall.place, ListeningNotice("I listen."), speak=hall.speak, clock=hall.clock, told=people, on_told=told.append
+        hall.place, ListeningNotice(), speak=hall.speak, clock=hall.clock, told=people, on_told=told.append
     )
     await again.begin()
     assert again.has_told(ADA.id)

@@ -111,7 +111,7 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(other_processes, "ANSWER_WITHIN_S", 60.0)
     async with a_house(tmp_path) as house, living(house) as (room, _), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
-        await settle(lambda: room._forgetting_watch._seen is not None)
+        await settle(lambda: room._stay is not None and room._stay._forgetting_watch._seen is not None)
         guild = await house.participation.of_guild(house.place.guild_id)
         forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
         (ada,) = await forgetter.find(str(ADA.id))

@@ -13,6 +13,7 @@ from bot.room.notice import (
     CHAT_READ,
     CHAT_READ_ALOUD,
     COMMANDS,
+    DEFAULT_NOTICE,
     HEARD_IS_READ,
     MANAGERS_READ,
     NO_MARK,
@@ -21,7 +22,6 @@ from bot.room.notice import (
     Recipient,
 )
 from bot.server_settings import ServerSettings
-from bot.settings import DEFAULT_NOTICE, RoomSettings
 from bot.texts.text import verbatim
 
 RECOGNISER = Recipient(verbatim("the sound of your voice"), "asr.example.org", verbatim("recogniser whisper-1"))
@@ -30,19 +30,19 @@ MODEL = Recipient(verbatim("what is said, as text"), "api.openai.com", verbatim(
 
 def test_the_notice_names_everybody_who_gets_a_part() -> None:
     """Every recipient is named once with what it gets; without any, the notice says that nothing leaves."""
-    text = ListeningNotice("I listen.", (RECOGNISER, MODEL, MODEL)).written()
-    assert text.startswith("I listen.\n")
+    text = ListeningNotice((RECOGNISER, MODEL, MODEL)).written()
+    assert text.startswith(f"{DEFAULT_NOTICE}\n")
     assert "the sound of your voice to asr.example.org (recogniser whisper-1)" in text
     assert text.count("api.openai.com") == 1
     assert ALL_LOCAL not in text
-    assert ALL_LOCAL in ListeningNotice("I listen.").written()
+    assert ALL_LOCAL in ListeningNotice().written()
 
 
-@pytest.mark.parametrize("wording", ["", "  \n ", "Hello."])
-def test_no_wording_removes_the_facts(wording: str) -> None:
-    """The facts and the commands stay, whatever the operator writes; an empty wording becomes the default."""
-    notice = ListeningNotice(RoomSettings(notice=wording).notice, (MODEL,))
-    assert notice.written().startswith(wording.strip() or DEFAULT_NOTICE)
+@pytest.mark.parametrize("wording", [None, "Hello."])
+def test_no_wording_removes_the_facts(wording: str | None) -> None:
+    """The facts and the commands stay, whatever the server writes."""
+    notice = ListeningNotice((MODEL,)).for_room(ServerSettings(notice=wording))
+    assert notice.written().startswith(wording or DEFAULT_NOTICE)
     assert all(part in notice.written() for part in ("api.openai.com", COMMANDS))
     assert "This leaves the machine that I run on: what is said, as text to api.openai.com." in " ".join(
         notice.spoken()
@@ -51,7 +51,7 @@ def test_no_wording_removes_the_facts(wording: str) -> None:
 
 def test_where_people_must_agree_the_notice_says_so() -> None:
     """Where the bot asks, the notice says that it hears only those who press the button."""
-    notice = ListeningNotice("I listen.")
+    notice = ListeningNotice()
     assert ASKING in notice.written(asks=True)
     assert ASKING not in notice.written()
 
@@ -75,7 +75,7 @@ def test_a_room_that_only_writes_down_says_so_and_where(
 
     Aloud it does not say where: a voice reads no mention of a channel, and what cannot be written is not promised.
     """
-    notice = ListeningNotice(DEFAULT_NOTICE).for_room(ServerSettings(notice=wording), listen=listen)
+    notice = ListeningNotice().for_room(ServerSettings(notice=wording), listen=listen)
     written, spoken = str(notice.written()), " ".join(map(str, notice.spoken()))
     for told in (written, spoken):
         assert told.startswith(wording or ("I am listening" if listen else DEFAULT_NOTICE))
@@ -87,7 +87,7 @@ def test_a_room_that_only_writes_down_says_so_and_where(
 
 def test_a_mark_that_failed_is_told_with_its_remedy() -> None:
     """If nothing marks the bot as listening, the notice says which permission is missing."""
-    notice = ListeningNotice("I listen.")
+    notice = ListeningNotice()
     assert NO_MARK in notice.written(marked=False)
     assert NO_MARK not in notice.written(marked=True)
 
@@ -96,7 +96,7 @@ def test_the_notice_says_who_may_read_what_is_said() -> None:
     """Those who are there, always; others if the server has opened its history, or answers in a text channel. It is
     then another notice.
     """
-    closed = ListeningNotice(DEFAULT_NOTICE).for_room(ServerSettings())
+    closed = ListeningNotice().for_room(ServerSettings())
     managers = closed.for_room(ServerSettings(opens_history=True))
     role = closed.for_room(ServerSettings(opens_history=True, history_role=77))
     assert all(HEARD_IS_READ in str(each.written()) for each in (closed, managers, role))

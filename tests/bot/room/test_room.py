@@ -16,9 +16,9 @@ from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import ListensOnlyError
+from bot.room.notice import DEFAULT_NOTICE
 from bot.room.room_check import CHECK_ROOM_S
 from bot.room.session import Session
-from bot.settings import RoomSettings
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.place import ADA, BO
@@ -69,7 +69,7 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
     """
     async with a_house(tmp_path) as house, living(house):
         (notice,) = house.place.notices
-        assert notice.startswith(RoomSettings().notice)
+        assert notice.startswith(DEFAULT_NOTICE)
         assert "/opt-out" in notice
         assert house.place.shown_as_listening
         await house.say(ADA.id, "The spare key is under the blue flower pot.")

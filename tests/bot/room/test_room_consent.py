@@ -12,7 +12,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
 from bot.participation.all_guilds import OptedOutError
 from bot.room.channel_work import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
-from bot.room.notice import GATHER_S, NotAnnouncedError
+from bot.room.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
 from bot.settings import RoomSettings
 from compaction.model import Seq
 from tests.bot.room.room_scene import a_house, ended, living, settle
@@ -177,7 +177,7 @@ async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
         house.place.writable = False
         async with living(house) as (room, _):
             assert room.opened.is_set()
-            assert house.voice.spoken[0] == RoomSettings().notice
+            assert house.voice.spoken[0] == DEFAULT_NOTICE
 
 
 @pytest.mark.parametrize("fault", ["hoarse", "muted"])
@@ -186,7 +186,7 @@ async def test_without_chat_and_voice_the_bot_leaves(tmp_path: Path, fault: str)
     async with a_house(tmp_path) as house:
         house.place.writable = False
         house.place.audible = fault != "muted"
-        house.voice.mute = {RoomSettings().notice} if fault == "hoarse" else set()
+        house.voice.mute = {DEFAULT_NOTICE} if fault == "hoarse" else set()
         async with living(house) as (room, task):
             await settle(task.done)
             assert not room.opened.is_set()

@@ -26,7 +26,7 @@ from bot.store.turns import SqlTurnStore
 from compaction.memory.people import Audience
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
-from compaction.settings import PeopleSettings, TierSettings
+from compaction.settings import PeopleSettings
 from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
@@ -76,7 +76,6 @@ class KeptHouse(House):
             people=self.people,
             prompts=PromptStore(self.database),
             accesses=AccessLog(self.tier_store, self.clock),
-            settings=TierSettings(),
             clock=self.clock,
             max_input_tokens=10_000,
         )

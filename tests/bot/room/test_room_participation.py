@@ -136,7 +136,7 @@ async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:
     has spoken.
     """
     async with a_house(tmp_path) as house:
-        house.participating = ParticipationSettings(quiet_thought_after_minutes=2, quiet_thought_every_minutes=10)
+        house.participating = ParticipationSettings(quiet_thought_after_minutes=2)
         responder = thinking(house, "Who brings the lamp, by the way?")
         async with living(house):
             await house.pass_time(300.0, step_s=CHECK_QUIET_S)

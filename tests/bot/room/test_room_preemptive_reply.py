@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from structlog.testing import capture_logs
 
-from bot.brain.settings import BrainSettings
 from tests.bot.room.room_scene import House, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
@@ -43,7 +42,7 @@ async def a_judged_house(
         def services() -> RoomServices:
             usual = plain()
             speech = replace(usual.speech, turn_end_detector=Judge())
-            return replace(usual, speech=speech, brain=BrainSettings(preemptive_reply=True))
+            return replace(usual, speech=speech)
 
         house.services = services  # type: ignore[method-assign]
         yield house, responder

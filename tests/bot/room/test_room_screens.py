@@ -24,7 +24,6 @@ from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.place import ADA
 from tests.patience import PATIENCE_S
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,9 +44,7 @@ class Cinema:
         self.responder = ScriptedResponder(REMARK)
         house.new_responder = lambda: self.responder
         house.can_skip = True
-        self.screens = Screens(
-            ScreenSettings(), self.readers, clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here.")
-        )
+        self.screens = Screens(self.readers, clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here."))
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:

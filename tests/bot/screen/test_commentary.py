@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from bot.screen.commentary import CHECK_INTERVAL_S, INTERVAL_REMARK_EVERY_S, STALE_S, RemarkTiming, ScreenCommentary
 from compaction.model import Note, NoteId, NoteTrigger
 from tests.fakes.clock import FakeClock
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,7 +33,7 @@ class Watched:
         self.wanted = True
         self.sharing = {"Ada", "Bo"}
         self.commentary = ScreenCommentary(
-            ScreenSettings(),
+            every_s=15.0,
             clock=self.clock,
             is_busy=lambda: self.busy,
             is_shown=lambda note: note.who in self.sharing,

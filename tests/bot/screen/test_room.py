@@ -23,7 +23,6 @@ from tests.fakes.turn_store import Fault
 from voice.cancellation import CancelledInsideError
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from bot.screen.room import RoomScreens
@@ -239,7 +238,7 @@ async def test_several_people_share() -> None:
 
 async def test_links_that_are_opened_together_leave_one_share() -> None:
     """If a person opens several links at the same time, only the last share stays, and it can be ended."""
-    watching = Watching(settings=ScreenSettings(max_shares=1))
+    watching = Watching(most_shares=1)
     async with watching.room() as room:
         first = await share(room)
         await see(watching, room, first, "dark", "Tokyo 2099")

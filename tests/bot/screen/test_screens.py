@@ -15,7 +15,6 @@ from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from tests.patience import PATIENCE_S
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from bot.screen.screens import ScreenPageConnection
@@ -64,7 +63,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
     """There is no link without a room, for people outside the channel, when sharing is off, when the room is full, or
     for people who may not be heard, as where they are asked and have not agreed.
     """
-    watching = Watching(settings=ScreenSettings(max_shares=1))
+    watching = Watching(most_shares=1)
     with pytest.raises(ScreenError, match="/join"):
         watching.screens.invite(GUILD, ADA.id)
     async with watching.room():
@@ -77,7 +76,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
         watching.opted_out = {ADA.id}
         with pytest.raises(ScreenError, match="Hear me"):
             watching.screens.invite(GUILD, ADA.id)
-    off = Watching(settings=ScreenSettings(enabled=False))
+    off = Watching(enabled=False)
     async with off.room():
         with pytest.raises(ScreenError, match="switched off"):
             off.screens.invite(GUILD, ADA.id)
@@ -85,7 +84,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
 
 async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
     """A link is refused if its person left, if the room filled up, or if the room closed."""
-    watching = Watching(settings=ScreenSettings(max_shares=1))
+    watching = Watching(most_shares=1)
     async with watching.room():
         absent, late, full = (watching.screens.invite(GUILD, person.id) for person in (ADA, ADA, BO))
         watching.place.people = [BO]

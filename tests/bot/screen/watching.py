@@ -21,7 +21,6 @@ from tests.voice.screen.screens import jpeg, own_frame, screen
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 from voice.screen.port import VisionError, VisionReading, VisionSource
-from voice.screen.settings import ScreenSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -96,14 +95,20 @@ class Watching:
     clock: FakeClock = field(default_factory=FakeClock)
     readers: FakeReaders = field(default_factory=FakeReaders)
     store: InMemoryTurnStore = field(default_factory=InMemoryTurnStore)
-    settings: ScreenSettings = field(default_factory=ScreenSettings)
+    enabled: bool = True
+    most_shares: int = 4
     notes: list[Note] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     opted_out: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.screens = Screens(
-            self.settings, self.readers, clock=self.clock, bot_name="Roomtone", reading=verbatim("Read here.")
+            self.readers,
+            clock=self.clock,
+            bot_name="Roomtone",
+            reading=verbatim("Read here."),
+            enabled=self.enabled,
+            most_shares=self.most_shares,
         )
 
     def excludes(self, user_id: int) -> bool:

@@ -34,10 +34,10 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
             ["api.openai.com", "llm.example.org (language model small)"],
         ),
         (
-            {"asr.engine": "endpoint", "asr.base_url": "https://asr.example.org/v1"},
+            {"asr.base_url": "https://asr.example.org/v1"},
             ["the sound of your voice to asr.example.org (recogniser whisper-1)"],
         ),
-        ({"asr.engine": "endpoint"}, ["the sound of your voice to api.openai.com"]),
+        ({"asr.base_url": "https://api.openai.com/v1"}, ["the sound of your voice to api.openai.com"]),
         (
             {"realtime.enabled": True, "realtime.api_key": "k"},
             ["the sound of your voice to api.openai.com (speech-to-speech", "what is said, as text"],
@@ -64,7 +64,6 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
         ),
         ({"screen.model": "gpt-4.1", "screen.base_url": "https://x.org/v1", "screen.enabled": False}, []),
         ({"recall.base_url": "https://find.example.org/v1"}, ["what is said, as text to find.example.org (search"]),
-        ({"recall.embedder": "off", "recall.base_url": "https://find.example.org/v1"}, []),
         (
             {"discord.guilds": [1], "mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp", **TOOLS}]},
             ["what I ask my tools to mcp.example.org (tools of wiki)"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -34,8 +35,6 @@ from voice.errors import RecogniserError
 from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from voice.asr.port import Recogniser
 
 
@@ -45,9 +44,9 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
 
 
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
-    """The local model is the default; a `base_url` without `engine` does not send speech to an endpoint."""
-    settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
-    async with open_recogniser(settings, llm=LlmSettings(), metrics=new_metrics()) as opened:
+    """Without a `base_url` no speech is sent to an endpoint."""
+    settings = AsrSettings(device="cpu")
+    async with open_recogniser(settings, whisper_model_dir, llm=LlmSettings(), metrics=new_metrics()) as opened:
         assert isinstance(opened.recogniser, QueuedRecogniser)
         assert not opened.reads_texts
         assert opened.device_sentence() == "My speech model runs on the processor."
@@ -64,13 +63,13 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
     The endpoint gets the chat model's key if both have the same address.
     """
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
-        settings = AsrSettings(
-            engine="endpoint", base_url=server.base_url, model_dir=whisper_model_dir, device="cpu", language="en"
-        )
+        settings = AsrSettings(base_url=server.base_url, device="cpu", languages=("en",))
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
         folder = whisper_model_dir.parent
-        async with open_recogniser(settings, llm=llm, metrics=Metrics(health), text_end_folder=folder) as opened:
+        async with open_recogniser(
+            settings, whisper_model_dir, llm=llm, metrics=Metrics(health), text_end_folder=folder
+        ) as opened:
             assert not opened.reads_texts
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
@@ -89,9 +88,11 @@ async def test_what_the_local_model_heard_is_read(
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
     monkeypatch.setattr(reading_recogniser, "CERTAIN_AFTER_S", 60.0)
     health = Health(SystemClock())
-    settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
+    settings = AsrSettings(device="cpu")
     folder = tiny_reading_model.parent
-    async with open_recogniser(settings, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder) as opened:
+    async with open_recogniser(
+        settings, whisper_model_dir, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
+    ) as opened:
         assert opened.reads_texts
         heard = await opened.recogniser.recognise(bicycle(), language="en", interim=True)
         assert heard.text_end is not None
@@ -100,7 +101,7 @@ async def test_what_the_local_model_heard_is_read(
             patched.setattr(SentenceReader, "read", _broken)
             assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is None
         assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
-        assert 'listening.turn_model = "sound"' in health.summary()
+        assert "`turn_model_failed`" in health.summary()
         assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is not None
         assert health.summary() == ""
 
@@ -114,9 +115,9 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
     address.
     """
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
-        settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
+        settings = AsrSettings(base_url=server.base_url)
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
-        async with open_recogniser(settings, llm=llm, metrics=new_metrics()) as opened:
+        async with open_recogniser(settings, tmp_path / "none", llm=llm, metrics=new_metrics()) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             assert (opened.device_sentence(), opened.gpu_failure()) == (None, None)
@@ -144,7 +145,7 @@ class FakeModel:
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Put a fake model into this process."""
     fake = FakeModel()
-    monkeypatch.setattr("bot.wiring.speech_models.whisper_on_best_device", lambda _, **_options: fake)
+    monkeypatch.setattr("bot.wiring.speech_models.whisper_on_best_device", lambda *_, **_options: fake)
     return fake
 
 
@@ -161,7 +162,7 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
     """
     health = Health(SystemClock())
     health.started()
-    async with open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health)) as opened:
+    async with open_recogniser(AsrSettings(), Path(), llm=LlmSettings(), metrics=Metrics(health)) as opened:
         assert health.faults() == []
         await dies_on(opened.recogniser)
         assert (health.faults(), health.summary()) == ([NOT_LOADED], "")

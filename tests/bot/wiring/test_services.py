@@ -22,6 +22,7 @@ from bot.participation.statistics import mode_sentence
 from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD
+from bot.tuning import Tuning
 from bot.wiring import services
 from bot.wiring.memory import open_recollection
 from bot.wiring.pages import open_dashboard, open_screens
@@ -89,14 +90,14 @@ async def equipped(
             "storage": {"data_dir": folder},
             "web": {"port": 0},
             "models": {"directory": folder / "models"},
-            "asr": {"engine": "endpoint", "base_url": "http://127.0.0.1:9/v1", "model_dir": folder / "none"},
+            "asr": {"base_url": "http://127.0.0.1:9/v1"},
             "llm": {"base_url": server.base_url, "model": "local-chat"},
             **more,
         }
     )
     parts = BotSettings.from_schema(settings)
     # A busy machine takes its time for a search.
-    parts = replace(parts, recall=parts.recall.model_copy(update={"wait_ms": 1_000 * PATIENCE_S}))
+    parts = replace(parts, tuning=Tuning(quote_wait_s=PATIENCE_S))
     clock = FakeClock()
     async with AsyncExitStack() as stack:
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(exporter=spans))

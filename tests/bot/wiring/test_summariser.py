@@ -52,9 +52,9 @@ def keeps_record(call: ChatCall) -> str:
 
 async def fold_all(server: LocalChatServer, *, timeout_s: float = PATIENCE_S) -> Replay:
     """Replay the transcript with the server's model as summariser."""
-    llm = LlmSettings(base_url=server.base_url, model="local-chat", completion_timeout_s=timeout_s)
-    settings = CompactionSettings(retry_base_s=0.001, retry_max_s=0.001)
-    async with open_summariser(llm, settings, SummariserKind.LLM) as summariser:
+    llm = LlmSettings(base_url=server.base_url, model="local-chat")
+    settings = CompactionSettings(retry_base_s=0.001, retry_max_s=0.001, timeout_s=timeout_s)
+    async with open_summariser(llm, SummariserKind.LLM) as summariser:
         return await replay(
             TALK,
             store=InMemoryTurnStore(),
@@ -93,15 +93,15 @@ async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
 
 async def test_the_kind_decides() -> None:
     """`auto` chooses the language model if one is configured. Asking for a model without one is an error."""
-    settings, nothing = CompactionSettings(), LlmSettings()
-    assert choose_summariser(SummariserKind.AUTO, None, settings).name == "extractive"
-    assert choose_summariser(SummariserKind.EXTRACTIVE, None, settings).name == "extractive"
+    nothing = LlmSettings()
+    assert choose_summariser(SummariserKind.AUTO, None).name == "extractive"
+    assert choose_summariser(SummariserKind.EXTRACTIVE, None).name == "extractive"
     with pytest.raises(SetupError, match=r"llm\.base_url"):
-        choose_summariser(SummariserKind.LLM, None, settings)
-    async with open_summariser(nothing, settings, SummariserKind.AUTO) as summariser:
+        choose_summariser(SummariserKind.LLM, None)
+    async with open_summariser(nothing, SummariserKind.AUTO) as summariser:
         assert summariser.name == "extractive"
     there = LlmSettings(base_url="http://127.0.0.1:9/v1", model="local-chat")
-    async with open_summariser(there, settings, SummariserKind.AUTO) as summariser:
+    async with open_summariser(there, SummariserKind.AUTO) as summariser:
         assert (summariser.name, summariser.model) == ("llm", "local-chat")
 
 
@@ -111,7 +111,7 @@ async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
     participation = GuildParticipations(
         no_server_settings(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
     )
-    summariser_of = summarisers_by_guild(CompactionSettings(summariser=SummariserKind.LLM), model, participation, clock)
+    summariser_of = summarisers_by_guild(SummariserKind.LLM, model, participation, clock)
     turns = tuple(turn(seq, f"We decided to hide parcel {seq} in the cabin.") for seq in range(10))
     request = FoldRequest(Seq(0), turns, notes=(), previous=None)
     summariser = await summariser_of(7)
@@ -120,5 +120,5 @@ async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
     with pytest.raises(CompletionError, match="max_calls_per_hour"):
         await summariser.fold(request)
     await (await summariser_of(8)).fold(request)
-    rules = summarisers_by_guild(CompactionSettings(), None, participation, clock)
+    rules = summarisers_by_guild(SummariserKind.AUTO, None, participation, clock)
     assert (await rules(7)).name == "extractive"

@@ -12,6 +12,7 @@ from bot.clock import SystemClock
 from bot.health import Health
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
+from bot.tuning import Tuning
 from bot.wiring.speech_models import open_synthesizer
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
 from voice.errors import SynthesisError
@@ -28,13 +29,10 @@ async def tone(text: str) -> tuple[np.ndarray[tuple[int], np.dtype[np.int16]], i
 
 
 async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
-    """The embedded voice is used without a `base_url`, even if the chat model has a key, and if the settings ask for
-    it.
-    """
+    """The embedded voice is used without a `base_url`, even if the chat model has a key."""
     llm = LlmSettings(api_key=SecretStr("sk-chat"))
-    for settings in (SpeakingSettings(), SpeakingSettings(engine="piper", base_url="http://127.0.0.1:9/v1")):
-        async with open_synthesizer(settings, models=MODELS, llm=llm, health=Health(SystemClock())) as voice:
-            assert isinstance(voice, PiperSynthesizer)
+    async with open_synthesizer(SpeakingSettings(), models=MODELS, llm=llm, health=Health(SystemClock())) as voice:
+        assert isinstance(voice, PiperSynthesizer)
 
 
 async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> None:
@@ -50,8 +48,9 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
 async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> None:
     """Without a fallback, each failure of the endpoint is an error with the endpoint's reason only."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
-        settings = SpeakingSettings(base_url=server.base_url, fallback="none")
-        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings(), health=Health(SystemClock())) as voice:
+        settings, alone = SpeakingSettings(base_url=server.base_url), Tuning(voice_falls_back=False)
+        health = Health(SystemClock())
+        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings(), health=health, tuning=alone) as voice:
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
             server.behaviour.mode = SpeechMode.WRONG_KEY
             for _ in range(3):

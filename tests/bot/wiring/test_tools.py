@@ -5,10 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
 from bot.brain.tools.permission import Asker
-from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import BUILT_IN_NAMES
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.services import Toolset
@@ -47,37 +44,36 @@ class NobodyElsewhere:
 
 async def toolbox(
     place: FakePlace,
-    settings: dict[str, object] | None = None,
     *,
     view: View | None = None,
     withheld: frozenset[str] = frozenset(),
     reach: str | None = "channel",
+    has_screens: bool = True,
 ) -> Toolbox:
     """Return the tools of a session in `place`."""
     index, store = await evening(*SAID)
     toolset = Toolset(
-        ToolsSettings.model_validate(settings or {}),
         Recall(index, store),
         attendance=cast("Any", NobodyElsewhere()),
         reach=reach,
         clock=FakeClock(),
         zone=UTC,
-        screens=lambda _: view,
+        screens=(lambda _: view) if has_screens else None,
         withheld=lambda guild_id: withheld if guild_id == place.guild_id else frozenset(),
     )
     return toolset.toolbox(HERE, place)
 
 
-@pytest.mark.parametrize(
-    ("settings", "names"),
-    [
-        ({}, {"memory_search", "recall_turns", "read_attachment", "post_link"}),
-        ({"max_steps": 0}, set()),
-    ],
-)
-async def test_tools_are_as_the_settings_want(settings: dict[str, object], names: set[str]) -> None:
-    """All are offered, or none where the model may not call any."""
-    assert {tool.name for tool in (await toolbox(FakePlace(), settings)).tools(ADA)} == names
+async def test_without_a_share_nothing_looks_at_screens() -> None:
+    """The other tools are offered."""
+    names = {tool.name for tool in (await toolbox(FakePlace())).tools(ADA)}
+    assert names == {"memory_search", "recall_turns", "read_attachment", "post_link"}
+
+
+async def test_where_screens_are_switched_off_no_tool_looks_at_them() -> None:
+    """`screen.enabled` off leaves no tool for them, whatever is shared."""
+    made = await toolbox(FakePlace(), view=View(), has_screens=False)
+    assert {tool.name for tool in made.tools(ADA)} == {"memory_search", "recall_turns", "read_attachment", "post_link"}
 
 
 async def test_without_memory_search_no_tool_searches() -> None:

@@ -12,7 +12,6 @@ from bot.health import Health
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_turn_model, open_vad
-from voice.listening.settings import ListeningSettings
 from voice.listening.turn_detection import SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
 
@@ -41,13 +40,12 @@ def test_everybody_is_scored_in_one_call_where_the_model_is_there(tmp_path: Path
 
 
 async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
-    """If the end-of-turn model is off, missing or damaged, only silence ends a turn."""
-    listening, health = ListeningSettings(), Health(SystemClock())
+    """If the end-of-turn model is missing or damaged, only silence ends a turn."""
+    health = Health(SystemClock())
     async with AsyncExitStack() as stack:
-        assert await open_turn_model(stack, ModelsSettings(directory=tmp_path), listening, health=health) is None
+        assert await open_turn_model(stack, ModelsSettings(directory=tmp_path), health=health) is None
         with capture_logs() as logs:
-            assert await open_turn_model(stack, _shelf(tmp_path, TURN_SMART, None), listening, health=health) is None
+            assert await open_turn_model(stack, _shelf(tmp_path, TURN_SMART, None), health=health) is None
         assert [line["log_level"] for line in logs] == ["warning"]
         whole = _shelf(tmp_path / "whole", TURN_SMART, turn_model)
-        assert await open_turn_model(stack, whole, ListeningSettings(turn_model="off"), health=health) is None
-        assert isinstance(await open_turn_model(stack, whole, listening, health=health), SmartTurnDetector)
+        assert isinstance(await open_turn_model(stack, whole, health=health), SmartTurnDetector)

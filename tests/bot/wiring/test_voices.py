@@ -17,7 +17,7 @@ from voice.speaking.settings import SpeakingSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
-ELSEWHERE = SpeakingSettings(engine="endpoint", base_url="http://127.0.0.1:9/v1")
+ELSEWHERE = SpeakingSettings(base_url="http://127.0.0.1:9/v1")
 
 
 @pytest.mark.parametrize(

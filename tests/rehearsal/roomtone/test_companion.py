@@ -111,7 +111,7 @@ def environment_of(tmp_path: Path) -> BotSetup:
     return BotSetup(
         DiscordAddresses("http://127.0.0.1:1/api", "ws://127.0.0.1:1/gateway", tmp_path / "c.pem", "1001.local", 5, 6),
         bot_name="Otto",
-        settings={"llm.max_output_tokens": 60, "room.leave_when_empty_s": 7},
+        settings={"llm.max_output_tokens": 60, "participation.max_calls_per_hour": 7},
     )
 
 
@@ -127,7 +127,7 @@ async def test_settings_win_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
     async with InProcessCompanion({"llm.max_output_tokens": 80}) as companion:
         settings = companion.settings(environment)
         assert settings.llm.max_output_tokens == 80
-        assert settings.room.leave_when_empty_s == 7
+        assert settings.participation.max_calls_per_hour == 7
         assert settings.brain.name == "Otto"
         assert settings.discord.guilds == ()
         assert settings.discord.token is not None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from config.schema import Settings
 from rehearsal.roomtone import speech_engines
 from rehearsal.roomtone.speech_engines import RehearsalRecogniser
 from tests.fakes.recogniser import AnsweringEngine, recognition
-from voice.asr.settings import AsrSettings
 from voice.audio import LISTEN_RATE_HZ
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def recogniser(
 ) -> RehearsalRecogniser:
     """Return the rehearsal's recogniser with a model that answers so."""
     model = SimpleNamespace(load=lambda: AnsweringEngine(answer))
-    monkeypatch.setattr(speech_engines, "whisper_on_best_device", lambda _: model)
-    return RehearsalRecogniser(AsrSettings())
+    monkeypatch.setattr(speech_engines, "whisper_on_best_device", lambda *_: model)
+    return RehearsalRecogniser(Settings())
 
 
 async def test_a_broken_sentence_is_heard_whole(monkeypatch: pytest.MonkeyPatch) -> None:

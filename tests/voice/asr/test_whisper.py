@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from faster_whisper.tokenizer import Tokenizer
 
 
-def _settings(model_dir: Path, **changes: object) -> AsrSettings:
-    return AsrSettings.model_validate({"model_dir": model_dir, "device": "cpu", **changes})
+SETTINGS = AsrSettings(device="cpu")
 
 
 @pytest.fixture(scope="module")
 def engine(whisper_model_dir: Path) -> WhisperEngine:
     """Return the real model, on the CPU."""
-    return WhisperEngine(_settings(whisper_model_dir))
+    return WhisperEngine(whisper_model_dir, SETTINGS)
 
 
 def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
@@ -42,7 +41,7 @@ def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
 
 def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
     """Silence gets the fallback language of the settings, with a low probability."""
-    engine = WhisperEngine(_settings(whisper_model_dir, fallback_language="de"))
+    engine = WhisperEngine(whisper_model_dir, SETTINGS, unsure_language="de")
     heard = engine.recognise(silence(1))
     assert heard.language == "de"
     assert heard.language_probability < 0.7
@@ -53,7 +52,7 @@ def test_a_language_is_chosen_among_those_of_the_settings(
     whisper_model_dir: Path, languages: tuple[str, ...], heard_in: str | None
 ) -> None:
     """Nobody is heard in another language, however likely it is; the probability is that among the named ones."""
-    engine = WhisperEngine(_settings(whisper_model_dir, languages=languages))
+    engine = WhisperEngine(whisper_model_dir, AsrSettings(device="cpu", languages=languages))
     heard = engine.recognise(bicycle())
     assert heard.language in ({heard_in} if heard_in else set(languages))
     assert heard.language_probability >= (0.9 if heard_in else 0.5)
@@ -135,24 +134,24 @@ def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("changes", "most_loaded_twice", "is_loaded_twice"),
+    ("threads", "most_loaded_twice", "is_loaded_twice"),
     [
-        pytest.param({}, 200_000_000, True, id="a small model"),
-        pytest.param({"cpu_threads": 0}, 200_000_000, True, id="with as many threads as CTranslate2 likes"),
-        pytest.param({"cpu_threads": 1}, 200_000_000, False, id="one thread anyhow"),
-        pytest.param({}, 10_000_000, False, id="a large model, whose memory is not taken twice"),
+        pytest.param(2, 200_000_000, True, id="a small model"),
+        pytest.param(0, 200_000_000, True, id="with as many threads as CTranslate2 likes"),
+        pytest.param(1, 200_000_000, False, id="one thread anyhow"),
+        pytest.param(2, 10_000_000, False, id="a large model, whose memory is not taken twice"),
     ],
 )
 def test_a_small_model_decodes_in_one_thread(
     whisper_model_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
-    changes: dict[str, object],
+    threads: int,
     most_loaded_twice: int,
     is_loaded_twice: bool,
 ) -> None:
     """With a second copy, and the same text. A large model has one copy, and so has one that may use one thread."""
     monkeypatch.setattr(whisper, "MOST_LOADED_TWICE_BYTES", most_loaded_twice)
-    engine = WhisperEngine(_settings(whisper_model_dir, **changes))
+    engine = WhisperEngine(whisper_model_dir, SETTINGS, threads=threads)
     assert (engine._decoder is not engine._model.model) is is_loaded_twice
     assert engine.recognise(bicycle(), language="en").text == BICYCLE_TEXT
 
@@ -208,9 +207,9 @@ def test_a_language_that_the_model_does_not_know_is_detected(engine: WhisperEngi
 
 def test_a_language_that_nobody_can_be_heard_in_is_refused_at_the_start(whisper_model_dir: Path) -> None:
     """If everybody speaks what the model does not know, it says so when it is loaded. Behind an endpoint it hears."""
-    with pytest.raises(RecogniserError, match=r"does not know the language 'xx'; set asr\.language to"):
-        WhisperEngine(_settings(whisper_model_dir, language="xx"))
-    assert WhisperEngine(_settings(whisper_model_dir, language="xx", engine="endpoint"))
+    with pytest.raises(RecogniserError, match=r"does not know the language 'xx'; leave it out of asr\.languages"):
+        WhisperEngine(whisper_model_dir, AsrSettings(languages=("xx",)))
+    assert WhisperEngine(whisper_model_dir, AsrSettings(languages=("xx",), base_url="http://127.0.0.1:9/v1"))
 
 
 def test_an_english_model_is_no_model_for_another_language(
@@ -218,17 +217,16 @@ def test_an_english_model_is_no_model_for_another_language(
 ) -> None:
     """It would hear everybody's German as English."""
     monkeypatch.setattr("ctranslate2.models.Whisper.is_multilingual", False)
-    with pytest.raises(RecogniserError, match=r"does not know the language 'de'; .* such as en"):
-        WhisperEngine(_settings(whisper_model_dir, language="de"))
-    for language in ("auto", "en"):
-        assert WhisperEngine(_settings(whisper_model_dir, language=language))
+    with pytest.raises(RecogniserError, match=r"does not know the language 'de'"):
+        WhisperEngine(whisper_model_dir, AsrSettings(languages=("de",)))
+    assert WhisperEngine(whisper_model_dir, AsrSettings(languages=("en",)))
 
 
 def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
     """The error for a missing model names the path, the problem and the command that fetches the model."""
     nowhere = tmp_path / "nowhere"
     with pytest.raises(RecogniserError) as raised:
-        WhisperEngine(_settings(nowhere))
+        WhisperEngine(nowhere, SETTINGS)
     assert str(nowhere) in str(raised.value)
     assert "there is no such directory" in str(raised.value)
     assert "roomtone models pull whisper" in str(raised.value)

@@ -229,7 +229,7 @@ async def test_what_tools_take_is_not_the_models_time(monkeypatch: pytest.Monkey
 
 async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
     """A session is replaced before it expires, while nobody speaks, and the new session knows what was said."""
-    async with served(FakeModel("one", "two")) as server, room_of(server, session_s=600) as room:
+    async with served(FakeModel("one", "two")) as server, room_of(server, limits=RealtimeLimits(session_s=600)) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: one"),))
         room.clock.advance(600)
@@ -343,7 +343,7 @@ async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypa
         room.session.on_given_up(error)
         await room.time_passes(lambda: not room.session._connector.connected, step_s=0)
         await room.clock.until_somebody_sleeps()
-        room.clock.advance(RealtimeSettings().retry_after_s)
+        room.clock.advance(REALTIME_LIMITS.retry_after_s)
         await room.time_passes(lambda: RealtimeRestored() in room.news, step_s=0)
 
 
@@ -453,18 +453,6 @@ async def test_a_service_that_says_nothing_at_all_is_given_up(monkeypatch: pytes
         assert [str(each.error) for each in room.news if isinstance(each, RealtimeFailed)] == [NOT_WRITTEN]
 
 
-async def test_mixed_speech_need_not_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In mixed mode missing transcriptions are no failure, because the room's own recogniser transcribes."""
-    behaviour = RealtimeBehaviour(mode=RealtimeMode.UNWRITTEN)
-    limits = RealtimeLimits(hear_timeout_s=15, failures_before_fallback=1)
-    async with served(FakeModel(), behaviour) as server, room_of(server, limits=limits, mode="mixed") as room:
-        hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
-        await room.answer()
-        pass_loop_time(monkeypatch, 16)
-        assert len((await hearing).item_ids) == 2
-        assert room.session.usable
-
-
 async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
     """A long quiet session that the server ends is no failure, because some accounts have shorter sessions than the
     setting.
@@ -486,7 +474,7 @@ async def test_a_service_that_is_well_again_is_gone_back_to() -> None:
     """A failed service is used again after its rest, with the current briefing and without the reply that broke off."""
     mind = FakeModel("tell me", "and now")
     mind.answers = ["one two three four five six seven eight"]
-    async with served(mind) as server, room_of(server, retry_after_s=30) as room:
+    async with served(mind) as server, room_of(server, limits=RealtimeLimits(retry_after_s=30)) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         server.behaviour.mode = RealtimeMode.GONE
         answering = asyncio.create_task(room.answer(), name="answer")

@@ -26,7 +26,6 @@ from compaction.model import Mode
 from compaction.settings import CompactionSettings
 from voice.asr.placement import choose_placement
 from voice.asr.settings import AsrSettings
-from voice.listening.settings import ListeningSettings
 from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
@@ -49,48 +48,44 @@ def whisper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_recogniser_of_the_catalogue_is_checked_by_hash(whisper: Path) -> None:
     """A model with a changed byte is missing. At an endpoint it is only the fallback, so that is a warning."""
-    settings = AsrSettings.model_validate({"model_dir": whisper})
-    elsewhere = settings.model_copy(update={"engine": "endpoint", "base_url": AT})
-    assert check_recogniser(settings).status is Status.OK
-    assert f"whisper-1 at {AT}; behind it " in check_recogniser(elsewhere).detail
+    models, settings = ModelsSettings(directory=whisper.parent), AsrSettings()
+    elsewhere = AsrSettings(base_url=AT)
+    assert check_recogniser(models, settings).status is Status.OK
+    assert f"whisper-1 at {AT}; behind it " in check_recogniser(models, elsewhere).detail
     (whisper / "model.bin").write_bytes(b"weighed")
-    finding = check_recogniser(settings)
+    finding = check_recogniser(models, settings)
     assert (finding.status, finding.remedy) == (Status.MISSING, PULL_ALL)
     assert "SHA-256 differs" in finding.detail
-    finding = check_recogniser(elsewhere)
+    finding = check_recogniser(models, elsewhere)
     assert finding.status is Status.WARNING
     assert "with nothing behind it" in finding.detail
 
 
 def test_a_recogniser_of_ones_own_is_looked_for(tmp_path: Path) -> None:
     """A folder without a model names the setting and the command that shows the models."""
-    settings = AsrSettings.model_validate({"model_dir": tmp_path / "mine"})
-    finding = check_recogniser(settings)
+    models, settings = ModelsSettings(), AsrSettings(model=str(tmp_path / "mine"))
+    finding = check_recogniser(models, settings)
     assert (finding.status, "`roomtone models list`" in finding.remedy) == (Status.MISSING, True)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "model.bin").touch()
-    assert check_recogniser(settings).status is Status.OK
+    assert check_recogniser(models, settings).status is Status.OK
 
 
 def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -> None:
-    """The listening models share one finding. Without them the bot still runs. What is switched off is not missed, nor
-    is the model that reads texts where nobody speaks its language, or an endpoint recognises.
+    """The listening models share one finding. Without them the bot still runs. The model that reads
+    texts is not missed where nobody speaks its language, or an endpoint recognises.
     """
     models, asr = ModelsSettings(directory=tmp_path), AsrSettings()
-    finding = check_turns(models, asr, ListeningSettings())
+    finding = check_turns(models, asr)
     assert (finding.status, finding.remedy) == (Status.WARNING, PULL_ALL)
     assert finding.detail.startswith("turn-smart is not here; turn-text is not here; vad-silero is not here: turns end")
     for model in (stacking_vad_model, turn_model):
         folder = tmp_path / ("vad-silero" if model is stacking_vad_model else "turn-smart")
         folder.mkdir()
         shutil.copy(model, folder)
-    assert check_turns(models, asr, ListeningSettings()).detail.startswith("turn-text is not here")
-    for heard, listening in (
-        (asr, ListeningSettings(turn_model="sound")),
-        (AsrSettings(language="de"), ListeningSettings()),
-        (AsrSettings(engine="endpoint"), ListeningSettings()),
-    ):
-        assert check_turns(models, heard, listening).status is Status.OK
+    assert check_turns(models, asr).detail.startswith("turn-text is not here")
+    for heard in (AsrSettings(languages=("de",)), AsrSettings(base_url=AT)):
+        assert check_turns(models, heard).status is Status.OK
 
 
 @pytest.mark.parametrize(
@@ -113,7 +108,7 @@ def test_voice(tmp_path: Path, settings: dict[str, str], installed: bool, told: 
     ("settings", "status", "told"),
     [
         (RecallSettings(), Status.WARNING, "embed-sentences is not here: only the same words"),
-        (RecallSettings(embedder="off"), Status.OK, "switched off"),
+        (RecallSettings(enabled=False), Status.OK, "switched off"),
         (RecallSettings(base_url=AT), Status.OK, f"text-embedding-3-small at {AT}"),
     ],
 )

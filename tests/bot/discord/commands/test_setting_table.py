@@ -7,18 +7,14 @@ from dataclasses import replace
 import pytest
 
 from bot.discord.commands.setting_sentences import (
-    CHANNELS_OF_OPERATOR,
-    ROLES_OF_OPERATOR,
     Here,
     OperatorSettings,
     SettingStores,
     auto_join_sentence,
-    channels_sentence,
     empty_sentence,
     longest_sentence,
     mode_sentence,
     retention_sentence,
-    roles_sentence,
 )
 from bot.discord.commands.setting_table import SETTINGS
 from bot.discord.commands.setting_values import parse_names
@@ -38,16 +34,6 @@ def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
     """Return what holds on a server with these choices."""
     voices = VoiceCommands(FakeVoices(), FakePlayer())
     return Here(SettingStores(no_server_settings(), of or operator(), voices), 1, settings)
-
-
-def test_what_the_operator_has_limited_is_told_with_what_the_server_has_chosen() -> None:
-    """Nobody reads that all may call the bot, or that it comes everywhere, where the operator's settings forbid it."""
-    limited = replace(operator(), channels=(1,), limits_roles=True)
-    chosen = ServerSettings(channels=(1,), roles=(2,))
-    assert channels_sentence(here(ServerSettings(), limited)) == CHANNELS_OF_OPERATOR
-    assert channels_sentence(here(chosen, limited)) == f"{channels_sentence(here(chosen))} {CHANNELS_OF_OPERATOR}"
-    assert roles_sentence(here(ServerSettings(), limited)) == ROLES_OF_OPERATOR
-    assert roles_sentence(here(chosen, limited)) == f"{roles_sentence(here(chosen))} {ROLES_OF_OPERATOR}"
 
 
 def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
@@ -75,29 +61,25 @@ def test_the_longest_values_fit_one_embed_of_discord() -> None:
     """Each of at most 25 fields has its limit, and all of them together."""
     ids = tuple(10**18 + number for number in range(25))
     full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10], persona="y" * 1_500)
-    strict = replace(operator(), channels=ids[:12], limits_roles=True)
-    holding = here(full, strict)
+    holding = here(full)
     told: dict[Text, Text] = {each.told(holding): each.name for each in SETTINGS}
     assert all(len(text) <= 1_024 for text in told)
     assert sum(len(text) + len(name) for text, name in told.items()) < 5_700
 
 
 @pytest.mark.parametrize(
-    ("allowed", "of_operator", "sentence"),
+    ("allowed", "sentence"),
     [
-        ((), (), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
-        ((1, 2, 3), (2, 1), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
-        ((2, 3), (), ONLY_THE_SECOND),
-        ((), (2, 3), ONLY_THE_SECOND),
-        ((1,), (2,), "I do not come into <#1>, <#2> by myself: I may not come there."),
+        ((), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
+        ((1, 2, 3), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
+        ((2, 3), ONLY_THE_SECOND),
+        ((3,), "I do not come into <#1>, <#2> by myself: I may not come there."),
     ],
 )
-def test_a_channel_that_is_not_allowed_is_not_promised(
-    allowed: tuple[int, ...], of_operator: tuple[int, ...], sentence: str
-) -> None:
-    """Only channels that the server and the operator let the bot into are those it comes into by itself."""
+def test_a_channel_that_is_not_allowed_is_not_promised(allowed: tuple[int, ...], sentence: str) -> None:
+    """Only channels that the server lets the bot into are those it comes into by itself."""
     settings = ServerSettings(channels=allowed, auto_join_channels=(1, 2))
-    assert auto_join_sentence(here(settings, replace(operator(), channels=of_operator))) == sentence
+    assert auto_join_sentence(here(settings)) == sentence
 
 
 @pytest.mark.parametrize(

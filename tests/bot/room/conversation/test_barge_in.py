@@ -13,7 +13,6 @@ from bot.room.conversation.barge_in import BargeInHandler
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
-from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,7 +34,6 @@ class Room:
             self.bench.playback,
             self.bench.replier,
             BrainSettings(),
-            stop_after_s=SpeakingSettings().stop_after_s,
             clock=self.clock,
         )
 

@@ -70,8 +70,7 @@ class Desk:
 
     async def answer(self, question: Question) -> list[str]:
         """Answer a question, as the replier does."""
-        context = await self.preemptive.build_context(question)
-        return [piece async for piece in self.preemptive.respond(context)]
+        return [piece async for piece in await self.preemptive.begin(question)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

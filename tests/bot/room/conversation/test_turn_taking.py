@@ -46,7 +46,7 @@ class Scene:
         self.decision = ANSWER
         self.out: set[int] = set()
         self.busy = False
-        self.may_prepare = self.starts_early = True
+        self.may_prepare = True
         # Questions for which a reply is prepared, and turns searched ahead.
         self.prepared: list[Question] = []
         self.searched: list[Turn] = []
@@ -79,7 +79,6 @@ class Scene:
             ask=self.asked.append,
             reply_language={ADA.id: "en", BO.id: "de"}.__getitem__,
             may_prepare=lambda: self.may_prepare,
-            starts_early=self.starts_early,
             clock=self.clock,
             observe=self.seen.append,
         )
@@ -181,7 +180,6 @@ async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decide
         ("Roomtone, when is it...", True, {}, True, False),
         # The bot still answers another question, or the operator wants no reply begun early.
         ("Roomtone, when is it?", True, {"busy": True}, True, False),
-        ("Roomtone, when is it?", True, {"starts_early": False}, True, False),
         # Nothing will be answered.
         ("Roomtone, when is it?", True, {"decision": SILENCE}, False, False),
         ("Roomtone, when is it?", True, {"may_prepare": False}, False, False),

@@ -1,0 +1,311 @@
+"""What the bot says in a room: its answers, spoken and typed, its remarks, and what came of a press.
+
+`Answering` owns the parts that make them, and does what participation wants of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bot import events
+from bot.brain.decider import PendingReply
+from bot.brain.reply import Question
+from bot.brain.tools.be_quiet import be_quiet_tools
+from bot.channel.participants import Participants
+from bot.memory.recall import RecallScope
+from bot.participation.participation import Participation, ReplyState
+from bot.realtime.bridge import RealtimeBridge
+from bot.room.conversation.prompt import PromptBuilder
+from bot.room.conversation.reply_source import begin_answer
+from bot.room.conversation.speaking import Speaking
+from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
+from bot.room.conversation.typed_talk import TypedTalk
+from bot.screen.commentary import ScreenCommentary
+from bot.texts.text import Text
+from voice.cancellation import fail_if_cancelled_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.brain.decider import Decision
+    from bot.brain.tools.frozen_calls import FrozenCall
+    from bot.channel.port import Place
+    from bot.room.services import RoomServices, SessionParts
+    from bot.screen.room import RoomScreens
+    from compaction.model import Note, Turn
+    from voice.listening.listener import RoomListener
+    from voice.speaking.port import Synthesizer
+
+# How long a result waits for people to end what they say; how often to look.
+TELL_WITHIN_S = 15.0
+TELL_POLL_S = 0.2
+
+
+class Answering:
+    """The bot's part in one session's conversation. `listener`: knows who speaks. `report`: called with the
+    place in the code and the error of each problem.
+
+    *Ownership*: `start` starts its tasks in the conversation's group; call everything on its loop.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        services: RoomServices,
+        session: SessionParts,
+        listener: RoomListener,
+        *,
+        report: Callable[[str, Exception], None],
+    ) -> None:
+        self._place, self._services, self._clock = place, services, services.clock
+        self._memory, self._upkeep = session.memory, session.upkeep
+        self._listener = listener
+        self._finishing = False
+        # Held by the result that is told next, so that none takes the place of another.
+        self._telling = asyncio.Lock()
+        here = RecallScope(session.id, place.guild_id, place.channel_id)
+        self.quoting = services.memory.open_quoting(here, place)
+        self.toolbox = services.replies.open_toolbox(here, place)
+        # Each part is made after those that it needs.
+        self.participants = Participants(place, self._memory.name_of)
+        self.participation = Participation(
+            services.participation,
+            session.guild,
+            session_id=session.id,
+            place=place,
+            participants=self.participants,
+            clock=self._clock,
+            replies=self,
+        )
+        self._connect_tools()
+        self.turn_recorder = TurnRecorder(
+            self._memory,
+            place,
+            self.participants,
+            own_name=services.brain.name,
+            clock=self._clock,
+            observe=self.on_recorded,
+        )
+        prompts = PromptBuilder(
+            services,
+            place=place,
+            memory=self._memory,
+            participants=self.participants,
+            participation=self.participation,
+            upkeep=self._upkeep,
+            quoting=self.quoting,
+            toolbox=self.toolbox,
+            report=report,
+        )
+        self.bridge = self._open_bridge(prompts)
+        reply_recorder = ReplyRecorder(
+            self.participation, self.turn_recorder, toolbox=self.toolbox, clock=self._clock, observe=services.observe
+        )
+        self.speaking = Speaking(
+            place,
+            services,
+            build_context=prompts.build_context,
+            on_reply=reply_recorder.record,
+            tell=self.participation.notify,
+            wake_names=self.participation.wake_names,
+            bridge=self.bridge,
+        )
+        self.typed_talk = TypedTalk(
+            place,
+            participation=self.participation,
+            turn_recorder=self.turn_recorder,
+            reply_recorder=reply_recorder,
+            begin=partial(
+                begin_answer, build_context=prompts.build_context, responder=services.replies.new_responder()
+            ),
+            rules=self.speaking.rules,
+            clock=self._clock,
+        )
+        self.replier, self.replies = self.speaking.replier, self.speaking.replies
+        self._commentary = self._open_commentary()
+
+    def _connect_tools(self) -> None:
+        """Connect the toolbox with the parts that its calls concern."""
+        self.toolbox.frozen.on_done = self._tell_result
+        if self._upkeep is not None:
+            self.toolbox.on_failure = self._upkeep.on_tool_failed
+        self.toolbox.add(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
+
+    def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
+        """Return what connects the room with a speech-to-speech model, if one answers here."""
+        services = self._services.realtime
+        # In a session that is only written down it would only cost.
+        if services is None or self.participation.listens_only:
+            return None
+        return RealtimeBridge(
+            services, prompts, self._place, memory=self._memory, toolbox=self.toolbox, quoting=self.quoting
+        )
+
+    def _open_commentary(self) -> ScreenCommentary | None:
+        """Return what remarks on shared screens, if the settings want that."""
+        screens = self._services.screens
+        if screens is None:
+            return None
+        return ScreenCommentary(
+            every_s=screens.remark_every_s,
+            clock=self._clock,
+            is_busy=self.is_busy,
+            is_shown=self._is_shown,
+            request_remark=self.participation.request_remark,
+        )
+
+    # -- life -----------------------------------------------------------------------------------------------
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Start its tasks. None of them ends by itself."""
+        tasks.create_task(fail_if_cancelled_inside(self.replier.run), name="replies")
+        tasks.create_task(fail_if_cancelled_inside(self.typed_talk.run), name="typed-talk")
+        tasks.create_task(fail_if_cancelled_inside(self.replies.run), name="preemptive-reply")
+        tasks.create_task(fail_if_cancelled_inside(self.participation.run), name="participation")
+        if self.bridge is not None:
+            tasks.create_task(fail_if_cancelled_inside(self.bridge.run), name="realtime")
+        if self._commentary is not None:
+            tasks.create_task(fail_if_cancelled_inside(self._commentary.run), name="screen-commentary")
+
+    async def stop(self, *, process_ends: bool) -> None:
+        """Answer nothing more, and record the part of the reply that was heard. `process_ends`: a sentence that is
+        being spoken may end first.
+        """
+        self._finishing = True
+        self.typed_talk.close()
+        await self.speaking.finish(process_ends=process_ends)
+
+    async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
+        """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
+        if self.participation.listens_only:
+            return self.participation.why_silent()
+
+        def may_say() -> bool:
+            return not self.participation.silenced
+
+        # Somebody may silence the bot while the sample waits for a reply to end, and while it is played.
+        played = may_say() and await self.speaking.play_sample(sentence, synthesizer, may_say=may_say)
+        if played:
+            return None
+        return self.participation.why_silent() or Text("I could not speak in {channel} now.", channel=self._place.name)
+
+    # -- what happens in the room ---------------------------------------------------------------------------
+
+    def on_compaction_landed(self) -> None:
+        """Update the speech-to-speech session with the new summary."""
+        if self.bridge is not None:
+            # The session memory is still reporting the compaction; ask it when it has finished.
+            asyncio.get_running_loop().call_soon(self.bridge.refresh)
+
+    def on_note(self, note: Note) -> None:
+        if self._commentary is not None:
+            self._commentary.on_note(note)
+        if self.bridge is not None:
+            self.bridge.refresh()
+        self._services.observe(events.ScreenNoted(note, self._clock.monotonic()))
+
+    def on_recorded(self, event: events.Event) -> None:
+        """Pass a recorded turn to the memory's upkeep, to speech-to-speech and to the observer."""
+        if isinstance(event, events.TurnRecorded):
+            if self._upkeep is not None:
+                self._upkeep.on_turn()
+            if self.bridge is not None:
+                self.bridge.on_turn_recorded(event.turn, event.utterances)
+        self._services.observe(event)
+
+    # -- called by participation (see `ReplyControl`) and by commentary ----------------------------------------
+
+    @property
+    def reply_state(self) -> ReplyState:
+        question = self.replier.waiting
+        waiting = PendingReply.NONE
+        if question is not None:
+            waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
+        return ReplyState(waiting, busy=self.is_busy())
+
+    @property
+    def can_skip(self) -> bool:
+        return self._services.replies.can_skip or self._uses_realtime()
+
+    def stop_speaking(self) -> None:
+        self.speaking.silence()
+        self.typed_talk.drop()
+
+    def drop_derived(self) -> None:
+        self.typed_talk.drop()
+        self.speaking.drop_prepared()
+        self.toolbox.drop_derived()
+        if self.quoting is not None:
+            self.quoting.discard()
+        if self.bridge is not None:
+            self.bridge.drop_derived()
+        if (screens := self._screens()) is not None:
+            screens.end_excluded()
+
+    def drop_unrecorded(self, person_id: int) -> None:
+        self.forget_sounds(person_id)
+        if (screens := self._screens()) is not None:
+            screens.forget(person_id)
+
+    def forget_sounds(self, person_id: int) -> None:
+        if self.bridge is not None:
+            self.bridge.forget_sounds(person_id)
+
+    def speak_unprompted(self, decision: Decision) -> bool:
+        """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
+        turn = self._last_turn()
+        if turn is not None:
+            self.ask(Question(turn, asker_id="", reason=decision.reason, may_skip=decision.may_skip))
+        return turn is not None
+
+    async def _tell_result(self, call: FrozenCall) -> None:
+        """Tell what came of a call that somebody pressed for: in writing where they asked so, else aloud once nobody
+        speaks. The chat has it in any case.
+        """
+        if call.asker.typed is not None:
+            self.typed_talk.tell_result(call, call.asker.typed, self._last_turn())
+            return
+        async with self._telling:
+            waited_s = 0.0
+            while self.is_answering() or (self.is_busy() and waited_s < TELL_WITHIN_S):
+                await self._clock.sleep(TELL_POLL_S)
+                waited_s += TELL_POLL_S
+            turn = self._last_turn()
+            if turn is not None and self.participation.may_tell():
+                self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
+
+    def _last_turn(self) -> Turn | None:
+        return next((turn for turn in reversed(self._memory.window) if not turn.tombstone), None)
+
+    def ask(self, question: Question) -> None:
+        if self._finishing:
+            return
+        self.participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
+        if self._commentary is not None:
+            self._commentary.on_question()
+        self.replier.ask(question)
+
+    def may_prepare(self) -> bool:
+        """Return whether a reply may be prepared before it is certain that one is wanted."""
+        return not self._finishing and not self._uses_realtime() and self._services.replies.can_skip
+
+    def is_answering(self) -> bool:
+        """Return whether an answer is in progress or due."""
+        return self.replier.busy
+
+    def is_busy(self) -> bool:
+        """Return whether somebody speaks, or an answer is in progress or due."""
+        return self.is_answering() or bool(self._listener.speaking)
+
+    def _uses_realtime(self) -> bool:
+        return self.bridge is not None and self.bridge.usable
+
+    def _is_shown(self, note: Note) -> bool:
+        screens = self._screens()
+        return screens is not None and screens.is_shown(note)
+
+    def _screens(self) -> RoomScreens | None:
+        screens = self._services.screens
+        return None if screens is None else screens.room(self._place.guild_id)
