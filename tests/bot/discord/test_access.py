@@ -5,11 +5,11 @@ from __future__ import annotations
 import discord
 import pytest
 
-from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, refusal
+from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
 from bot.texts.text import Text
 
 # People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
-# settings name. The owner runs the bot, and has no permission on this server.
+# server has chosen. The owner runs the bot, and has no permission on this server.
 KINDS = {
     "member": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),
     "member+": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),

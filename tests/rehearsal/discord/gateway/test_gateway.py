@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S
+from rehearsal.discord.gateway.gateway import MAIN_SESSION_S
 from rehearsal.discord.guild.identity import UNPRIVILEGED, Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
@@ -156,21 +156,6 @@ async def test_a_bot_gets_the_events_of_its_intents() -> None:
         await local.leave(ADA)
         left = await gateway.receive(0)
         assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
-
-
-async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is closed with 4009. Its session is over, and the bot's voice state with it."""
-    async with LocalDiscord() as local:
-        async with bare_gateway(local) as gateway:
-            session = (await _log_in(gateway))["session_id"]
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            pass_loop_time(monkeypatch, 2 * HEARTBEAT_S)
-            assert await gateway.close_code() == 4009
-        assert local.status()["voice_states"] == []
-        async with bare_gateway(local) as gateway:
-            await gateway.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 1})
-            assert (await gateway.receive(_INVALID))["d"] is False
 
 
 async def test_op_4_asks_in_vain_for_channels_that_are_closed_or_full() -> None:

@@ -12,7 +12,7 @@ from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.errors import LocalDiscordError
-from tests.rehearsal.discord.stock import StockBot, stock_bot
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 
 BOT, ADA, BEN = 1001, 2001, 2002
 
