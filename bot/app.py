@@ -221,9 +221,7 @@ async def _begin_work(
     parts = process.parts
     parts.metrics.health.add_fault_check(rooms.faults)
     _watch_connection(client, process.monitoring)
-    process.dashboard.directory = DiscordDirectory(
-        client, parts.settings.discord, parts.stores.servers, monotonic=parts.clock.monotonic
-    )
+    process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
     await stack.enter_async_context(recaps.running(client.place))
     expiry = TranscriptExpiry(parts.stores.sessions.posted_transcripts)
     await stack.enter_async_context(expiry.running(client.delete_message))

@@ -30,8 +30,7 @@ from benchmarks.recordings import SYNTHETIC_SOURCE
 from bot.models.catalogue import VOICE_JOE, VOICE_KOKORO
 from bot.models.directory import ModelDirectory
 from config.load import load
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, encode_ogg
-from rehearsal.people.voiced import frame_rms, voiced_bounds
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, encode_ogg, frame_rms, voiced_bounds
 from voice.errors import SynthesisError
 from voice.speaking.kokoro import KokoroModel, KokoroStyle
 from voice.speaking.piper import PiperSynthesizer

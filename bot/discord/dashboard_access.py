@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bot.discord.place_names import PlaceId
     from bot.readers import Reader
     from bot.server_settings import ServerSettingsBook
-    from bot.settings import DiscordSettings
 
 log = structlog.get_logger()
 
@@ -48,7 +47,6 @@ class DiscordDirectory:
     def __init__(
         self,
         client: RoomtoneClient,
-        settings: DiscordSettings,
         servers: ServerSettingsBook,
         *,
         monotonic: Callable[[], float],
@@ -56,7 +54,6 @@ class DiscordDirectory:
         self._servers = servers
         self._client = client
         self._names = PlaceNames(client, monotonic=monotonic)
-        self._settings = settings
         self._monotonic = monotonic
         # By server and person: when Discord said that they are not there, the oldest first.
         self._absent: dict[tuple[int, int], float] = {}
@@ -84,8 +81,7 @@ class DiscordDirectory:
             if not isinstance(member, discord.Member):
                 continue
             user = CommandUser(member.guild_permissions, is_owner=member.id in self._client.admission.owners)
-            chosen = (self._settings.roles, self._servers.of(member.guild.id).roles)
-            if user.is_moderator or has_chosen_role(member, chosen):
+            if user.is_moderator or has_chosen_role(member, self._servers.of(member.guild.id).roles):
                 channels[member.guild.id] = _shown_to(member)
                 readers[member.guild.id] = reader_of(
                     member,

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.models.entry import ModelEntry
-    from bot.settings import ModelsSettings, RecallSettings
-    from compaction.settings import CompactionSettings
-    from voice.asr.settings import AsrSettings
+    from bot.settings import CompactionSection, ModelsSettings, RecallSettings
+        from voice.asr.settings import AsrSettings
     from voice.speaking.settings import SpeakingSettings
 
 # Without names it brings all that a bot needs by default, so that several findings have the same remedy.
@@ -103,7 +102,7 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: {_WORDS_ALONE}")
 
 
-def check_memory_mode(compaction: CompactionSettings, recall: RecallSettings) -> Finding:
+def check_memory_mode(compaction: CompactionSection, recall: RecallSettings) -> Finding:
     """Return which mode of the memory is in force: `rolling` needs memory search."""
     if compaction.mode is Mode.ROLLING and not recall.enabled:
         remedy = 'Set `recall.enabled = true`, or `compaction.mode = "summary"`.'

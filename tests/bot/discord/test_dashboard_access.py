@@ -31,13 +31,13 @@ ROOMS = frozenset({600, 602})
 async def directory(
     *, here_only: tuple[int, ...] = (), monotonic: Callable[[], float] = time.monotonic, **settings: tuple[int, ...]
 ) -> AsyncIterator[DiscordDirectory]:
-    """Connect the client. `settings`: the operator's roles and owners; `here_only`: the roles of the server."""
+    """Connect the client. `settings`: the operator's owners; `here_only`: the roles of the server."""
     servers = no_server_settings()
     await servers.change(GUILD, lambda _: replace(servers.of(GUILD), roles=here_only), by=ADA)
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update=settings)
         async with connected(wanted, FakeSupervisor()) as client:
-            yield DiscordDirectory(client, wanted, servers, monotonic=monotonic)
+            yield DiscordDirectory(client, servers, monotonic=monotonic)
 
 
 async def test_moderators_see_the_rooms_of_their_server_and_others_do_not() -> None:

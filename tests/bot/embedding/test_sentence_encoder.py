@@ -33,5 +33,6 @@ def test_the_same_in_other_languages_is_alike(encoder: SentenceEncoder) -> None:
 def test_any_text_has_a_unit_vector(encoder: SentenceEncoder, text: str) -> None:
     """Also one without words, or with many."""
     vector = encoder.embed(text)
-    assert (vector.shape, vector.dtype) == ((512,), np.float32)
+    assert vector.shape == (512,)
+    assert vector.dtype == np.float32
     assert float(np.linalg.norm(vector)) == pytest.approx(1.0, abs=1e-4)

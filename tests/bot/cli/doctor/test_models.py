@@ -21,9 +21,8 @@ from bot.cli.doctor.models import (
 )
 from bot.models import catalogue
 from bot.models.entry import ModelFile
-from bot.settings import ModelsSettings, RecallSettings
+from bot.settings import CompactionSection, ModelsSettings, RecallSettings
 from compaction.model import Mode
-from compaction.settings import CompactionSettings
 from voice.asr.placement import choose_placement
 from voice.asr.settings import AsrSettings
 from voice.speaking.settings import SpeakingSettings
@@ -128,7 +127,7 @@ def test_memory_search(tmp_path: Path, settings: RecallSettings, status: Status,
 )
 def test_mode_in_force(mode: Mode, searches: bool, status: Status, told: str) -> None:
     """Without memory search `rolling` would lose what was said, so `summary` takes its place."""
-    finding = check_memory_mode(CompactionSettings(mode=mode), RecallSettings(enabled=searches))
+    finding = check_memory_mode(CompactionSection(mode=mode), RecallSettings(enabled=searches))
     assert (finding.status, told in finding.detail) == (status, True)
 
 
