@@ -18,6 +18,7 @@ from benchmarks.heard_words import HeardWords
 from benchmarks.measuring import Measuring
 from benchmarks.recordings import load_recordings
 from benchmarks.report import BenchmarkReport, Target, at_most
+from bot.models.directory import whisper_folder
 from config.load import load
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import WhisperEngine
@@ -68,7 +69,8 @@ class _Measuring(Measuring):
     async def all_parts(self) -> None:
         """Measure the chosen parts one after the other."""
         options = self.options
-        engine = await asyncio.to_thread(WhisperEngine, self.settings.asr)
+        model = whisper_folder(self.settings.models, self.settings.asr)
+        engine = await asyncio.to_thread(WhisperEngine, model, self.settings.asr)
         if options.wants("questions"):
             await self._questions(engine)
         found = load_recordings(options.speech)

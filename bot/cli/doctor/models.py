@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.models.entry import ModelEntry
     from bot.settings import CompactionSection, ModelsSettings, RecallSettings
-        from voice.asr.settings import AsrSettings
+    from voice.asr.settings import AsrSettings
     from voice.speaking.settings import SpeakingSettings
 
 # Without names it brings all that a bot needs by default, so that several findings have the same remedy.

@@ -95,12 +95,14 @@ def a_channel() -> Any:
     )
 
 
-async def test_it_joins_only_the_channels_in_the_settings() -> None:
-    """However the bot comes to a voice channel, it does not connect to one that the settings leave out."""
+async def test_it_joins_only_the_channels_that_the_server_has_chosen() -> None:
+    """However the bot comes to a voice channel, it does not connect to one that the server leaves out."""
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordPlace(client, channel, allowed=(602,))
-    with pytest.raises(ChannelNotAllowedError, match=r"called into Lounge.*discord\.channels"):
+    servers = no_server_settings()
+    await servers.change(500, lambda chosen: replace(chosen, channels=(602,)), by=BEN)
+    place = DiscordPlace(client, channel, servers=servers)
+    with pytest.raises(ChannelNotAllowedError):
         async with place.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
             pass
 

@@ -13,7 +13,7 @@ from compaction.errors import CompletionError
 from compaction.model import Fact, FactKind
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold
-from rehearsal.discord.limits.message_limits import check_embeds
+from rehearsal.discord.limits import check_embeds
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, Remembered, remembered, seen
 
 if TYPE_CHECKING:
