@@ -127,7 +127,7 @@ def _common() -> Iterator[str]:
         yield f"[{section}]"
         for name in names:
             setting = SETTINGS[(section, name.split(".")[1])]
-            shown = toml_value("…" if setting.default is None else setting.default)
+            shown = toml_value("yours" if setting.default is None else setting.default)
             yield f"{setting.key[-1]} = {shown}".ljust(42) + f"# {_in_short(setting)}"
 
 

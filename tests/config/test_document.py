@@ -43,7 +43,7 @@ def test_the_first_screen_holds_what_people_change() -> None:
     for name in COMMON:
         section, key = name.split(".")
         default = SETTINGS[(section, key)].default
-        assert shown[section][key] == ("…" if default is None else in_toml(default)), name
+        assert shown[section][key] == ("yours" if default is None else in_toml(default)), name
 
 
 def test_settings_are_explained_without_their_neighbours() -> None:
