@@ -210,14 +210,19 @@ class DrainedNode(_OnANode):
 
 
 class RecogniserAway:
-    """The endpoint of the bots fails for a while: they hear by themselves, and say so."""
+    """The endpoint of the bots fails for a while: they hear by themselves, and say so.
+
+    Meanwhile somebody speaks in the watched rooms alone: two cores recognise no more than that by themselves.
+    """
 
     is_orderly = False
 
     def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        return list(cluster.rooms)
+        return list(cluster.rooms[:WATCHED])
 
     async def strike(self, cluster: Cluster) -> None:
+        for room in cluster.rooms[WATCHED:]:
+            room.quiet.set()
         cluster.recogniser.refuses = RequestRefusal.BROKEN
 
     async def mend(self, cluster: Cluster) -> None:

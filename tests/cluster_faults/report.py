@@ -83,7 +83,7 @@ def _remarks(options: RunOptions) -> Iterable[str]:
     yield (
         "The recogniser is a script: it says which part of which recording it was given, so the store tells exactly "
         "what was heard. While it is away, whisper-base of each bot hears; then the times of the stored turns tell "
-        "how much of a sentence was heard. Everything else of the bots, Ray and PostgreSQL are real; the "
+        "how much of a sentence was heard, in two rooms. Everything else of the bots, Ray and PostgreSQL are real; the "
         "language model and the voice are local servers."
     )
     yield (
