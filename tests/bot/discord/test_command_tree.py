@@ -118,7 +118,7 @@ async def test_the_bot_comes_only_into_the_channels_that_the_server_has_chosen()
             await settle(lambda: client.get_channel(602).members)  # type: ignore[union-attr]
             result = await local.invoke(BEN, "join")
             await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-            assert "I may not be called into Side room." in result.replies[0].content
+            assert "I may not be called into Side room" in result.replies[0].content
             assert [message.channel_id for message in local.messages] == [600, 602]
             assert "could not come along" in local.messages[1].content
 

@@ -176,15 +176,14 @@ async def test_speech_to_speech_gets_the_key_of_its_own_endpoint(
 
 
 async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> None:
-    """A room's notice has the operator's sentence, and names the service that gets pictures of shared screens."""
+    """The service that gets pictures of shared screens."""
     eyes = {"model": "eyes-1", "base_url": "https://eyes.example.org/v1"}
     async with (
         LocalChatServer() as server,
-        equipped(tmp_path, server, screen=eyes, room={"notice": "Hear ye."}) as house,
+        equipped(tmp_path, server, screen=eyes) as house,
         living(house),
     ):
         (notice,) = house.place.notices
-        assert notice.startswith("Hear ye.\n")
         assert (
             "pictures of shared screens, and what is asked about them to eyes.example.org (vision model eyes-1)"
             in notice
