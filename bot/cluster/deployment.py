@@ -91,16 +91,19 @@ def serve_config(settings: ServiceSettings, http: dict[str, Any]) -> dict[str, o
 def drain(ip: str, *, say: Callable[[str], None]) -> None:
     """Move the groups and the recognisers of a machine elsewhere, one group after the other. Raises `ClusterError`."""
     node_id = leaving_node(ip)
-    there = [group for group in group_states() if group.report is not None and group.report.node_id == node_id]
+    there = [
+        (each.name, each.report)
+        for each in group_states()
+        if each.report is not None and each.report.node_id == node_id
+    ]
     _tell_ray(node_id, within_s=round(len(there) * (_HAND_OVER_S + _ELSEWHERE_S) + _HAND_OVER_S))
-    for each in there:
-        assert each.report is not None, "it is there"
-        following = name_of_next(each.name)
-        _keep(each.report.group, following, cpus=each.report.cpus, follows=True)
+    for name, report in there:
+        following = name_of_next(name)
+        _keep(report.group, following, cpus=report.cpus, follows=True)
         _wait_until_loaded(following, machine=ip)
         began_at = time.monotonic()
-        hand_over(each.name)
-        say(f"{each.report.group.name}: moved from {ip}, handed over in {time.monotonic() - began_at:.0f} s")
+        hand_over(name)
+        say(f"{report.group.name}: moved from {ip}, handed over in {time.monotonic() - began_at:.0f} s")
     say(f"Ray places nothing more on {ip}; its recognisers end when they have finished. There: `ray stop`.")
 
 
