@@ -11,6 +11,7 @@ dashboard in `tests/bot/dashboard/test_discord_login.py`.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from itertools import product
@@ -30,7 +31,7 @@ from bot.memory.digests import Digests
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
 from bot.memory.session_reader import SessionReader
-from bot.server_settings import ServerSettings
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.store.history import SessionHistory
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
@@ -105,10 +106,11 @@ async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_
     assert ALLOWED.keys() == RULES.keys()
     supervisor, allowed = FakeSupervisor(), {name: set[int]() for name in ALLOWED}
     async with LocalDiscord(guild=SERVER) as local:
-        wanted = settings_for(local).model_copy(update={"roles": (CALLERS,)})
+        servers = no_server_settings()
+        await servers.change(local.guild.id, lambda chosen: replace(chosen, roles=(CALLERS,)), by=MANAGER)
         # No traceback of what is missing is drawn.
         with capture_logs():
-            async with connected(wanted, supervisor, all_command_adders()) as client:
+            async with connected(settings_for(local), supervisor, all_command_adders(), servers=servers) as client:
                 await local.join(INSIDE, channel_id=LOUNGE)
                 await local.join(GUEST, channel_id=LOUNGE)
                 await settle(lambda: len(supervisor.movements) == 2)
