@@ -1,7 +1,7 @@
 """The notice that the bot listens, and giving it to everybody in one voice channel.
 
-It says what the bot does, what leaves its machine, and how to refuse. Operators can reword the first sentences
-(`room.notice`). The rest follows from the settings and is always there.
+It says what the bot does, what leaves its machine, and how to refuse. A server can reword the first sentences
+(`/settings`). The rest follows from the settings and is always there.
 The notice is written into the voice channel's own chat: at the start, and again for people who come later, once for
 each person and session. Where the chat cannot be written it is spoken. Where neither works, `NotAnnouncedError` ends
 the room, because nobody may be heard who could not know it.

@@ -41,7 +41,7 @@ def settings_in(folder: Path, local: LocalDiscord, whisper: Path, **more: object
         {
             "storage": {"data_dir": folder},
             "models": {"directory": folder / "models"},
-            "asr": {"model": str(whisper), "language": "en"},
+            "asr": {"model": str(whisper), "languages": ["en"]},
             "web": {"port": 0},
             **more,
         }

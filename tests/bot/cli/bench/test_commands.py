@@ -31,7 +31,7 @@ def test_small_run_writes_its_json(tmp_path: Path, capsys: pytest.CaptureFixture
     words = ["bench", "memory", "--evenings", "1", "--search-turns", "100", "--no-embeddings", "--json", str(file)]
     assert run_command_line(words) == 0
     told = json.loads(file.read_text("utf-8"))
-    assert (told["bench"], set(told["ours"])) == ("memory", {"recorded", "extractive", "search", "speed"})
+    assert (told["bench"], set(told["ours"])) == ("memory", {"recorded", "extractive", "search", "languages", "speed"})
     assert all(target["met"] is not None for target in told["targets"])
     assert "answers among the quotes" in " ".join(capsys.readouterr().out.split())
 
