@@ -44,8 +44,8 @@ def keep_groups(groups: Sequence[ShardGroup], *, cpus: float) -> None:
             _keep(group, group.name, cpus=cpus)
 
 
-def _keep(group: ShardGroup, name: str, *, cpus: float, follows: bool = False) -> None:
-    """Let Ray start a keeper of this name, unless there is one. `follows`: another one still keeps the group."""
+def _keep(group: ShardGroup, name: str, *, cpus: float, before: str = "") -> None:
+    """Let Ray start a keeper of this name, unless there is one. `before`: the one that still keeps the group."""
     import ray
 
     keeper = ray.remote(ShardKeeper).options(
@@ -58,7 +58,7 @@ def _keep(group: ShardGroup, name: str, *, cpus: float, follows: bool = False) -
         num_cpus=cpus,
         scheduling_strategy="SPREAD",
     )
-    keeper.remote(group, follows=follows)
+    keeper.remote(group, before=before)
 
 
 def serve_recogniser(settings: ServiceSettings, http: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ def drain(ip: str, *, say: Callable[[str], None]) -> None:
     _tell_ray(node_id, within_s=round(len(there) * (_HAND_OVER_S + _ELSEWHERE_S) + _HAND_OVER_S))
     for name, report in there:
         following = name_of_next(name)
-        _keep(report.group, following, cpus=report.cpus, follows=True)
+        _keep(report.group, following, cpus=report.cpus, before=name)
         _wait_until_loaded(following, machine=ip)
         began_at = time.monotonic()
         hand_over(name)
@@ -136,13 +136,19 @@ def hand_over(name: str) -> None:
 
 
 def _wait_until_loaded(name: str, *, machine: str) -> None:
-    """Wait until the bot of a keeper has loaded all that it can. Raises `ClusterError` if it has not in time."""
+    """Wait until the bot of a keeper has loaded all that it can. Raises `ClusterError`, and ends the keeper, if it has
+    not in time.
+    """
+    import ray
+
     until = time.monotonic() + _ELSEWHERE_S
     while time.monotonic() < until:
         report = next((state.report for state in group_states() if state.name == name), None)
         if report is not None and report.process is not None and report.waits:
             return
         time.sleep(_POLL_S)
+    # It would wait for a machine, or for the shards, without end.
+    ray.kill(ray.get_actor(name, namespace=NAMESPACE), no_restart=True)
     raise ClusterError(
         f"No other machine is ready for the shards of {machine} within {_ELSEWHERE_S:.0f} s, so they are still served "
         "there. `roomtone cluster status` shows what is missing. Then drain again."

@@ -54,12 +54,13 @@ class KeeperReport:
 class ShardKeeper:
     """What Ray runs, in an event loop. *Ownership*: it owns the child and the task that keeps it.
 
-    `follows`: its first child waits for the one of another keeper, which hands its rooms over.
+    `before`: the name of the keeper whose bot hands its rooms over to this one's. While Ray has that keeper, the bot
+    here waits, however often it is started.
     """
 
-    def __init__(self, group: ShardGroup, *, follows: bool = False) -> None:
+    def __init__(self, group: ShardGroup, *, before: str = "") -> None:
         self._group = group
-        self._follows = follows and not _is_restarted()
+        self._before = before
         self._child: Process | None = None
         self._starts = 0
         self._said = b""
@@ -110,7 +111,7 @@ class ShardKeeper:
     async def _run(self) -> int:
         """Run the bot once, and return its exit status."""
         child = self._child = await asyncio.create_subprocess_exec(
-            *child_command(self._group, follows=self._follows and self._starts == 0),
+            *child_command(self._group, follows=_is_kept(self._before)),
             env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -141,11 +142,13 @@ def last_line(said: bytes) -> str:
     return lines[-1][:300] if lines else ""
 
 
-def _is_restarted() -> bool:
-    """Return whether Ray has started this actor before: what it followed then is gone."""
+def _is_kept(name: str) -> bool:
+    """Return whether Ray has a keeper of this name; empty: none."""
+    if not name:
+        return False
     import ray
 
-    return ray.is_initialized() and bool(ray.get_runtime_context().was_current_actor_reconstructed)
+    return name in ray.util.list_named_actors()
 
 
 def _end_if_failed(keeping: asyncio.Task[None]) -> None:

@@ -46,7 +46,7 @@ class ConsentButtons(CheckedView):
         # Nobody waits to be heard no more.
         pressed: Mapping[str, Any] = interaction.data or {}
         refuses = pressed.get("custom_id") == _DO_NOT_HEAR_ME_ID
-        return await may_press(self.tree, interaction, command="opt-out" if refuses else "opt-in")
+        return refuses or await may_press(self.tree, interaction, command="opt-in")
 
     @discord.ui.button(style=discord.ButtonStyle.success, custom_id=_HEAR_ME_ID)
     async def hear(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RECAP = Text("What it was about in {channel}")
 # Discord allows 6,000 characters in an embed and 1,024 in a field.
-_ABOUT_CHARS = 2_000
+_ABOUT_CHARS = 1_500
 _FIELD_CHARS = 950
 _NAMES_CHARS = 300
 

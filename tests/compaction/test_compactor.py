@@ -468,3 +468,18 @@ def test_log_never_holds_what_people_said() -> None:
                     assert "xylophone" not in str(shown)
 
     run_virtually(main())
+
+
+def test_listener_that_raises_stops_nothing() -> None:
+    """If the listener raises an exception, the exception is logged and the run lands."""
+
+    async def main() -> None:
+        room = Room(deaf=True)
+        async with room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}
+
+    run_virtually(main())

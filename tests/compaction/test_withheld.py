@@ -13,7 +13,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import NOTHING_KEPT
 from compaction.window import PENDING_NOTES_RUN
-from compaction.withheld import SOME_SCREEN, SOMEBODY, WithheldPeople
+from compaction.withheld import MOST_CACHED, SOME_SCREEN, SOMEBODY, WithheldPeople
 from tests.compaction.turn_store_contract import T0, segment
 from tests.fakes.clock import FakeClock
 from tests.fakes.completion import MoodyModel
@@ -333,3 +333,16 @@ async def test_who_shared_a_screen_and_said_nothing_is_withheld_after_a_restart(
                 await memory.add_note(Note(NoteId("n"), clock.now(), "Ada", SECRET, person_id=ADA))
             context = memory.context(max_input_tokens=8_000)
             assert (SECRET in str(context)) is (not withheld)
+
+
+def test_copies_of_turns_are_bounded_and_go_when_words_are_forgotten() -> None:
+    """A session may last a day, with somebody withheld all the time."""
+    mine = turn(0, ADA, SECRET)
+    known = people(mine)
+    known.withhold(lambda: frozenset({ADA}))
+    known.update(said_until=Seq(1), folded_until=Seq(0))
+    for seq in range(MOST_CACHED + 10):
+        assert known.turn(turn(seq, ADA, SECRET)).tombstone
+    assert len(known._turns) <= MOST_CACHED
+    known.forget_cached()
+    assert SECRET not in repr(vars(known))

@@ -227,7 +227,9 @@ def asker_of(question: Question, participants: Participants) -> Asker:
     """
     if question.pressed is not None:
         before = question.pressed.asker
-        return NOBODY if before.user_id is None else _asker(before.user_id, before.name, participants)
+        if before.user_id is None:
+            return NOBODY
+        return replace(_asker(before.user_id, before.name, participants), typed=question.typed)
     turn = question.turn
     if turn.kind not in SAID:
         return NOBODY

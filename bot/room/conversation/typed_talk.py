@@ -96,8 +96,14 @@ class TypedTalk:
         return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
 
     def tell_result(self, call: FrozenCall, message: TypedMessage, last_turn: Turn | None) -> None:
-        """Write below a message what came of the call for which its author has pressed. `last_turn`: of the session."""
-        if last_turn is not None and not self._closed and self._participation.why_not_written() is None:
+        """Write below a message what came of the call for which its author has pressed. `last_turn`: of the session.
+
+        Who has left the channel, or may not be heard any more, is told nothing.
+        """
+        if last_turn is None or self._closed or self._participation.excludes(message.person.id):
+            return
+        is_there = any(each.id == message.person.id for each in self._place.members())
+        if is_there and self._participation.why_not_written() is None:
             self._ask(Question(last_turn, asker_id=str(message.person.id), pressed=call, typed=message))
 
     def _ask(self, question: Question) -> bool:

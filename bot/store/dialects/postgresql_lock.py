@@ -156,7 +156,14 @@ async def _locked(
     begun_at = asyncio.get_running_loop().time()
     is_told = False
     while True:
-        connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
+        try:
+            connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
+        except psycopg.Error:
+            # Whoever follows another process outlasts a database that is away for a while.
+            if not math.isinf(wait_s):
+                raise
+            await asyncio.sleep(_RETRY_S)
+            continue
         try:
             async with asyncio.timeout(_ANSWER_S):
                 refused = await _try_to_lock(connection, shards, place)

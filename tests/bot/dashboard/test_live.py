@@ -11,11 +11,12 @@ import pytest_asyncio
 
 from bot.channel.port import Person
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
-from bot.dashboard.follower import WAITING_EVENTS, Follower
-from bot.events import UtteranceTranscribed
+from bot.dashboard.follower import WAITING_CHARS, WAITING_EVENTS, Follower
+from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.participation.costs import Cost
 from bot.readers import Reader
 from bot.store.speech_forgetting import SpeechForgetter
+from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 
@@ -307,3 +308,25 @@ async def test_a_fault_of_the_dashboard_does_not_reach_the_room(house: House, mo
         house.place.people = [ADA]
         await house.look()
         assert "people" in [kind for _, kind, _ in await waiting(feed, with_looks=True)]
+
+
+async def test_texts_of_any_length_fill_nothing(house: House) -> None:
+    """A page that is behind is dropped."""
+    words = "x" * (WAITING_CHARS // 3)
+    with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
+        for number in range(6):
+            house.observe(UtteranceTranscribed(f"u{number}", ADA.id, words, 0.0, 1.0, 2.0))
+            assert [kind for _, kind, _ in await waiting(quick)] == ["heard"]
+        assert await slow.next() is None
+        assert slow.waiting == 0
+
+
+async def test_of_a_room_that_has_ended_nothing_more_is_told(house: House) -> None:
+    """A fold that lands as a room ends is told by no event after its end."""
+    guild = await house.participation.of_guild(GUILD)
+    landed = CompactionLanded(0, 1, 0, SECRET, 1.0, at=house.clock.monotonic())
+    with house.live.follow(everything, "") as feed:
+        with house.live.show(SessionId("over"), house.place, house.memory, guild) as observe:
+            observe(landed)
+        observe(landed)
+        assert [kind for _, kind, _ in await waiting(feed)][-1] == "closed"

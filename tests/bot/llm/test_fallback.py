@@ -254,3 +254,36 @@ def test_fallbacks_inherit_what_they_do_not_say() -> None:
     assert (same.model, same.base_url, same.max_output_tokens, same.fallback_models) == ("b", "http://a/v1", 50, ())
     assert same.api_key == settings.api_key
     assert (other.base_url, other.api_key) == ("http://c/v1", None)
+
+
+async def test_a_model_that_need_not_be_asked_keeps_its_trial() -> None:
+    """The network was away for both. The first is back and answers everything; the second is there when it is needed,
+    for a summary too.
+    """
+    async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
+        models.second.behaviour.mode = ChatMode.BROKEN
+        for _ in range(2):
+            with pytest.raises(ChatModelError):
+                await models.answer()
+        models.first.behaviour.mode = models.second.behaviour.mode = ChatMode.ANSWER
+        models.clock.advance(FIRST_OPEN_S)
+        assert [await models.answer() for _ in range(3)] == [FIRST] * 3
+        models.first.behaviour.mode = ChatMode.BROKEN
+        assert await models.answer() == SECOND
+        assert (await models.model.complete(SUMMARY)).text == SECOND
+
+
+async def test_a_trial_that_nobody_waits_for_is_made_again() -> None:
+    """Somebody speaks on while the first model is tried again: the next question tries it, too."""
+    async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
+        for _ in range(2):
+            await models.answer()
+        models.first.behaviour.mode = ChatMode.STALL
+        models.clock.advance(FIRST_OPEN_S)
+        asked = len(models.first.calls)
+        trying = asyncio.create_task(models.answer(), name="question")
+        await until(lambda: len(models.first.calls) == asked + 1)
+        trying.cancel()
+        await asyncio.wait([trying])
+        models.first.behaviour.mode = ChatMode.ANSWER
+        assert await models.answer() == FIRST

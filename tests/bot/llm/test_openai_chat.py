@@ -32,6 +32,7 @@ from rehearsal.servers import chat as servers_chat
 from rehearsal.servers import chat_wire
 from rehearsal.servers.chat import (
     ChatBehaviour,
+    ChatCall,
     ChatMode,
     LocalChatServer,
     ScriptedToolCall,
@@ -41,7 +42,7 @@ from rehearsal.servers.chat import (
 from rehearsal.servers.loopback import error_response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from bot.llm.port import StreamItem
 
@@ -342,3 +343,20 @@ async def test_tools_never_cost_the_answer(nothing: str) -> None:
         server.behaviour.answer = lambda call: nothing if call.offered else WORDS
         assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
         assert [bool(call.offered) for call in server.calls] == [True, False]
+
+
+async def test_calls_that_are_none_are_garbage() -> None:
+    """Tool calls without a name, too many calls or overlong arguments raise an error."""
+    for wanted, style in (
+        ((ScriptedToolCall("x"),), ToolCallFormat.NAMELESS),
+        ((ScriptedToolCall("look"),) * 9, ToolCallFormat.OPENAI),
+        ((ScriptedToolCall("look", "x" * 20_001),), ToolCallFormat.OPENAI),
+    ):
+        async with endpoint() as (chat, server):
+            server.behaviour.answer, server.behaviour.call_style = _asking(wanted), style
+            with pytest.raises(ChatModelError, match="not a chat answer"):
+                await streamed(chat, LOOK)
+
+
+def _asking(wanted: tuple[ScriptedToolCall, ...]) -> Callable[[ChatCall], ToolCallAnswer]:
+    return lambda call: ToolCallAnswer(wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -176,3 +177,26 @@ async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, rem
     assert failed.value.retryable is retryable
     assert KEY not in str(failed.value)
     assert "some words" not in str(failed.value)
+
+
+async def test_a_silent_server_is_given_up() -> None:
+    """A server that does not answer within the timeout gives a retryable error."""
+
+    async def hang(request: web.Request) -> web.StreamResponse:
+        del request
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("never")
+
+    async with endpoint(timeout_s=0.05) as (embedder, server):
+        server.answer = hang
+        with pytest.raises(EmbeddingError, match="did not answer in time") as failed:
+            await embedder.embed(["some words"])
+        assert failed.value.retryable
+
+
+async def test_nobody_there_is_told() -> None:
+    """If the connection is refused, the error contains the address."""
+    async with OpenAIEmbeddings(Endpoint("http://127.0.0.1:9/v1", "local-embed")) as embedder:
+        with pytest.raises(EmbeddingError, match=r"127\.0\.0\.1:9") as failed:
+            await embedder.embed(["some words"])
+        assert failed.value.retryable

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
+import bot
 from bot.errors import ModelError
 from bot.logs.redaction import describe_error
 from bot.models import installing
@@ -21,7 +24,6 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 def stand_in(folder: Path, body: str) -> None:
@@ -132,3 +134,35 @@ async def test_a_download_that_is_far_too_large_is_ended(workshop: Path) -> None
         await install(VOICE_JOE, ModelDirectory(workshop / "models"), note)
     assert set(told) <= {0.0}
     assert not (workshop / "models" / ".voice-joe-x" / "part").exists()
+
+
+def test_a_download_can_be_cancelled_in_a_bot_that_ignores_ctrl_c(tmp_path: Path) -> None:
+    """A shell lets what it starts in the background ignore Ctrl-C. The process of a download hears it nevertheless, and
+    ends as one that was cancelled, after it has tidied up.
+    """
+    folder = tmp_path / "models"
+    # Instead of a source on the network: it begins, is cancelled, and would go on for ever.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal\n"
+        "from bot.models.directory import ModelDirectory\n"
+        "def pull(self, *_):\n"
+        "    self.directory.mkdir()\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        os._exit(7)\n"
+        "    finally:\n"
+        "        self.directory.rmdir()\n"
+        "ModelDirectory.pull = pull\n"
+    )
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "bot.models", str(folder), VOICE_JOE.name],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(bot.__file__).parents[1])])},
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.returncode == 130
+    assert not folder.exists()

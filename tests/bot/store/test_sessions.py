@@ -188,3 +188,9 @@ async def test_deleting_leaves_nothing(database: Database) -> None:
             assert left.scalar_one() == 0, table
     assert (await store.load(SessionId("other"))).total_turns == 3
     assert await sessions.find(EVENING) is None
+
+
+@pytest.mark.parametrize("typed", ["", "evening", "20251009-085320-%", "evening\0", "\0", "\ud800", "x" * 4_000])
+async def test_an_id_that_nobody_has_is_no_session(database: Database, typed: str) -> None:
+    """Whatever is typed into an address, it is no failure of the database."""
+    assert await Sessions(database, FakeClock(T0)).find(SessionId(typed)) is None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import Landing
 from tests.compaction.turn_store_contract import TurnStoreContract, fill, landing, note, segment, turn
@@ -91,3 +95,22 @@ async def test_a_number_skipped_leaves_the_total_right(place: Place) -> None:
         memory = await store.load(EVENING)
     assert memory.total_turns == 3
     assert [each.seq for each in memory.window] == [0, 2]
+
+
+async def test_a_turn_that_was_forgotten_meanwhile_may_be_stored_again(place: Place) -> None:
+    """If storing a turn is repeated after it was forgotten, the call succeeds and the forgotten words are not stored
+    again.
+    """
+    said = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("1", "Ada", "Hello."), TurnPart("2", "Bo", "Hi.")))
+    clock = FakeClock()
+    async with open_database(place) as database:
+        store = SqlTurnStore(database, clock)
+        forgetting = SpeechForgetter(database, clock)
+        for person, left in (("1", said.parts[1:]), ("2", ())):
+            await store.append_turn(EVENING, said)
+            (found,) = await forgetting.find(person)
+            await forgetting.forget(found)
+            await store.append_turn(EVENING, said)
+            assert (await store.load(EVENING)).window[0].parts == left
+        with pytest.raises(StoreError):
+            await store.append_turn(EVENING, replace(said, ended_at=3.0))

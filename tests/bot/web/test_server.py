@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket as socket_library
+import struct
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -483,3 +485,48 @@ def test_a_link_keeps_its_token_in_the_fragment() -> None:
     """The token of a link is in the URL fragment, which browsers do not send to the server."""
     server = WebServer(WebSettings(public_url="https://watch.example.org/"), FakeHost())
     assert server.share_link("abc.def") == "https://watch.example.org/share#abc.def"
+
+
+async def test_pages_that_hang_up_at_once_are_not_logged(page: Page, caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody who resets the connection while they are answered makes no line, and no traceback, in the log."""
+    head = (
+        f"GET /share/socket HTTP/1.1\r\nHost: localhost\r\nOrigin: {page.server.site.origin}\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    with capture_logs() as logs:
+        for _ in range(20):
+            with socket_library.create_connection(("127.0.0.1", page.server.port)) as peer:
+                # Closing it resets the connection.
+                peer.setsockopt(socket_library.SOL_SOCKET, socket_library.SO_LINGER, struct.pack("ii", 1, 0))
+                peer.sendall(head.encode())
+        await (await page.admitted()).close()
+    assert (logs, caplog.text) == ([], "")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_a_body_that_is_not_what_it_says_is_not_logged(
+    page: Page, coding: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody unpacks what strangers send, so a body in a broken coding makes no line, and no traceback, in the log."""
+    with capture_logs() as logs:
+        for body in (b"not compressed", bytes(20)):
+            for method, path, status in (("GET", "/share", 200), ("POST", "/share", 405)):
+                async with page.http.request(
+                    method, page.base + path, data=body, headers={"Content-Encoding": coding}
+                ) as answer:
+                    assert answer.status == status
+    assert (logs, caplog.text) == ([], "")
+
+
+async def test_a_socket_of_another_protocol_is_refused_and_not_logged(
+    page: Page, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Our page names no subprotocol. A request that does, with a forged origin as often as it likes, makes no line."""
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
+                await page.http.ws_connect(
+                    f"{page.base}/share/socket", origin=page.server.site.origin, protocols=["chat"]
+                )
+        await (await page.admitted()).close()
+    assert (logs, caplog.text) == ([], "")

@@ -134,3 +134,13 @@ def test_a_name_leads_to_its_family(model: str, family: Family | None) -> None:
     safer than the vocabulary of another model.
     """
     assert family_of(model) is family
+
+
+def test_it_forgets_old_texts_and_goes_on() -> None:
+    """The cache of counted texts is bounded."""
+    tokenizer = ByCharacter()
+    estimator = Estimator("letters", tokenizer)
+    for number in range(10_000):
+        estimator.text(str(number))
+    assert len(estimator._known) <= 4_096
+    assert estimator.text("0") == 1

@@ -125,3 +125,12 @@ def test_who_never_spoke_leaves_the_rules_of_servers(data_dir: Path, capsys: pyt
     words = ("memory", "forget", "--person", "482915736640102939", "--yes")
     assert told(capsys, *words).startswith("Forgotten: 1 server rule.")
     assert "Nobody called 482915736640102939" in told(capsys, *words, status=1)
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_a_number_beyond_what_the_database_holds_is_nobody_and_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    """An id of 19 digits may need more than 63 bits."""
+    person = "9" * 19
+    assert f"no id {person}" in told(capsys, "memory", "forget", "--person", person, "--yes", status=1)
+    words = ("memory", "forget", "--person", "Bob", "--session", "even", "--turn", str(2**63), "--yes")
+    assert "--turn" in told(capsys, *words, status=2)

@@ -14,7 +14,7 @@ from compaction.model import Fact, FactKind
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold
 from rehearsal.discord.limits import check_embeds
-from tests.bot.discord.remembered import ADA, BEN, CHLOE, Remembered, remembered, seen
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, LOUNGE, Remembered, remembered, seen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -176,3 +176,15 @@ async def test_who_left_reads_and_has_summarised_only_what_they_heard(tmp_path: 
         assert "Zanzibarq" not in str(model.requests)
         assert "people spoke 24 times" in seen(await here.use(ADA, "recap"))
         assert "Zanzibarq" in str(model.requests[-1])
+
+
+async def test_who_was_not_there_reads_nothing(tmp_path: Path) -> None:
+    """A session that somebody has not attended is unknown to them, also by its id."""
+    commands = commands_with(ExtractiveSummariser())
+    async with remembered(tmp_path, commands, channel=COMMITTEE, present=(ADA,)) as here:
+        await an_evening(here)
+        assert "Committee" in seen(await here.use(ADA, "recap"))
+        for options in ({}, {"session": "evening"}):
+            assert (await here.use(BEN, "recap", channel_id=LOUNGE, **options)).content == NO_SESSION
+        assert await here.local.suggest(BEN, "recap", "session") == []
+        assert len(await here.local.suggest(ADA, "recap", "session")) == 1
