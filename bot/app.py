@@ -20,6 +20,7 @@ from bot.discord.commands.sessions import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
+from bot.embedding.factory import open_embedder
 from bot.errors import FencedError
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
@@ -110,7 +111,7 @@ async def running_bot(
 
     `observe`: is told what happens in the rooms (`bot.events`). `rejoin`: resume the sessions that a crashed process
     left open. `zone`: the time zone of times shown to people. `clock`: None: the system's. `shards`: those that this
-    process serves. `succession`: what becomes of another one that has them. `on_loaded`: called when the speech models
+    process serves. `succession`: what becomes of another one that has them. `on_loaded`: called when all models
     are loaded, before that other one is waited for.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
@@ -119,8 +120,11 @@ async def running_bot(
         clock = clock or SystemClock()
         take_data_folder(stack, settings.storage)
         metrics = Metrics(Health(clock))
-        # First, as it takes longest: while a process loads, the one that it follows serves the shards.
+        # First, as they take longest: while a process loads, the one that it follows serves the shards.
         speech = await open_speech_models(stack, settings, metrics)
+        embedder = await stack.enter_async_context(
+            open_embedder(settings.recall, models=settings.models, llm=settings.llm)
+        )
         on_loaded()
         process = await open_bot_process(
             stack, settings, metrics, zone=zone, clock=clock, shards=shards, succession=succession
@@ -138,7 +142,7 @@ async def running_bot(
             dashboard=process.dashboard,
             probes=process.monitoring.probes,
         )
-        recollection = await open_recollection(stack, parts, process.participation, shards)
+        recollection = await open_recollection(stack, parts, process.participation, shards, embedder=embedder)
         process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, recollection.recall)
         opened = await open_rooms(
             stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe

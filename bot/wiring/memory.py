@@ -11,7 +11,6 @@ import structlog
 
 from bot.brain.embedded.first_sentences import FirstSentences
 from bot.brain.recall_quotes import QuoteFinder
-from bot.embedding.factory import open_embedder
 from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
 from bot.memory.digests import Digests
@@ -74,16 +73,12 @@ async def open_recall(
     store: TurnStore,
     clock: Clock,
     *,
+    embedder: Embedder | None = None,
     indexes: bool = True,
-    embeds: bool = True,
 ) -> Recall:
-    """Start memory search on `stack`, and the indexer if this process `indexes`: one of a bot does. `embeds`: whether
-    it finds the same thing said in other words.
+    """Start memory search on `stack`, and the indexer if this process `indexes`: one of a bot does. `embedder`: finds
+    the same thing said in other words; None: nothing does.
     """
-    embedder: Embedder | None = None
-    if embeds:
-        opening = open_embedder(settings.recall, models=settings.models, llm=settings.llm)
-        embedder = await stack.enter_async_context(opening)
     vectors = VectorStore(database, most=settings.tuning.vectors_in_memory)
     if indexes and embedder is not None:
         await stack.enter_async_context(Indexer.running(vectors, embedder, clock))
@@ -284,9 +279,17 @@ class Recollection:
 
 
 async def open_recollection(
-    stack: AsyncExitStack, parts: ProcessParts, participation: GuildParticipations, shards: Shards
+    stack: AsyncExitStack,
+    parts: ProcessParts,
+    participation: GuildParticipations,
+    shards: Shards,
+    *,
+    embedder: Embedder | None = None,
 ) -> Recollection:
-    """Open it, and register with the metrics what can be measured. Raises `BotError` when something is missing."""
+    """Open it, and register with the metrics what can be measured. `embedder`: see `open_recall`.
+
+    Raises `BotError` when something is missing.
+    """
     settings, stores = parts.settings, parts.stores
     model: FallbackModel | None = None
     if settings.llm.configured:
@@ -303,7 +306,9 @@ async def open_recollection(
         parts.metrics.health.add_fault_check(model.faults)
     else:
         log.info("no_language_model", responder="embedded")
-    recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, indexes=shards.leads)
+    recall = await open_recall(
+        stack, settings, stores.database, stores.turns, parts.clock, embedder=embedder, indexes=shards.leads
+    )
     examples = FirstSentences.running(recall.embedder if model is None else None)
     summariser_of = summarisers_by_guild(settings.tuning.summariser, model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)

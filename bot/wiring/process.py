@@ -82,22 +82,18 @@ async def open_stores(
     clock: Clock,
     *,
     on_operation: OnOperation | None = None,
-    migrates: bool = True,
 ) -> Stores:
-    """Open the database and its stores. `on_operation`: gets each operation of the store of turns. `migrates`: see
-    `open_database`.
+    """Open the database and its stores; what servers have chosen is not read yet. `on_operation`: gets each operation
+    of the store of turns.
 
     Raises `StoreError` if the database cannot be used.
     """
     storage = settings.storage
-    database = await stack.enter_async_context(
-        open_database(storage.database, migrates=migrates, data_dir=storage.machine_dir)
-    )
+    database = await stack.enter_async_context(open_database(storage.database, data_dir=storage.machine_dir))
     async with database.writing() as connection:
         # With another key, the rooms would not know whom they have to leave out.
         await database.key.claim(connection)
     servers = ServerSettingsBook(SqlServerSettings(database, clock))
-    await servers.load()
 
     def turns_in(opened: Database) -> TurnStore:
         turns = SqlTurnStore(opened, clock)
@@ -171,7 +167,7 @@ async def open_bot_process(
     stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
     parts = ProcessParts(settings, stores, zone, clock, metrics)
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
-    # What the process before this one changed while it was waited for.
+    # Not before: the process that was waited for may have changed them.
     await stores.servers.load()
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())

@@ -66,9 +66,10 @@ async def open_written_services(
         storage = parts.storage.model_copy(update={"data_dir": folder, "database_url": None})
         parts = replace(parts, storage=storage)
         stores = await open_stores(stack, parts, clock)
+        await stores.servers.load()
         database, store, accesses = stores.database, stores.turns, stores.accesses
         # Embedding takes real time, and a written scenario takes none.
-        recall = await open_recall(stack, parts, database, store, clock, embeds=False)
+        recall = await open_recall(stack, parts, database, store, clock)
         first_sentences = await stack.enter_async_context(FirstSentences.running(recall.embedder))
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, stores.servers)
