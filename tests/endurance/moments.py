@@ -5,6 +5,7 @@ Each activity tells when it begins and when it is over. The kill found what had 
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from contextlib import contextmanager
 from enum import StrEnum
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from compaction.model import CompactionState, Note, NoteId, Segment, SessionId, Turn
     from compaction.ports import Completion, Landing
     from compaction.summary.port import Fold, FoldRequest
+
+
+# A model takes seconds for a fold. Ours takes long enough that some kills come while it thinks.
+MODEL_TAKES_S = 0.05
 
 
 class Activity(StrEnum):
@@ -110,4 +115,5 @@ class ObservedSummariser(LlmSummariser):
     async def fold(self, request: FoldRequest) -> Fold:
         """Make a fold."""
         with self._doing(Activity.FOLD):
+            await asyncio.sleep(MODEL_TAKES_S)
             return await super().fold(request)
