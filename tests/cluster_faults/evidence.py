@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from rehearsal.discord.voice.gateway import VoiceSessionChange
-from tests.cluster_faults.takes import HeardPart, parts_in
+from tests.cluster_faults.takes import HeardPart, has_other_words, parts_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +25,6 @@ EDGE_S = 0.6
 MARK_S = 0.1
 # The store has times of the day.
 _SINCE = time.time() - time.monotonic()
-_MARKED = re.compile(r"take \d+ tenths")
 # A speaker's own connection takes part in a change of keys, which may cost a few packets.
 SENT_SHARE = 0.97
 # A machine that is too busy to speak evenly sends packets that come too late for everybody.
@@ -212,11 +210,11 @@ def check_takes(takes: Iterable[Take], turns: Iterable[StoredTurn]) -> list[Take
 
 
 def heard_without_script(check: TakeCheck, guild_id: int, turns: Iterable[StoredTurn]) -> TakeCheck:
-    """Return the check of a take that a bot's own model may have heard. What that writes has no marks, so its time
-    tells what of the take is in it.
+    """Return the check of a take that a bot's own model may have heard. What that writes has no marks, so the
+    time of its turn tells what of the take is in it. The script may have heard another part of the same turn.
     """
     begun_at, ended_at = check.take.spoken
-    own = [turn for turn in turns if turn.guild_id == guild_id and turn.text and not _MARKED.search(turn.text)]
+    own = [turn for turn in turns if turn.guild_id == guild_id and has_other_words(turn.text)]
     heard_s = sum(max(0.0, min(ended_at, turn.spoken[1]) - max(begun_at, turn.spoken[0])) for turn in own)
     return replace(check, missing_s=max(0.0, check.missing_s - heard_s))
 

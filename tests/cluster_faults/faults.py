@@ -227,7 +227,8 @@ class RecogniserAway:
 
     async def mend(self, cluster: Cluster) -> None:
         await asyncio.sleep(RECOGNISER_AWAY_S)
-        cluster.told = [await _says(room, "The speech recogniser") for room in cluster.rooms]
+        # A bot in whose rooms nobody speaks asks no recogniser and knows nothing.
+        cluster.told = [await _says(room, "The speech recogniser") for room in cluster.rooms[:WATCHED]]
         cluster.recogniser.refuses = None
         await asyncio.sleep(RECOGNISER_BACK_S)
 

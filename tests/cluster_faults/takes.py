@@ -50,6 +50,8 @@ _MOST_PLACES = 8
 _MARK = re.compile(r"take (\d+) tenths (\d+) to (\d+)")
 _SENTENCE = "the garden gate stood open while the light came slowly over the wall and two people spoke of the weather"
 _WORDS = tuple(_SENTENCE.split())
+_CALL = "Roomtone, do you hear me? "
+_SCRIPTED = {*_WORDS, *re.findall(r"\w+", _CALL.casefold())}
 # Whoever is heard from here on has said the bot's name.
 _CALL_S = 0.3
 # A text with fewer letters for its length is dropped as one that nobody said.
@@ -164,8 +166,14 @@ class Takes:
             words.append(_WORDS[(take.number + len(words)) % len(_WORDS)])
             letters += len(words[-1])
         called = take.question and from_s <= take.sample.voiced[0] + _CALL_S
-        name = "Roomtone, do you hear me? " if called else ""
-        return f"{name}{' '.join(words)} take {take.number} tenths {round(10 * from_s)} to {round(10 * to_s)}"
+        mark = f"take {take.number} tenths {round(10 * from_s)} to {round(10 * to_s)}"
+        return f"{_CALL if called else ''}{' '.join(words)} {mark}"
+
+
+def has_other_words(text: str) -> bool:
+    """Return whether a text has words that the script never says, so that a bot's own model heard some of it."""
+    words = re.findall(r"[^\W\d_]+", _MARK.sub("", text).casefold())
+    return any(word not in _SCRIPTED for word in words)
 
 
 def find_parts(sound: NDArray[np.float64], recordings: Sequence[NDArray[np.float64]]) -> list[tuple[int, float, float]]:
