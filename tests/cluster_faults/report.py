@@ -107,19 +107,13 @@ def _targets(goal: Goal, outcomes: Sequence[Outcome], times: int) -> Iterable[Ta
     spoken = sum(outcome.sentences for outcome in outcomes)
     sample = f"{seen_times(len(outcomes))}, {len(rooms)} rooms, {spoken} sentences"
     yield _hearing(goal, rooms, sample)
-    absent = sum(len(outcome.absent) for outcome in outcomes)
-    yield at_most(f"{goal.what}: rooms without the bot afterwards", "0", absent, 0, sample)
-    connections = sum(unexplained_connections(goal, outcome) for outcome in outcomes)
-    yield at_most(f"{goal.what}: voice connections more or fewer than it explains", "0", connections, 0, sample)
-    yield from _answers(goal, outcomes)
-    gone = sum(outcome.changed for outcome in outcomes)
-    yield at_most(f"{goal.what}: stored turns that are gone or other", "0", gone, 0, sample)
-    lost = sum(len(outcome.lost) for outcome in outcomes)
-    yield at_most(f"{goal.what}: sentences not stored as a whole, although their room heard", "none", lost, 0, sample)
-    doubled = sum(len(outcome.twice) + outcome.numbers for outcome in outcomes)
-    yield at_most(f"{goal.what}: turns doubled, or numbers missing", "0", doubled, 0, sample)
-    silent = sum(outcome.silent_rooms for outcome in outcomes)
-    yield at_most(f"{goal.what}: rooms whose /status did not say so", "0", silent, 0, sample)
+    gone = sum(outcome.changed + outcome.numbers + len(outcome.lost) + len(outcome.twice) for outcome in outcomes)
+    yield at_most(f"{goal.what}: turns or sentences gone, cut or doubled", "0", gone, 0, sample)
+    yield _answers(goal, outcomes)
+    odd = sum(
+        len(outcome.absent) + unexplained_connections(goal, outcome) + outcome.silent_rooms for outcome in outcomes
+    )
+    yield at_most(f"{goal.what}: rooms left without the bot, needless connections, silent /status", "0", odd, 0, sample)
 
 
 def seen_times(count: int) -> str:
@@ -144,14 +138,13 @@ def unexplained_connections(goal: Goal, outcome: Outcome) -> int:
     return outcome.connections_elsewhere + sum(abs(room.connections - goal.connections) for room in outcome.rooms)
 
 
-def _answers(goal: Goal, outcomes: Sequence[Outcome]) -> Iterable[Target]:
+def _answers(goal: Goal, outcomes: Sequence[Outcome]) -> Target:
     questions = sum(outcome.questions for outcome in outcomes)
     counts = [count for outcome in outcomes for count in outcome.answers]
     sample = f"{seen_times(len(outcomes))}, {questions} questions, heard by both people in the room"
-    wrong = sum(count != 1 for count in counts) if counts else None
-    yield at_most(f"{goal.what}: questions to which somebody did not hear exactly one answer", "0", wrong, 0, sample)
     besides = sum(outcome.unasked + outcome.at_once for outcome in outcomes)
-    yield at_most(f"{goal.what}: speech of the bot that nobody asked for, or at once", "0", besides, 0, sample)
+    wrong = sum(count != 1 for count in counts) + besides if counts else None
+    return at_most(f"{goal.what}: questions without exactly one answer, speech unasked", "0", wrong, 0, sample)
 
 
 def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
