@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
     from voice.asr.port import Recogniser
     from voice.realtime.open_responses import FinishedResponse
-    from voice.realtime.port import Briefing, Realtime, RealtimeNews, ToolRunner
-    from voice.realtime.session import RealtimeLimits
+    from voice.realtime.port import Briefing, Realtime, RealtimeLimits, RealtimeNews, ToolRunner
     from voice.realtime.settings import RealtimeSettings
 
 # Runs a session until it is given up.
@@ -95,7 +94,8 @@ def session_factory(
     """
     # Imported here because the library takes a second to load.
     from voice.realtime.effects import ResponseStatus
-    from voice.realtime.session import REALTIME_LIMITS, RealtimeSession
+    from voice.realtime.port import REALTIME_LIMITS
+    from voice.realtime.session import RealtimeSession
 
     outcomes: dict[ResponseStatus, CallOutcome] = {
         ResponseStatus.COMPLETE: "answered",

@@ -339,7 +339,7 @@ def _realtime(
             parts.metrics.health.add_missing(Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED))
         return None
     # Imported here because the library takes a second to load.
-    from voice.realtime.session import RealtimeLimits
+    from voice.realtime.port import RealtimeLimits
 
     new_session = session_factory(
         settings.realtime,

@@ -34,7 +34,7 @@ from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from config.schema import SETTINGS
 from tests.docs.pages import REPOSITORY, text_of
 from voice.asr import reloading_model
-from voice.realtime.session import REALTIME_LIMITS
+from voice.realtime.port import REALTIME_LIMITS
 from voice.screen import frame, notes, picture_worker
 from voice.speaking import embedded
 

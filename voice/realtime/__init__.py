@@ -1,7 +1,7 @@
 """Speech-to-speech over OpenAI's Realtime protocol. Start at `port`. `protocol` is sans-I/O, and `session` runs it.
 
-`connector` keeps a session connected, and `connection` holds one websocket; `availability` decides when the session is
-given up and when it is in use again; `error_messages` says what failed.
+`connection` holds one websocket; `availability` decides when the session is given up and when it is in use again;
+`error_messages` says what failed.
 `reply_queue` and `tool_calls` are what waits in a session, `untranscribed_inputs` is what was
 heard in a conversation and has no text yet, `active_reply` is what is being said, and `open_responses` what it costs.
 `session_tools` are the tools that the server takes. `speech_assembler` makes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside
+from voice.cancellation import fail_if_cancelled_inside
 from voice.endpoint_settings import is_this_machine
 
 if TYPE_CHECKING:
@@ -132,35 +132,23 @@ class RealtimeConnection:
         """Run what is needed as long as the connection lasts; without it, the connection is lost."""
         try:
             await fail_if_cancelled_inside(work)
-        except CancelledInsideError as error:
+        except Exception as error:  # noqa: BLE001 - every kind is translated
             self.end("lost", self._translate(error))
 
     async def _read(self, on_event: Callable[[Mapping[str, Any]], None]) -> None:
-        try:
-            while True:
-                event = json.loads(await self._socket.recv_bytes())
-                if not isinstance(event, dict):
-                    raise TypeError("not an object")
-                _handle(event, on_event)
-        except Exception as error:  # noqa: BLE001 - every kind is translated
-            self.end("lost", self._translate(error))
+        while True:
+            event = json.loads(await self._socket.recv_bytes())
+            if not isinstance(event, dict):
+                raise TypeError("not an object")
+            try:
+                on_event(event)
+            except Exception as error:
+                # It looks like an event that is not of the protocol, and may be a defect of ours.
+                log.warning("realtime_event_failed", error_class=type(error).__name__, exc_info=error)
+                raise
 
     async def _write(self) -> None:
-        try:
-            while True:
-                event = await self._outgoing.get()
-                async with asyncio.timeout(SEND_TIMEOUT_S):
-                    await self._socket.send_raw(json.dumps(event))
-        except Exception as error:  # noqa: BLE001 - every kind is translated
-            self.end("lost", self._translate(error))
-
-
-def _handle(event: Mapping[str, Any], on_event: Callable[[Mapping[str, Any]], None]) -> None:
-    """Pass an event on. What that raises ends the connection, and looks like an event that is not of the protocol; it
-    is logged, because it may be a defect of ours.
-    """
-    try:
-        on_event(event)
-    except Exception as error:
-        log.warning("realtime_event_failed", error_class=type(error).__name__, exc_info=error)
-        raise
+        while True:
+            event = await self._outgoing.get()
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                await self._socket.send_raw(json.dumps(event))

@@ -124,6 +124,37 @@ class RealtimeRenewed:
 RealtimeNews: TypeAlias = RealtimeFailed | RealtimeRestored | RealtimeRenewed
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealtimeLimits:
+    """How long to wait for the model, and how many failures to accept. The room uses the defaults; tests vary them."""
+
+    # Seconds to wait for a transcription. After that the local recogniser is used.
+    hear_timeout_s: float = 8.0
+    # Seconds to wait for the first or the next sound of a reply; anew when a tool is called, and when it has answered.
+    reply_timeout_s: float = 10.0
+    # Failures in a row after which the room replies without the model.
+    failures_before_fallback: int = 3
+    # Seconds after which the session is renewed, with the summary and the recent turns: a minute less than OpenAI
+    # allows.
+    session_s: float = 3_540.0
+    # Seconds after which a model that was given up is tried again. After a short disturbance of the service this costs
+    # a minute. The time doubles each time that the model fails again before its first reply, up to half an hour.
+    retry_after_s: float = 60.0
+
+
+REALTIME_LIMITS = RealtimeLimits()
+
+
+class AsyncClock(Protocol):
+    """The time and sleep that a session uses."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go backwards."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep for `seconds`."""
+
+
 class Realtime(Protocol):
     """One room's speech-to-speech session. Events that cannot be sent yet are kept."""
 

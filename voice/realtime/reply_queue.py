@@ -22,14 +22,17 @@ MOST_AT_ONCE = 2 * REALTIME_RATE_HZ
 
 
 class ReplyQueue:
-    """The pieces of one reply, in order. Read by one task."""
+    """The pieces of one reply, in order. Read by one task. `patience_s`: the longest wait for a piece."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float | None = None) -> None:
+        self._patience_s = patience_s
         self._waiting: deque[ReplyPiece | ReplyResumed | ResponseEnded] = deque()
         self._arrived = asyncio.Event()
         # Of the pieces that wait.
         self._samples = 0
         self._chars = 0
+        # The time limit of who waits for the next piece.
+        self._patience: asyncio.Timeout | None = None
         # Whether the end of the reply is in the queue, or was taken.
         self._ended = False
 
@@ -46,11 +49,22 @@ class ReplyQueue:
         self._append(piece if fits else ResponseEnded(ResponseStatus.COMPLETE))
         return fits
 
+    def wait_anew(self) -> None:
+        """Let the next piece take as long again, from now on: the time of a tool is not the model's."""
+        if self._patience is not None and not self._patience.expired() and self._patience_s is not None:
+            self._patience.reschedule(asyncio.get_running_loop().time() + self._patience_s)
+
     async def take(self) -> ReplyPiece | ReplyResumed | ResponseEnded:
-        """Wait for the next piece; return it merged with the following pieces of the same item."""
-        while not self._waiting:
-            self._arrived.clear()
-            await self._arrived.wait()
+        """Wait for the next piece; return it merged with the following pieces of the same item. Raises
+        `TimeoutError`.
+        """
+        try:
+            async with asyncio.timeout(self._patience_s) as self._patience:
+                while not self._waiting:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+        finally:
+            self._patience = None
         first = self._pop()
         if not isinstance(first, ReplyPiece):
             return first

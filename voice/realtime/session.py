@@ -1,25 +1,26 @@
 """One room's speech-to-speech session over OpenAI's client: speech goes to the model, and its replies come back.
 
-The room and `voice.realtime.protocol` decide what is sent, and `voice.realtime.connector` keeps the session connected.
-Each new connection starts with a current briefing; pending inputs and replies continue on it.
+The room and `voice.realtime.protocol` decide what is sent. The session opens each connection, renews it in time, and
+tries again after a loss. A new connection starts with a current briefing; pending inputs and replies continue on it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
 
 from voice.audio import LISTEN_RATE_HZ
+from voice.endpoint import open_client
 from voice.endpoint_settings import address, without_secrets
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds
 from voice.realtime.availability import Availability, RealtimeWork
-from voice.realtime.connector import RealtimeConnector
+from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, RealtimeConnection, dial
 from voice.realtime.effects import (
     AudioDelta,
     ConfigurationRefused,
@@ -37,6 +38,7 @@ from voice.realtime.effects import (
 from voice.realtime.error_messages import ErrorMessages
 from voice.realtime.open_responses import OpenResponses
 from voice.realtime.port import (
+    REALTIME_LIMITS,
     REALTIME_RATE_HZ,
     InputTranscript,
     RealtimeFailed,
@@ -47,20 +49,22 @@ from voice.realtime.port import (
 from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.reply_queue import MOST_SOUND_S, ReplyQueue
 from voice.realtime.tool_calls import tool_output
-from voice.realtime.untranscribed_inputs import AwaitedTranscripts
 from voice.realtime.wire import SessionConfiguration, label_ids
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+
+    import openai
 
     from voice.audio import Pcm
-    from voice.realtime.connector import AsyncClock
     from voice.realtime.effects import Effect
     from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import (
+        AsyncClock,
         Briefing,
         ConversationItem,
+        RealtimeLimits,
         RealtimeNews,
         RealtimeTool,
         RealtimeToolCall,
@@ -68,35 +72,24 @@ if TYPE_CHECKING:
         ToolRunner,
     )
     from voice.realtime.settings import RealtimeSettings
-
+    from voice.realtime.wire import ClientEvent
 
 log = structlog.get_logger()
 
 NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model."
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
-# The code of a reply that ended because its session was given up.
+# The code of a reply whose session was given up.
 GIVEN_UP = "given_up"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealtimeLimits:
-    """How long to wait for the model, and how many failures to accept. The room uses the defaults; tests vary them."""
-
-    # Seconds to wait for a transcription. After that the local recogniser is used.
-    hear_timeout_s: float = 8.0
-    # Seconds to wait for the first or the next sound of a reply; anew when a tool is called, and when it has answered.
-    reply_timeout_s: float = 10.0
-    # Failures in a row after which the room replies without the model.
-    failures_before_fallback: int = 3
-    # Seconds after which the session is renewed, with the summary and the recent turns: a minute less than OpenAI
-    # allows.
-    session_s: float = 3_540.0
-    # Seconds after which a model that was given up is tried again. After a short disturbance of the service this costs
-    # a minute. The time doubles each time that the model fails again before its first reply, up to half an hour.
-    retry_after_s: float = 60.0
-
-
-REALTIME_LIMITS = RealtimeLimits()
+# A connection that lasted this long counts as good, even if nobody spoke.
+PROVEN_S = 60.0
+# Why we end a connection that works, to open another at once.
+PLANNED = frozenset({"expiring", "reconfigured"})
+CONNECT_TIMEOUT_S = 10.0
+# Seconds that a due renewal waits until the session is idle, and between two looks whether it is.
+RENEWAL_PATIENCE_S = 45.0
+IDLE_LOOK_S = 0.25
 
 
 class RealtimeSession:
@@ -122,6 +115,7 @@ class RealtimeSession:
         limits: RealtimeLimits = REALTIME_LIMITS,
     ) -> None:
         self._settings = settings
+        self._api_key = api_key
         self._limits = limits
         self._brief = brief
         self._clock = clock
@@ -131,81 +125,68 @@ class RealtimeSession:
         self._errors = ErrorMessages(settings.model, without_secrets(address(settings.base_url)))
         self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, settings.transcription_model, language))
         self._responses = OpenResponses()
-        self._transcripts = AwaitedTranscripts()
+        # By the number of their input.
+        self._transcripts: dict[int, asyncio.Future[InputTranscribed]] = {}
         self._pieces: ReplyQueue | None = None
-        # The time limit of the wait for the next of them.
-        self._patience: asyncio.Timeout | None = None
         # How many replies were cut off because they were too long.
         self._cut_replies = 0
         self._availability = Availability(
             failures_in_a_row=limits.failures_before_fallback, retry_delay_s=limits.retry_after_s
         )
-        self._connector = RealtimeConnector(
-            self,
-            settings,
-            api_key=api_key,
-            clock=clock,
-            session_s=limits.session_s,
-            availability=self._availability,
-            errors=self._errors,
-        )
-        self.ready = self._connector.ready
-
-    async def run(self) -> None:
-        """Keep a session open. After giving up, try again later. Return when a retry cannot help."""
-        try:
-            await self._connector.run()
-        finally:
-            self._end_responses(ResponseStatus.CANCELLED)
+        self._connection: RealtimeConnection | None = None
+        # How often too much waited to be sent.
+        self._overflows = 0
+        # Set while a connection is open whose configuration the server has accepted.
+        self.ready = asyncio.Event()
 
     # -- called by the room ----------------------------------------------------------------------------------
 
     @property
     def queues(self) -> tuple[QueueFigures, ...]:
-        """See `Realtime.queues`."""
         to_speak_s = 0 if self._pieces is None else math.ceil(self._pieces.waiting_s)
         reply = QueueFigures("realtime_reply", to_speak_s, MOST_SOUND_S, {"full": self._cut_replies})
-        return self._connector.queue, reply
+        to_send = 0 if self._connection is None else self._connection.waiting
+        return QueueFigures("realtime_events", to_send, OUTGOING_EVENTS, {"full": self._overflows}), reply
 
     @property
     def usable(self) -> bool:
-        """See `Realtime.usable`."""
         return self._availability.given_up is None
 
     def send_audio(self, pcm: Pcm, *, speakers: str) -> Awaitable[InputTranscript]:
-        """See `Realtime.send_audio`."""
         self._refuse_when_failed()
         input_id, events = self._protocol.send_audio(resample(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
-        self._transcripts.add(input_id)
-        self._connector.send(events)
+        self._transcripts[input_id] = asyncio.get_running_loop().create_future()
+        self._send(events)
         return self._transcript(input_id)
 
     async def _transcript(self, input_id: int) -> InputTranscript:
         try:
-            found = await self._transcripts.wait(input_id, within_s=self._limits.hear_timeout_s)
+            async with asyncio.timeout(self._limits.hear_timeout_s):
+                found = await self._transcripts[input_id]
         except TimeoutError as exc:
             item_id = self._protocol.drop_input(input_id)
             # Without a connection, its loss is what counts.
-            if self._connector.connected:
-                self._not_written()
+            if self._connection is not None:
+                log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
+                self._failed(RealtimeWork.TRANSCRIPTION, RealtimeError(NOT_WRITTEN))
             if item_id is None:
                 raise RealtimeError(NOT_WRITTEN) from exc
             found = InputTranscribed(input_id, item_id, None)
         finally:
+            del self._transcripts[input_id]
             self._protocol.drop_input(input_id)
         return InputTranscript(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
 
     async def reply(self) -> AsyncGenerator[ReplyPiece | ReplyResumed, None]:
-        """See `Realtime.reply`."""
         self._refuse_when_failed()
-        pieces = self._pieces = ReplyQueue()
-        self._connector.send(self._protocol.request_reply())
+        pieces = self._pieces = ReplyQueue(self._limits.reply_timeout_s)
+        self._send(self._protocol.request_reply())
         while True:
             try:
-                piece = await self._next_piece(pieces)
+                piece = await pieces.take()
             except TimeoutError as exc:
                 error = RealtimeError(NO_ANSWER)
-                self._answer_failed(error)
+                self._failed(RealtimeWork.REPLY, error)
                 raise error from exc
             if not isinstance(piece, ResponseEnded):
                 yield piece
@@ -213,98 +194,160 @@ class RealtimeSession:
             if piece.how is ResponseStatus.FAILED:
                 failure = self._availability.given_up or self._errors.for_code(piece.code)
                 if piece.code != GIVEN_UP:
-                    self._answer_failed(failure)
+                    self._failed(RealtimeWork.REPLY, failure)
                 raise failure
             self._availability.record_success(RealtimeWork.REPLY)
             return
 
-    async def _next_piece(self, pieces: ReplyQueue) -> ReplyPiece | ReplyResumed | ResponseEnded:
-        async with asyncio.timeout(self._limits.reply_timeout_s) as patience:
-            self._patience = patience
-            try:
-                return await pieces.take()
-            finally:
-                self._patience = None
-
-    def _wait_anew(self) -> None:
-        """Let the next piece of the reply take as long again: the time of a tool is not the model's."""
-        if self._patience is not None and not self._patience.expired():
-            self._patience.reschedule(asyncio.get_running_loop().time() + self._limits.reply_timeout_s)
-
     def interrupt(self, heard_ms: int) -> bool:
-        """See `Realtime.interrupt`."""
         self._pieces = None
         truncates = self._protocol.can_truncate
-        self._connector.send(self._protocol.interrupt(heard_ms))
+        self._send(self._protocol.interrupt(heard_ms))
         return truncates
 
     def add_item(self, item: ConversationItem) -> None:
-        """See `Realtime.add_item`."""
-        self._connector.send(self._protocol.add_item(item))
+        self._send(self._protocol.add_item(item))
 
     def delete_items(self, item_ids: Iterable[str]) -> None:
-        """See `Realtime.delete_items`."""
-        self._connector.send(self._protocol.delete_items(item_ids))
+        self._send(self._protocol.delete_items(item_ids))
 
     def delete_tool_calls(self) -> None:
-        """See `Realtime.delete_tool_calls`."""
-        self._connector.send(self._protocol.delete_tool_calls())
+        self._send(self._protocol.delete_tool_calls())
 
     def set_instructions(self, instructions: str) -> None:
-        """See `Realtime.set_instructions`."""
-        self._connector.send(self._protocol.set_instructions(instructions))
+        self._send(self._protocol.set_instructions(instructions))
 
     def set_tools(self, tools: Iterable[RealtimeTool]) -> None:
-        """See `Realtime.set_tools`."""
-        self._connector.send(self._protocol.set_tools(tools))
+        self._send(self._protocol.set_tools(tools))
 
-    # -- called by the connector (`ConnectedSession`) ------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------------------
 
-    @property
-    def idle(self) -> bool:
-        """See `ConnectedSession.idle`."""
-        return self._protocol.idle
+    async def run(self) -> None:
+        """Keep the session connected. After giving up, try again later. Return when a retry cannot help."""
+        client = open_client(self._settings.base_url, self._api_key, timeout_s=CONNECT_TIMEOUT_S)
+        at_once = False
+        try:
+            while not self._availability.ended:
+                if not (self.usable or at_once):
+                    await self._clock.sleep(self._availability.retry_delay_s)
+                at_once = await self._live_once(client)
+        finally:
+            await client.close()
+            self._end_responses(ResponseStatus.CANCELLED)
 
-    def on_connected(self) -> None:
-        """See `ConnectedSession.on_connected`."""
-        self._connector.send(self._protocol.on_connected(self._brief()))
-        if (resumed := self._protocol.resumed) is not None:
-            self._hand_on(resumed)
+    async def _live_once(self, client: openai.AsyncOpenAI) -> bool:
+        """Run one connection to its end and handle the reason. Returns whether we ended it to open another at once."""
+        given_up, opened_at = self._availability.given_up, self._clock.monotonic()
+        # A connection after the session was given up is a trial, for as long as it lasts.
+        self._availability.on_trial = given_up is not None
+        end = await self._connected(client)
+        self._availability.on_trial = False
+        self._end_responses(ResponseStatus.FAILED)
+        self._take(self._protocol.on_disconnected())
+        if end.reason not in PLANNED:
+            error = end.error or self._errors.ended()
+            if given_up is not None and self._availability.given_up is given_up:
+                log.info("realtime_still_gone", problem=error)
+                if not error.retryable:
+                    self._availability.given_up = error
+                    self.on_given_up(error)
+            else:
+                log.warning("realtime_connection_ended", reason=end.reason, problem=end.error)
+                held = error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S
+                await self._connection_failed(error, held=held)
+        if self.usable:
+            self._on_event(RealtimeRenewed(end.reason))
+        return end.reason in PLANNED
 
-    def on_server_event(self, event: Mapping[str, Any]) -> None:
-        """See `ConnectedSession.on_server_event`."""
+    async def _connected(self, client: openai.AsyncOpenAI) -> ConnectionEnd:
+        """Run one connection to its end, and return why it ended."""
+        try:
+            socket = await dial(client, model=self._settings.model, within_s=CONNECT_TIMEOUT_S)
+        except Exception as error:  # noqa: BLE001 - every kind is translated
+            return ConnectionEnd("lost", self._errors.translate(error))
+        connection = self._connection = RealtimeConnection(socket, translate=self._errors.translate)
+        log.info("realtime_session_opened", model=self._settings.model)
+        beside = [("realtime-renewal", partial(self._renew, connection))]
+        if self._availability.on_trial:
+            beside.append(("realtime-trial", partial(self._end_unless_ready, connection)))
+        try:
+            self._send(self._protocol.on_connected(self._brief()))
+            if (resumed := self._protocol.resumed) is not None:
+                self._hand_on(resumed)
+            return await connection.hold(on_event=self._on_server_event, beside=beside)
+        finally:
+            self._connection = None
+            self.ready.clear()
+            await connection.close()
+
+    async def _renew(self, connection: RealtimeConnection) -> None:
+        """End the connection before the server does: when the session is idle, or after a grace period."""
+        await self._clock.sleep(self._limits.session_s)
+        deadline = self._clock.monotonic() + RENEWAL_PATIENCE_S
+        while not self._protocol.idle and self._clock.monotonic() < deadline:
+            await self._clock.sleep(IDLE_LOOK_S)
+        connection.end("expiring")
+
+    async def _end_unless_ready(self, connection: RealtimeConnection) -> None:
+        await self._clock.sleep(CONNECT_TIMEOUT_S)
+        if not self.ready.is_set():
+            connection.end("lost", self._errors.translate(TimeoutError()))
+
+    async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
+        """Count a lost connection, unless it had lasted long enough (`held`), and wait before the next attempt."""
+        if not self.usable:
+            return
+        if held:
+            self._availability.record_success(RealtimeWork.CONNECTION)
+        elif not self._failed(RealtimeWork.CONNECTION, error) and (backoff_s := self._availability.backoff_s):
+            await self._clock.sleep(backoff_s)
+
+    def _failed(self, work: RealtimeWork, error: RealtimeError) -> bool:
+        """Count a failure. Returns whether the session is given up for it."""
+        is_last = self._availability.record_failure(work, error)
+        if is_last:
+            self.on_given_up(error)
+        return is_last
+
+    def on_given_up(self, error: RealtimeError) -> None:
+        """End all that waits for the model, and tell the room."""
+        log.error("realtime_given_up", problem=error, failures=self._availability.failures, lasting=not error.retryable)
+        for waiting in self._transcripts.values():
+            if not waiting.done():
+                waiting.set_exception(RealtimeError("{why}", why=error, retryable=False))
+        self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
+        self._protocol.reset()
+        self._end("lost", error)
+        self._on_event(RealtimeFailed(error, lasting=not error.retryable))
+
+    def _send(self, events: Sequence[ClientEvent]) -> None:
+        """Send events over the open connection, if any. If too many wait, it is stuck and ends."""
+        if self._connection is not None and not self._connection.send(events):
+            self._overflows += 1
+            self._end("lost", self._errors.too_slow())
+
+    def _end(self, reason: str, error: RealtimeError | None = None) -> None:
+        """End the open connection, if any. `reason`: see `ConnectionEnd`."""
+        if self._connection is not None:
+            self._connection.end(reason, error)
+
+    # -- effects ---------------------------------------------------------------------------------------------
+
+    def _on_server_event(self, event: Mapping[str, Any]) -> None:
         if (finished := self._responses.receive(event, self._clock.monotonic())) is not None:
             self._on_response(finished)
         self._take(self._protocol.receive(event))
-
-    def on_disconnected(self) -> None:
-        """See `ConnectedSession.on_disconnected`."""
-        self._end_responses(ResponseStatus.FAILED)
-        self._take(self._protocol.on_disconnected())
-
-    def on_renewed(self, reason: str) -> None:
-        """See `ConnectedSession.on_renewed`."""
-        self._on_event(RealtimeRenewed(reason))
-
-    def on_given_up(self, error: RealtimeError) -> None:
-        """End all that waits for the model, and tell the room. See `ConnectedSession.on_given_up`."""
-        log.error("realtime_given_up", problem=error, failures=self._availability.failures, lasting=not error.retryable)
-        self._transcripts.fail(RealtimeError("{why}", why=error, retryable=False))
-        self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
-        self._protocol.reset()
-        self._connector.end("lost", error)
-        self._on_event(RealtimeFailed(error, lasting=not error.retryable))
-
-    # -- effects ---------------------------------------------------------------------------------------------
 
     def _take(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case SendEvent(event):
-                    self._connector.send([event])
+                    self._send([event])
                 case InputTranscribed():
                     self._availability.record_success(RealtimeWork.TRANSCRIPTION)
-                    self._transcripts.resolve(effect)
+                    waiting = self._transcripts.get(effect.input_id)
+                    if waiting is not None and not waiting.done():
+                        waiting.set_result(effect)
                 case AudioDelta(item_id, pcm):
                     self._hand_on(ReplyPiece(item_id, pcm=pcm))
                 case TextDelta(item_id, words):
@@ -312,29 +355,30 @@ class RealtimeSession:
                 case ResponseEnded():
                     self._hand_on(effect)
                 case ToolCallRequested(call):
-                    self._wait_anew()
-                    self._connector.start(self._call(call), f"realtime-tool-{call.name}")
+                    assert self._connection is not None, "the call has come over it"
+                    if self._pieces is not None:
+                        self._pieces.wait_anew()
+                    self._connection.start(self._call(call), f"realtime-tool-{call.name}")
                 case SessionReady():
                     self.ready.set()
-                    self._came_back()
+                    if self._availability.record_recovery():
+                        log.info("realtime_restored")
+                        self._on_event(RealtimeRestored())
                 case ConfigurationRefused():
-                    self._connector.end("lost", self._errors.for_configuration(effect))
+                    self._end("lost", self._errors.for_configuration(effect))
                 case ToolRefused(tool, begins_anew):
                     log.warning("tool_schema_refused", model=self._settings.model, tool=tool)
                     if begins_anew:
-                        self._connector.end("reconfigured")
+                        self._end("reconfigured")
                 case SessionExpired():
-                    self._connector.end("expired")
+                    self._end("expired")
                 case ServerError(code, message):
-                    self._trouble(code, message)
+                    log.warning("realtime_error", code=code, message_chars=len(message))
+                    error = self._errors.for_code(code)
+                    if not error.retryable:
+                        self._end("lost", error)
                 case _:
                     assert_never(effect)
-
-    def _trouble(self, code: str, message: str) -> None:
-        log.warning("realtime_error", code=code, message_chars=len(message))
-        error = self._errors.for_code(code)
-        if not error.retryable:
-            self._connector.end("lost", error)
 
     def _hand_on(self, piece: ReplyPiece | ReplyResumed | ResponseEnded) -> None:
         if self._pieces is None or self._pieces.put(piece):
@@ -344,37 +388,19 @@ class RealtimeSession:
         self._cut_replies += 1
         log.warning("realtime_reply_cut_off", waiting_s=MOST_SOUND_S)
         lost_ms = 0 if piece.pcm is None else milliseconds(len(piece.pcm))
-        self._connector.send(self._protocol.end_reply(lost_ms=lost_ms))
+        self._send(self._protocol.end_reply(lost_ms=lost_ms))
 
     async def _call(self, call: RealtimeToolCall) -> None:
         output = await tool_output(call, self._run_tool)
         if events := self._protocol.tool_output(call.call_id, output):
-            self._wait_anew()
-            self._connector.send(events)
+            if self._pieces is not None:
+                self._pieces.wait_anew()
+            self._send(events)
 
     def _end_responses(self, status: ResponseStatus) -> None:
         """End the responses that went on when their connection ended."""
         for finished in self._responses.end_all(status, self._clock.monotonic()):
             self._on_response(finished)
-
-    # -- failing ---------------------------------------------------------------------------------------------
-
-    def _answer_failed(self, error: RealtimeError) -> None:
-        if self._availability.record_failure(RealtimeWork.REPLY, error):
-            self.on_given_up(error)
-
-    def _not_written(self) -> None:
-        """Count a missing transcription."""
-        log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
-        error = RealtimeError(NOT_WRITTEN)
-        if self._availability.record_failure(RealtimeWork.TRANSCRIPTION, error):
-            self.on_given_up(error)
-
-    def _came_back(self) -> None:
-        """Handle an accepted configuration. A session that had been given up has now recovered."""
-        if self._availability.record_recovery():
-            log.info("realtime_restored")
-            self._on_event(RealtimeRestored())
 
     def _refuse_when_failed(self) -> None:
         if (given_up := self._availability.given_up) is not None:

@@ -1,4 +1,4 @@
-"""The inputs of a speech-to-speech conversation that the server has not transcribed yet, and who waits for them.
+"""The inputs of a speech-to-speech conversation that the server has not transcribed yet.
 
 They are kept with their sound, because a new connection needs them again. The server commits them in the order in which
 they were sent, and names the item of each; later it transcribes that item.
@@ -6,7 +6,6 @@ they were sent, and names the item of each; later it transcribes that item.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from voice.realtime.wire import input_events, label_ids
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
-    from voice.errors import RealtimeError
     from voice.realtime.wire import ClientEvent
 
 
@@ -100,36 +98,3 @@ class UntranscribedInputs:
                 del self._untranscribed[waiting.id]
                 return InputTranscribed(waiting.id, item_id, text)
         return None
-
-
-class AwaitedTranscripts:
-    """The awaited transcripts of one session, by the number of their input. Call everything on one event loop."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[int, asyncio.Future[InputTranscribed]] = {}
-
-    def add(self, input_id: int) -> None:
-        """Expect the transcript of an input from now on."""
-        self._waiting[input_id] = asyncio.get_running_loop().create_future()
-
-    async def wait(self, input_id: int, *, within_s: float) -> InputTranscribed:
-        """Wait for the transcript of an added input, which is expected no more then. Raises `TimeoutError`, and what
-        `fail` was given.
-        """
-        try:
-            async with asyncio.timeout(within_s):
-                return await self._waiting[input_id]
-        finally:
-            self._waiting.pop(input_id, None)
-
-    def resolve(self, found: InputTranscribed) -> None:
-        """Pass a transcript on to who waits for it, if anybody still does."""
-        waiting = self._waiting.get(found.input_id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(found)
-
-    def fail(self, error: RealtimeError) -> None:
-        """Let everybody who waits get `error`: no transcript comes any more."""
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(error)

@@ -17,14 +17,15 @@ from tests.patience import PATIENCE_S
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served, tone
 from voice.errors import RealtimeError
 from voice.realtime import reply_queue
-from voice.realtime.connector import PROVEN_S
 from voice.realtime.effects import ResponseStatus
 from voice.realtime.open_responses import FinishedResponse
 from voice.realtime.port import (
+    REALTIME_LIMITS,
     Briefing,
     ConversationItem,
     ItemRole,
     RealtimeFailed,
+    RealtimeLimits,
     RealtimeRenewed,
     RealtimeRestored,
     RealtimeTool,
@@ -33,7 +34,7 @@ from voice.realtime.port import (
     ReplyResumed,
 )
 from voice.realtime.protocol import BROKEN_OFF
-from voice.realtime.session import NOT_WRITTEN, REALTIME_LIMITS, RealtimeLimits, RealtimeSession
+from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 from voice.realtime.tool_calls import TOOL_TIMEOUT_S
 
@@ -341,7 +342,7 @@ async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypa
         error = RealtimeError("It is overloaded.")
         room.session._availability.given_up = error
         room.session.on_given_up(error)
-        await room.time_passes(lambda: not room.session._connector.connected, step_s=0)
+        await room.time_passes(lambda: room.session._connection is None, step_s=0)
         await room.clock.until_somebody_sleeps()
         room.clock.advance(REALTIME_LIMITS.retry_after_s)
         await room.time_passes(lambda: RealtimeRestored() in room.news, step_s=0)
@@ -442,7 +443,7 @@ async def test_a_service_that_says_nothing_at_all_is_given_up(monkeypatch: pytes
         served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.SILENT)) as server,
         room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room,
     ):
-        await room.time_passes(lambda: room.session._connector.connected, step_s=0)
+        await room.time_passes(lambda: room.session._connection is not None, step_s=0)
         for number in range(3):
             assert room.session.usable, number
             hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
