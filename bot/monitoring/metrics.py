@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
     from bot.monitoring.service_checks import GatewayState
-    from voice.asr.observed import RemoteOutcome
+    from voice.asr.fallback import RemoteOutcome
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 

@@ -25,7 +25,6 @@ from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text, joined, sentence_of
 from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
-from voice.asr.observed import ObservedRecogniser
 from voice.asr.reading_recogniser import ReadingRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.whisper import whisper_on_best_device
@@ -333,12 +332,13 @@ class _Opening:
             log.warning("no_local_recogniser", problem=error)
         remote = RemoteRecogniser(endpoint, languages=self.settings.languages, has_fallback=own is not None)
         await self.stack.enter_async_context(remote)
-        observe = self.metrics.on_remote_recogniser
-        if own is None:
-            self.metrics.add_remote_recogniser(lambda: True)
-            return OpenedRecogniser(ObservedRecogniser(remote, observe), None)
-        both, behind = FallbackRecogniser(remote, own.recogniser, observe=observe), own
+        both = FallbackRecogniser(
+            remote, None if own is None else own.recogniser, observe=self.metrics.on_remote_recogniser
+        )
         self.metrics.add_remote_recogniser(lambda: both.outage is None)
+        if own is None:
+            return OpenedRecogniser(both, None)
+        behind = own
         what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
         self.metrics.health.add_check(partial(_first_problems, both, what, Text("the local one hears")))
         # While the first one hears, nobody misses the other.

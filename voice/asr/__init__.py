@@ -3,8 +3,8 @@
 - The local recogniser: `scheduler` puts utterances into a `fair_queue` and has them recognised, some together.
   `reloading_model` keeps the model running in its thread (`worker`); `whisper` is the engine, with
   `encoder_window`; `placement` chooses GPU or CPU.
-- Elsewhere: `remote` asks an endpoint, `observed` counts what became of that, `fallback` has a second recogniser for
-  when the first fails.
+- Elsewhere: `remote` asks an endpoint, `fallback` counts what became of that and has a second recogniser for when it
+  fails.
 - What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_hearing`
   recognises doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names
   a sound.

@@ -1,4 +1,4 @@
-"""Combines two recognisers: when the first fails, the second takes the utterance.
+"""Asks a recogniser elsewhere, and counts what becomes of each request. If it fails, a second one takes the utterance.
 
 After some failures in a row a circuit breaker stops calls to the first recogniser. Later one utterance tries it again.
 
@@ -14,13 +14,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from voice.asr.observed import ObservedRecogniser, RemoteOutcome
 from voice.circuit_breaker import CircuitBreaker, CircuitState
-from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
+from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,25 +32,49 @@ if TYPE_CHECKING:
 _log: Any = structlog.get_logger()
 
 
-def _observe_nothing(outcome: RemoteOutcome, seconds: float) -> None:
-    """Leave it."""
+class RemoteOutcome(StrEnum):
+    """What became of a request at a recogniser elsewhere. Each request has one."""
+
+    COMPLETED = "completed"
+    # An interim or a careful pass for which there was no room. No other recogniser hears it.
+    SHED = "shed"
+    # The caller no longer wanted it: mostly somebody spoke on.
+    CANCELLED = "cancelled"
+    # From here on the recogniser behind it gets it, if there is one.
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    # Refused, or answered with what cannot be read.
+    FAILED = "failed"
+    # Not asked, because it kept failing.
+    SKIPPED = "skipped"
+
+
+# Of several that fit, the first.
+_OUTCOMES: tuple[tuple[type[BaseException], RemoteOutcome], ...] = (
+    (asyncio.CancelledError, RemoteOutcome.CANCELLED),
+    (RecogniserOverloadedError, RemoteOutcome.SHED),
+    (RecogniserUnreachableError, RemoteOutcome.UNREACHABLE),
+    (RecogniserLateError, RemoteOutcome.TIMED_OUT),
+    (RecogniserError, RemoteOutcome.FAILED),
+)
 
 
 class FallbackRecogniser:
     """Calls `first`, and `second` if it fails (`voice.asr.port.Recogniser`). Use it on one event loop.
 
-    `observe`: gets what became of each request at `first`, and how many seconds that took.
+    `second` None: nobody hears what `first` does not, so it is always asked. `observe`: gets what became of each
+    request at `first`, and how many seconds that took.
     """
 
     def __init__(
         self,
         first: Recogniser,
-        second: Recogniser,
+        second: Recogniser | None,
         *,
         monotonic: Callable[[], float] = time.monotonic,
-        observe: Callable[[RemoteOutcome, float], None] = _observe_nothing,
+        observe: Callable[[RemoteOutcome, float], None] = lambda _outcome, _seconds: None,
     ) -> None:
-        self._first = ObservedRecogniser(first, observe, monotonic=monotonic)
+        self._first = first
         self._second = second
         self._monotonic = monotonic
         self._observe = observe
@@ -76,9 +100,10 @@ class FallbackRecogniser:
         careful: bool = False,
     ) -> Recognition:
         """See `Recogniser.recognise`. Raises the second recogniser's error when both fail."""
-        if self._may_ask_first(careful=careful):
+        second = self._second
+        if second is None or self._may_ask_first(careful=careful):
             is_trial = self._breaker.state is CircuitState.HALF_OPEN
-            counts = not careful and (is_trial or self._in_doubt or not interim)
+            counts = second is not None and not careful and (is_trial or self._in_doubt or not interim)
             asked_at = self._monotonic()
             try:
                 heard = await self._first.recognise(
@@ -89,29 +114,36 @@ class FallbackRecogniser:
                     interim=interim and not counts,
                     careful=careful,
                 )
-            except (RecogniserOverloadedError, asyncio.CancelledError):
+            except (RecogniserError, asyncio.CancelledError) as error:
+                outcome = next(outcome for kind, outcome in _OUTCOMES if isinstance(error, kind))
+                self._observe(outcome, self._monotonic() - asked_at)
                 # The first recogniser is busy, not broken: drop the interim, as under any load. An interim is cancelled
                 # when somebody speaks on. Neither tells whether the recogniser is back.
-                if is_trial:
-                    self._breaker.abandon_trial(self._monotonic())
-                raise
-            except RecogniserError as error:
+                if isinstance(error, RecogniserOverloadedError | asyncio.CancelledError):
+                    if is_trial:
+                        self._breaker.abandon_trial(self._monotonic())
+                    raise
+                if second is None:
+                    raise
                 # Several requests may have been on a connection that broke once.
-                is_away = isinstance(error, RecogniserUnreachableError) and asked_at >= self._counted_at
+                is_away = outcome is RemoteOutcome.UNREACHABLE and asked_at >= self._counted_at
                 self._on_failure(error, counts=counts or is_away)
             else:
+                self._observe(RemoteOutcome.COMPLETED, self._monotonic() - asked_at)
                 self._in_doubt = False
                 self._breaker.record_success()
                 return heard
         else:
             self._observe(RemoteOutcome.SKIPPED, 0.0)
-        return await self._second.recognise(
+        assert second is not None, "without one the error was raised"
+        return await second.recognise(
             pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
         )
 
     def confirm(self, speaker_id: int) -> None:
         self._first.confirm(speaker_id)
-        self._second.confirm(speaker_id)
+        if self._second is not None:
+            self._second.confirm(speaker_id)
 
     def _may_ask_first(self, *, careful: bool) -> bool:
         """Return whether to ask the first recogniser. A careful pass is no trial: its failure says little."""

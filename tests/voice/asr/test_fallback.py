@@ -10,8 +10,7 @@ import pytest
 
 from tests.fakes.recogniser import FakeRecogniser
 from tests.voice.recordings import voiced
-from voice.asr.fallback import FallbackRecogniser
-from voice.asr.observed import RemoteOutcome
+from voice.asr.fallback import FallbackRecogniser, RemoteOutcome
 from voice.errors import (
     RecogniserError,
     RecogniserLateError,
