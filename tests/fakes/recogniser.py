@@ -10,13 +10,14 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from voice.asr.port import Recognition
-from voice.asr.worker import RecognitionRequest, nobody_waits
+from voice.asr.worker import Engine, nobody_waits
 from voice.audio import duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 
@@ -85,17 +86,11 @@ class FakeRecogniser:
         self.confirmed.append(speaker_id)
 
 
-class AnsweringEngine:
+class AnsweringEngine(Engine):
     """An `Engine` without a model: `answer` says what each request has for a text."""
 
     def __init__(self, answer: Callable[[RecognitionRequest], Recognition]) -> None:
         self._answer = answer
-
-    def recognise(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
-        """See `Engine.recognise`."""
-        return self._answer(RecognitionRequest(pcm, language, glossary, careful))
 
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
@@ -105,7 +100,7 @@ class AnsweringEngine:
         return [self._answer(each) for each in requests]
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """An `Engine` whose recognitions the test can hold back and release. It answers with the value of the first sample.
 
     If that value is -1, the engine raises its usual error; -2 raises an unexpected error.

@@ -15,7 +15,7 @@ import ctranslate2
 import numpy as np
 import structlog
 
-from voice.asr.worker import nobody_waits
+from voice.asr.worker import Engine, nobody_waits
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from voice.asr.port import Recognition
     from voice.asr.settings import AsrSettings
-    from voice.asr.worker import Engine, RecognitionRequest
-    from voice.audio import Pcm
+    from voice.asr.worker import RecognitionRequest
 
 # Long enough to run the encoder and the decoder once.
 _TRIAL = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
@@ -79,11 +78,12 @@ def supported(place: DevicePlacement) -> DevicePlacement:
     return DevicePlacement(place.device, "auto")
 
 
-class CudaFallback:
-    """Loads the engine on the device of the settings, and remembers for the whole process if CUDA failed.
+class CudaFallback(Engine):
+    """An engine on the device of the settings, and on the CPU for the rest of the process once CUDA has failed. The CPU
+    then recognises the same sound, and everything after it.
 
-    `open_engine` loads the model at a place; it raises `RecogniserError`. `load` is called in the model's thread, by
-    one caller at a time; `failure` and `place`, where the loaded model runs, may be read anywhere.
+    `open_engine` loads the model at a place; it raises `RecogniserError`. `load` and recognition are called in the
+    model's thread; `failure` and `place`, where the loaded model runs, may be read anywhere.
     """
 
     def __init__(
@@ -98,38 +98,57 @@ class CudaFallback:
         self._open_engine = open_engine
         self._cuda_devices = cuda_devices
         self._monotonic = monotonic
+        self._engine: Engine | None = None
         self.failure: CudaFailure | None = None
         self.place: DevicePlacement | None = None
         # Whether a computation on CUDA has begun and not ended.
         self._on_cuda = False
 
     def load(self) -> Engine:
-        """Return an engine that works. Raises `RecogniserError`."""
+        """Load the model where it works. Raises `RecogniserError`."""
+        self._engine = None
+        self._engine = self._loaded()
+        return self
+
+    def recognise_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
+        engine = self._engine = self._engine or self._loaded()
+        place = self.place or CPU
+        try:
+            return self._compute(place, partial(engine.recognise_together, requests, others_wait=others_wait))
+        except RecogniserError as error:
+            if place == CPU or self.failure is not None or not is_cuda_failure(error):
+                raise
+            # Let go of the model on the GPU before the other one is loaded.
+            self._engine = None
+            del engine
+            engine = self._engine = self._moved_to_cpu(str(error.__cause__))
+        return engine.recognise_together(requests, others_wait=others_wait)
+
+    def _loaded(self) -> Engine:
         if self.failure is None and self._on_cuda:
             # The thread that had the model hangs there and was given up; the next one would hang too.
-            return self.on_cpu("a computation did not end")
+            return self._moved_to_cpu("a computation did not end")
         place = CPU
         if self.failure is None:
             place = choose_placement(self._settings, cuda_devices=self._cuda_devices())
-        if place == CPU:
-            return self._opened(CPU)
         try:
-            engine = self.watched(partial(self._tried, place))
+            return self._compute(place, partial(self._opened, place))
         except RecogniserError as error:
-            if not is_cuda_failure(error):
+            if place == CPU or not is_cuda_failure(error):
                 raise
-            return self.on_cpu(str(error.__cause__))
-        return _WatchedEngine(engine, self)
+            return self._moved_to_cpu(str(error.__cause__))
 
-    def watched(self, compute: Callable[[], T]) -> T:
-        """Compute something on CUDA; `load` knows if that has not ended."""
-        self._on_cuda = True
+    def _compute(self, place: DevicePlacement, compute: Callable[[], T]) -> T:
+        """Compute something; the next `load` knows if that is on CUDA and has not ended."""
+        self._on_cuda = place != CPU
         try:
             return compute()
         finally:
             self._on_cuda = False
 
-    def on_cpu(self, why: str) -> Engine:
+    def _moved_to_cpu(self, why: str) -> Engine:
         """Remember that CUDA failed, and return an engine on the CPU."""
         problem = RecogniserError(
             "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (docs/operations.md, "
@@ -142,52 +161,14 @@ class CudaFallback:
         _log.warning("recogniser_moved_to_cpu", problem=problem)
         return engine
 
-    def _tried(self, place: DevicePlacement) -> Engine:
-        engine = self._opened(place)
-        engine.recognise(_TRIAL, language="en")
-        return engine
-
     def _opened(self, place: DevicePlacement) -> Engine:
+        """Load the model at a place. On CUDA it is tried, because much fails only there."""
         engine = self._open_engine(place)
+        if place != CPU:
+            engine.recognise(_TRIAL, language="en")
         self.place = place
         _log.info("recogniser_loaded", device=place.device, compute_type=place.compute_type)
         return engine
-
-
-class _WatchedEngine:
-    """An engine on CUDA. When CUDA fails, the CPU recognises the same sound, and everything after it."""
-
-    def __init__(self, engine: Engine, fallback: CudaFallback) -> None:
-        self._engine: Engine | None = engine
-        self._fallback = fallback
-
-    def recognise(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
-        """See `Engine.recognise`."""
-        return self._on_what_works(
-            lambda engine: engine.recognise(pcm, language=language, glossary=glossary, careful=careful)
-        )
-
-    def recognise_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
-        """Recognise several sounds at once with the device that works, as `Engine.recognise_together` does."""
-        return self._on_what_works(lambda engine: engine.recognise_together(requests, others_wait=others_wait))
-
-    def _on_what_works(self, compute: Callable[[Engine], T]) -> T:
-        engine = self._engine if self._engine is not None else self._fallback.load()
-        self._engine = engine
-        try:
-            return self._fallback.watched(partial(compute, engine))
-        except RecogniserError as error:
-            if self._fallback.failure is not None or not is_cuda_failure(error):
-                raise
-            # Let go of the model on the GPU before the other one is loaded.
-            self._engine = None
-            del engine
-            self._engine = self._fallback.on_cpu(str(error.__cause__))
-        return compute(self._engine)
 
 
 def is_cuda_failure(error: RecogniserError) -> bool:

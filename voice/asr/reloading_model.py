@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voice.asr.worker import loaded_in, new_thread, nobody_waits, recognised
+from voice.asr.worker import loaded_in, new_thread, nobody_waits, plainly
 from voice.circuit_breaker import CircuitBreaker, Outage
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S
 from voice.errors import RecogniserError, RecogniserHungError
@@ -115,8 +115,8 @@ class ReloadingModel:
         loaded = await self._ready()
         limit_s = self._compute_timeout_s
         try:
-            call = partial(recognised, loaded.engine, requests, others_wait)
-            recognitions = await loaded.thread.run(call, within_s=limit_s)
+            call = partial(loaded.engine.recognise_together, requests, others_wait=others_wait)
+            recognitions = await loaded.thread.run(partial(plainly, call, "failed"), within_s=limit_s)
         except TimeoutError as exc:
             problem = RecogniserHungError(
                 "A recognition took longer than {limit_s:g} s and was given up.", limit_s=limit_s

@@ -27,7 +27,7 @@ from voice.asr.placement import CPU, CudaFallback, supported
 from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio, remove_repetition
 from voice.asr.sentence_ends import SentenceEnds
-from voice.asr.worker import RecognitionRequest, nobody_waits
+from voice.asr.worker import Engine, nobody_waits
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from voice.asr.placement import DevicePlacement
     from voice.asr.settings import AsrSettings
+    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 FRAMES_PER_S = 100
@@ -73,7 +74,7 @@ UNSURE_LANGUAGE = "en"
 ENCODING_THREADS = 2
 
 
-class WhisperEngine:
+class WhisperEngine(Engine):
     """One loaded model at `place`. Not thread-safe. `stands_in`: it hears little, and takes as little memory as it can.
 
     Raises `RecogniserError` if the model cannot be loaded, in a plain sentence with the remedy.
@@ -121,22 +122,15 @@ class WhisperEngine:
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
         self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)
 
-    def recognise(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
-        """Return the text of `pcm`: mono int16, 16 kHz; only the first 30 s are used. Blocks.
-
-        `language` None or unknown to the model: detect it from the same encoding, for one decoder step. `careful`:
-        encode the whole window, for up to six times the work. Raises `RecogniserError`.
-        """
-        return self.recognise_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
-
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
-        """Return the texts of requests that fit together (`worker.fit_together`). Blocks. Raises `RecogniserError`.
+        """Return the texts of requests that fit together (`worker.fit_together`): mono int16, 16 kHz; only the first
+        30 s are used. Blocks. Raises `RecogniserError`.
 
-        `others_wait`: whether other requests wait by now. A doubtful text is not decoded again then.
+        A language that is None or unknown to the model is detected from the same encoding, for one decoder step. What
+        is careful is encoded in the whole window, for up to six times the work. `others_wait`: whether other requests
+        wait by now. A doubtful text is not decoded again then.
         """
         started = time.perf_counter()
         heard = [

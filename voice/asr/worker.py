@@ -7,9 +7,10 @@ decides whether another one takes its place.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from voice.asr.encoder_window import encoder_window
 from voice.audio import duration_s
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognition
     from voice.audio import Pcm
 
+T = TypeVar("T")
+
 THREAD_NAME: Final = "speech-model"
 # Windows that differ by less than this are of like length.
 BUCKET_S: Final = 2.0
@@ -32,14 +35,18 @@ def nobody_waits() -> bool:
     return False
 
 
-class Engine(Protocol):
+@dataclass(frozen=True, slots=True)
+class RecognitionRequest:
+    pcm: Pcm
+    language: str | None
+    glossary: tuple[str, ...]
+    careful: bool = False
+
+
+class Engine(ABC):
     """A speech model that blocks while it computes. Used from one thread."""
 
-    def recognise(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
-        """Return the text of `pcm`; `careful`: with more work. Raises `RecogniserError`."""
-
+    @abstractmethod
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
@@ -49,13 +56,11 @@ class Engine(Protocol):
         `RecogniserError` for all of the requests.
         """
 
-
-@dataclass(frozen=True, slots=True)
-class RecognitionRequest:
-    pcm: Pcm
-    language: str | None
-    glossary: tuple[str, ...]
-    careful: bool = False
+    def recognise(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
+        """Return the text of one sound. Raises `RecogniserError`."""
+        return self.recognise_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
 
 
 def fit_together(first: RecognitionRequest, other: RecognitionRequest) -> bool:
@@ -89,7 +94,7 @@ def new_thread() -> DaemonThread:
 async def loaded_in(thread: DaemonThread, load: Callable[[], Engine], *, within_s: float) -> Engine:
     """Return the engine that `load` returns in the thread. Raises `RecogniserError`."""
     try:
-        return await thread.run(partial(_loaded, load), within_s=within_s)
+        return await thread.run(partial(plainly, load, "could not be loaded"), within_s=within_s)
     except TimeoutError as exc:
         raise RecogniserHungError(
             f"The speech model was not loaded within {within_s:g} s: its disk or the GPU hangs, or it is too "
@@ -97,22 +102,11 @@ async def loaded_in(thread: DaemonThread, load: Callable[[], Engine], *, within_
         ) from exc
 
 
-def recognised(
-    engine: Engine, requests: Sequence[RecognitionRequest], others_wait: Callable[[], bool]
-) -> list[Recognition]:
-    """Do what `Engine.recognise_together` does. Raises nothing but `RecogniserError`. Blocks."""
+def plainly(call: Callable[[], T], failure: str) -> T:
+    """Return what `call` returns. Raises nothing but `RecogniserError`. `failure`: what the model did then."""
     try:
-        return engine.recognise_together(requests, others_wait=others_wait)
+        return call()
     except RecogniserError:
         raise
     except Exception as exc:
-        raise RecogniserError(f"The speech model failed: {exc}") from exc
-
-
-def _loaded(load: Callable[[], Engine]) -> Engine:
-    try:
-        return load()
-    except RecogniserError:
-        raise
-    except Exception as exc:
-        raise RecogniserError(f"The speech model could not be loaded: {exc}") from exc
+        raise RecogniserError(f"The speech model {failure}: {exc}") from exc
