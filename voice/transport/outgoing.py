@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -88,40 +87,6 @@ class PacketSender(Protocol):
         """Announce to the room whether the bot is speaking."""
 
 
-class SlotAction(Enum):
-    """What to do in a 20 ms slot."""
-
-    START = auto()  # announce that we speak, and send the frame
-    SOUND = auto()
-    SILENCE = auto()  # one of the five silence frames
-    STOP = auto()  # announce that we stopped
-    NOTHING = auto()
-
-
-@dataclass(slots=True)
-class Talkspurt:
-    """Decides the action for each slot. Pure."""
-
-    _speaking: bool = False
-    _silent: int = 0
-
-    def step(self, *, has_frame: bool) -> SlotAction:
-        if has_frame:
-            started, self._speaking, self._silent = not self._speaking, True, 0
-            return SlotAction.START if started else SlotAction.SOUND
-        if not self._speaking:
-            return SlotAction.NOTHING
-        if self._silent < _SILENCE_FRAMES_AT_END:
-            self._silent += 1
-            return SlotAction.SILENCE
-        self._speaking, self._silent = False, 0
-        return SlotAction.STOP
-
-    def interrupt(self) -> None:
-        """Handle a lost connection: the next frame must be announced again."""
-        self._speaking, self._silent = False, 0
-
-
 @dataclass(slots=True)
 class SlotTimer:
     """Keeps slots 20 ms apart without accumulating error. Pure."""
@@ -183,7 +148,9 @@ class Outgoing:
         )
         # The sending time of the next frame that is passed on ahead.
         self._due = float("-inf")
-        self._talkspurt = Talkspurt()
+        # Whether the room was told that the bot speaks, and how many silence frames have followed the last sound.
+        self._speaking = False
+        self._silent = 0
         self._readiness = Readiness()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="voice-outgoing", daemon=True)
@@ -208,7 +175,8 @@ class Outgoing:
         connected = carrier is not None and carrier.is_connected()
         can_send = carrier is not None and carrier.can_send
         if not can_send:
-            self._talkspurt.interrupt()
+            # The next frame has to be announced again.
+            self._speaking = False
         if not self._readiness.may_pull(self._clock(), connected=connected, can_send=can_send):
             return
         if carrier is None or not can_send:
@@ -233,13 +201,17 @@ class Outgoing:
             self._due += _FRAME_S
 
     def _use(self, carrier: PacketSender, opus: bytes | None, *, at: float) -> None:
-        action = self._talkspurt.step(has_frame=opus is not None)
-        if action in (SlotAction.START, SlotAction.STOP):
-            carrier.set_speaking(action is SlotAction.START)
         if opus is not None:
+            if not self._speaking:
+                carrier.set_speaking(True)
+            self._speaking, self._silent = True, 0
             self._send(carrier, opus, at)
-        elif action is SlotAction.SILENCE:
+        elif self._speaking and self._silent < _SILENCE_FRAMES_AT_END:
+            self._silent += 1
             carrier.send(carrier.seal(SILENCE_FRAME), at=at)
+        elif self._speaking:
+            self._speaking = False
+            carrier.set_speaking(False)
 
     def _encoded(self) -> bytes | None:
         """Return the source's next frame as Opus; None if the source has none."""

@@ -13,24 +13,7 @@ from hypothesis import strategies as st
 from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.opus import SILENCE_FRAME, Decoder, carries_fec
-from voice.transport.outgoing import Outgoing, Readiness, SlotAction, SlotTimer, Talkspurt
-
-S = SlotAction
-
-
-def test_a_talkspurt_is_announced_closed_with_silence_and_taken_back() -> None:
-    spurt = Talkspurt()
-    frames = [False, True, True, False, False, False, False, False, False, False, True]
-    assert [spurt.step(has_frame=has) for has in frames] == [
-        S.NOTHING, S.START, S.SOUND, *[S.SILENCE] * 5, S.STOP, S.NOTHING, S.START,
-    ]  # fmt: skip
-
-
-def test_after_an_interruption_speaking_is_announced_again() -> None:
-    spurt = Talkspurt()
-    spurt.step(has_frame=True)
-    spurt.interrupt()
-    assert spurt.step(has_frame=True) is S.START
+from voice.transport.outgoing import Outgoing, Readiness, SlotTimer
 
 
 def test_pace_holds_20_ms_over_a_thousand_slots() -> None:
@@ -112,6 +95,9 @@ def test_frames_are_encoded_and_speaking_is_kept_right() -> None:
     assert wire.speaking == [True, False]
     assert len(wire.sent) == 15
     assert wire.sent[10:] == [SILENCE_FRAME] * 5
+    words.left = 1
+    outgoing.slot()
+    assert wire.speaking == [True, False, True]
     decoder = Decoder()
     heard = np.concatenate([decoder.decode(packet) for packet in wire.sent[:10]])
     assert np.abs(heard).max() > 6000
@@ -133,9 +119,11 @@ def test_no_frame_goes_out_in_the_clear_when_the_group_is_reset_meanwhile() -> N
     outgoing.slot()
     outgoing.slot()
     assert (len(wire.sent), wire.sealed) == (1, 2)
+    outgoing.slot()
     wire.can_send, wire.keys = True, b"3"
     outgoing.slot()
     assert len(wire.sent) == 2
+    assert wire.speaking == [True, True], "after a break it is announced again"
 
 
 @dataclass
