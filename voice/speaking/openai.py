@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import httpx2
 
@@ -43,8 +43,6 @@ class SpeechEndpoint(Endpoint):
 
     voice: str
     speed: float = 1.0
-    # pcm starts soonest. Both are understood, whichever the endpoint sends.
-    audio_format: Literal["pcm", "wav"] = "pcm"
     timeout_s: float = 8.0
     # Sound that has already arrived plays during a stall, so only a little of the stall is heard as a pause.
     stall_s: float = 2.0
@@ -119,7 +117,8 @@ class OpenAISynthesizer:
             input=text.encode("utf-8", "replace").decode("utf-8"),
             model=endpoint.model,
             voice=cast("Any", endpoint.voice),
-            response_format=endpoint.audio_format,
+            # It starts soonest.
+            response_format="pcm",
             speed=endpoint.speed,
         ) as response:
             content_type = response.headers.get("content-type", "")
