@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -62,6 +63,12 @@ class Box:
     top: float
     right: float
     bottom: float
+
+    def touches(self, other: Box) -> bool:
+        """Return whether the boxes overlap."""
+        return (
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        )
 
 
 WHOLE: Final = Box(0.0, 0.0, 1.0, 1.0)
@@ -153,30 +160,13 @@ def _grown(bounds: tuple[int, int, int, int]) -> Box:
 def merge_boxes(boxes: list[Box]) -> tuple[Box, ...]:
     """Merge overlapping boxes until none overlap, so that no word is read twice."""
     apart = list(boxes)
-    while (pair := _overlapping(apart)) is not None:
+    while (pair := next((two for two in combinations(apart, 2) if two[0].touches(two[1])), None)) is not None:
         first, second = pair
-        apart.remove(first)
-        apart.remove(second)
-        apart.append(
-            Box(
-                min(first.left, second.left),
-                min(first.top, second.top),
-                max(first.right, second.right),
-                max(first.bottom, second.bottom),
-            )
+        whole = Box(
+            min(first.left, second.left),
+            min(first.top, second.top),
+            max(first.right, second.right),
+            max(first.bottom, second.bottom),
         )
+        apart = [*(box for box in apart if box not in pair), whole]
     return tuple(sorted(apart, key=lambda box: (box.top, box.left)))
-
-
-def _overlapping(boxes: list[Box]) -> tuple[Box, Box] | None:
-    for index, first in enumerate(boxes):
-        for second in boxes[index + 1 :]:
-            apart = (
-                first.right <= second.left
-                or second.right <= first.left
-                or first.bottom <= second.top
-                or second.bottom <= first.top
-            )
-            if not apart:
-                return first, second
-    return None

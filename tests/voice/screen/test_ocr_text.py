@@ -7,9 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz.distance import Indel
 
-import voice.screen.ocr_text as text_module
 from voice.screen.frame_diff import WHOLE, Box
 from voice.screen.ocr_text import (
     MAX_LINE_CHARS,
@@ -104,29 +102,6 @@ def test_a_page_that_is_read_a_little_differently_is_no_news() -> None:
     misread = [f"{text[:30]}Z{text[31:]}" for text in reversed(before)]
     fresh = new_lines([line(text) for text in before], [line(text) for text in (*misread, new)])
     assert [each.text for each in fresh] == [new]
-
-
-@pytest.mark.parametrize(
-    ("alphabet", "lines", "length"), [("ab", 200, 300), ("etaoinshrdlu ", 200, 60), ("a", 200, 300)]
-)
-def test_comparing_is_bounded_whatever_the_lines_are(
-    monkeypatch: pytest.MonkeyPatch, alphabet: str, lines: int, length: int
-) -> None:
-    """The work of comparing is bounded, because other rooms wait for it. Lines that are not compared count as new."""
-    steps = 0
-
-    class Counted:
-        @staticmethod
-        def normalized_similarity(words: str, old: str) -> float:
-            nonlocal steps
-            steps += len(old)
-            return Indel.normalized_similarity(words, old)
-
-    monkeypatch.setattr(text_module, "Indel", Counted)
-    before, after = pages(alphabet, lines=lines, length=length)
-    fresh = new_lines([line(text) for text in before], [line(text) for text in after])
-    assert len(fresh) == (0 if alphabet == "a" else lines)
-    assert steps <= text_module._MOST_COMPARED
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
