@@ -99,16 +99,6 @@ def test_cuda_that_is_not_there_is_said() -> None:
         choose_placement(AsrSettings(device="cuda"), cuda_devices=0)
 
 
-def test_a_working_gpu_is_used_and_told() -> None:
-    """With a CUDA device that computes, the model runs there, and the log says where and in which format."""
-    gpu = Gpu()
-    with capture_logs() as logs:
-        engine = gpu.fallback().load()
-    assert engine.recognise(SOUND).text == "heard on cuda"
-    told = [(line["event"], line["device"], line["compute_type"]) for line in logs]
-    assert told == [("recogniser_loaded", "cuda", "float16")]
-
-
 @pytest.mark.parametrize("device", ["auto", "cuda"])
 @pytest.mark.parametrize("loads", [True, False])
 def test_a_gpu_that_cannot_compute_is_found_at_the_start(device: str, loads: bool) -> None:

@@ -263,16 +263,6 @@ def test_a_response_that_begins_after_its_reply_was_given_up_is_cancelled() -> N
     assert protocol.receive(_done(response="resp_2")) == [ResponseEnded(ResponseStatus.COMPLETE)]
 
 
-def test_a_response_that_nobody_waits_for_is_cancelled() -> None:
-    """Whatever begins after a reply was given up, or without a request, is cancelled."""
-    protocol = _open()
-    (asked,) = protocol.request_reply()
-    protocol.interrupt(0)
-    for response in ("resp_1", "resp_2"):
-        (effect,) = protocol.receive(_created(asked, response))
-        assert effect == SendEvent({"type": "response.cancel", "response_id": response})
-
-
 @pytest.mark.parametrize("ended", [_done("cancelled", response="resp_0"), _refusal("response_cancel_not_active")])
 def test_a_refused_request_is_made_again_when_the_earlier_response_is_over(ended: dict[str, Any]) -> None:
     """If the server refuses to begin a response because it still makes an earlier one, that one is cancelled and then
@@ -527,15 +517,6 @@ def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
     completed = {"type": "conversation.item.input_audio_transcription.completed", "transcript": "x"}
     assert protocol.receive({**completed, "item_id": "item_a"}) == [InputTranscribed(input_id, "item_a", "x")]
     assert protocol.receive({**completed, "item_id": "item_b"}) == [InputTranscribed(later, "item_b", "x")]
-
-
-def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
-    """After a reconnection, a reply of which nothing was heard is requested again without an explanation."""
-    protocol = _open()
-    _begun(protocol)
-    assert protocol.on_disconnected() == []
-    assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update", "response.create"]
-    assert protocol.resumed == ReplyResumed("")
 
 
 def test_after_a_loss_the_model_may_look_again() -> None:

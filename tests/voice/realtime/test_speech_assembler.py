@@ -59,16 +59,6 @@ def test_scripts_without_spaces_are_dealt_out_at_a_speakers_pace() -> None:
     assert told == [("今天天气", False), ("很好，我们", True), ("一起去公园 散步吧。", True)]
 
 
-def test_a_reply_without_spaces_goes_on_after_a_lost_connection() -> None:
-    """What its sound had is dealt out once."""
-    stream = SpeechAssembler()
-    made = [stream.feed(ReplyPiece("one", _sound(0.75), "今天天气很好，我们"))]
-    stream.resume("今天天气很好，")
-    made += [stream.feed(ReplyPiece("two", _sound(0.75), "我们去公园。")), stream.end()]
-    text = joined_texts((each.text, each.glued) for each in made if each is not None)
-    assert text == "今天天气很好， 我们去公园。"
-
-
 def test_a_word_may_come_in_halves_but_not_over_items() -> None:
     """A word may be split over parts of one item, but another item begins another word."""
     stream = SpeechAssembler()

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool
+from voice.realtime.port import Briefing, RealtimeTool
 from voice.realtime.wire import (
     APPEND_BYTES,
     LEAST_COMMIT_SAMPLES,
     SessionConfiguration,
-    create_item,
     decode_audio,
     input_events,
     session_update,
@@ -62,10 +61,3 @@ def test_a_tool_s_choice_of_parameters_costs_no_session() -> None:
     tool = RealtimeTool("timer", "Starts.", {**shown, "anyOf": [{"required": ["when"]}]})
     session = session_update(SessionConfiguration("marin", "whisper-1"), Briefing("", tools=(tool,)))["session"]
     assert session["tools"][0]["parameters"] == shown
-
-
-@pytest.mark.parametrize("role", ItemRole)
-def test_whose_words_an_item_holds_tells_their_kind(role: ItemRole) -> None:
-    """The assistant's items have the type for output text, and all others the type for input text."""
-    kind = create_item(ConversationItem("id", role, "x"))["item"]["content"][0]["type"]
-    assert kind == ("output_text" if role is ItemRole.ASSISTANT else "input_text")

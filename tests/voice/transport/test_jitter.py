@@ -204,23 +204,6 @@ def test_timestamp_jump_in_sequence_is_a_new_talkspurt_and_no_loss() -> None:
     assert line.out[-1].captured_at == pytest.approx(0.15 + 9 * 0.02)
 
 
-def test_sender_that_starts_anew_is_heard() -> None:
-    """A sender with a new numbering far behind is accepted at its second packet, or at once after a long silence."""
-    line = Line(first_sequence=40_000)
-    for n in range(5):
-        line.arrive(n)
-    other = Line(jitter=line.jitter, first_sequence=20_000, first_timestamp=5, out=line.out)
-    assert other.arrive(100, 0.1) is PushResult.UNDECIDED
-    assert other.arrive(101, 0.12) is PushResult.ACCEPTED
-    other.wait(0.5)
-    assert other.frames()[-2:] == [100, 101]
-    third = Line(jitter=line.jitter, first_sequence=20_000, first_timestamp=5, out=line.out)
-    assert third.arrive(50, 9.0) is PushResult.ACCEPTED
-    third.wait(9.1)
-    assert third.frames()[-1] == 50
-    assert line.jitter.lost == 0
-
-
 def test_padding_alone_uses_its_number_up_and_is_no_frame() -> None:
     line = Line()
     for n in range(10):

@@ -224,16 +224,6 @@ def test_leaving_ends_what_was_said() -> None:
     assert ear.counters.unknown_ssrc == 5
 
 
-def test_ssrc_that_changes_hands() -> None:
-    ear = Ear()
-    ear.receiver.speaks(11, ANA)
-    ear.say(ear.sender(ANA, 11), 5)
-    ear.receiver.speaks(11, BEN)
-    ear.say(ear.sender(BEN, 11), 5)
-    ear.rest(0.5)
-    assert ear.frames_of(ANA) == ear.frames_of(BEN) == 5
-
-
 def test_a_flood_costs_no_decryption_and_nobody_else_s_sound() -> None:
     """Of a sender who sends a hundred times as much as a client, a part is worked on; another is heard whole, also if
     the flood's header names them: it has no valid tag then.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tests.voice.transport.receiver_scene import ANA, Ear, assert_each_datagram_has_one_fate, tone_packets
+from tests.voice.transport.receiver_scene import ANA, Ear, tone_packets
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.watchdog import SpeakerNotHeard, WatchdogFinding
 
@@ -28,33 +28,6 @@ def test_version_0_is_heard_in_the_clear() -> None:
     ear.rest(0.5)
     assert ear.frames_of(ANA) == 10
     assert ear.counters.dave_failures == 0
-
-
-def test_ciphertext_never_reaches_opus() -> None:
-    """At version 0 without a session, an encrypted frame is dropped and not decoded into noise."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
-    ear.keys.dave_protocol_version = 0
-    ear.keys.dave_session = None
-    ear.say(ana, 5)
-    assert ear.counters.not_ready == 5
-    assert ear.counters.undecodable == ear.counters.decoded == 0
-
-
-def test_clear_frames_are_refused_where_encryption_is_on() -> None:
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
-    for _ in range(100):
-        ear.take(ana.datagram(next(ear.opus), clear=True))
-    ear.take(ana.datagram(b"\x78", clear=True))
-    ear.rest(20.0)
-    assert ear.frames_of(ANA) == 0
-    assert (ear.counters.clear, ear.counters.silence, ear.counters.dave_failures) == (100, 1, 0)
-    findings = ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
-    assert [type(finding) for finding in findings] == [SpeakerNotHeard]
-    assert_each_datagram_has_one_fate(ear)
 
 
 def press_to_talk(ear: Ear, sender: Sender, frames: list[bytes], **how: bool) -> list[WatchdogFinding]:

@@ -24,19 +24,6 @@ def test_keys_are_read_live_through_two_renewals() -> None:
     assert ear.counters.dave_failures == ear.counters.transport_failures == 0
 
 
-def test_packets_that_overtake_op_5_are_kept() -> None:
-    """Frames that come before op 5 names their sender are kept, because the key already identifies the sender."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.say(ana, 3)
-    ear.receiver.speaks(11, ANA)
-    ear.say(ana, 7)
-    ear.rest(0.5)
-    assert ear.frames_of(ANA) == 10
-    assert ear.speech_of(ANA)[0].captured_at == pytest.approx(100.0)
-    assert ear.counters.unknown_ssrc == 0
-
-
 def test_without_op_5_the_key_tells_who_speaks() -> None:
     """Without op 5, as after a restart during speech, each of two members is identified by their own key."""
     ear = Ear()
