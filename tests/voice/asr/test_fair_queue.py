@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,12 +16,44 @@ def _drain(queue: FairQueue[str]) -> list[str]:
     return jobs
 
 
-def test_speakers_take_turns() -> None:
-    """Speakers are served in turn, and each speaker's requests stay in order, however many one speaker has."""
+def _play(script: str) -> str:
+    """Return what leaves the queue. A step is a sign and a request, of the speaker whose letter it begins with: `+`
+    finished speech, `?` an interim, `!` the confirmation of the speaker's interim, `-` one is shed for the speaker.
+    Those that were shed (`-`) or replaced (`~`) have a sign before them; at the end the others are served.
+    """
     queue: FairQueue[str] = FairQueue()
-    for job, speaker in [("a1", 1), ("a2", 1), ("a3", 1), ("b1", 2), ("c1", 3), ("b2", 2)]:
-        queue.add(job, speaker=speaker, interim=False)
-    assert _drain(queue) == ["a1", "b1", "c1", "a2", "b2", "a3"]
+    left = []
+    for step in script.split():
+        sign, job, speaker = step[0], step[1:], ord(step[1])
+        match sign:
+            case "!":
+                queue.confirm(speaker)
+            case "-":
+                shed = queue.shed_interim(of=speaker)
+                left.append("-" if shed is None else f"-{shed.job}")
+            case _:
+                _, replaced = queue.add(job, speaker=speaker, interim=sign == "?")
+                left += [] if replaced is None else [f"~{replaced.job}"]
+    return " ".join([*left, *_drain(queue)])
+
+
+@pytest.mark.parametrize(
+    ("script", "served"),
+    [
+        # Speakers are served in turn, and each speaker's requests stay in order, however many one has.
+        ("+a1 +a2 +a3 +b1 +c1 +b2", "a1 b1 c1 a2 b2 a3"),
+        # Interims wait behind all finished speech, even if they have waited longer.
+        ("?a1 ?b1 +c1", "c1 a1 b1"),
+        # A speaker's newer request, interim or final, replaces the interim that waits.
+        ("?a1 ?a2 +a3", "~a1 ~a2 a3"),
+        # The speaker's own interim is shed, otherwise the oldest one, and never finished speech.
+        ("?a1 ?b1 +c1 -b -d -d", "-b1 -a1 - c1"),
+        # A confirmed interim is served after the speaker's earlier speech, and cannot be shed.
+        ("+a1 ?a2 ?b1 !a !a -a", "-b1 a1 a2"),
+    ],
+)
+def test_the_order(script: str, served: str) -> None:
+    assert _play(script) == served
 
 
 def test_what_fits_is_taken_out_of_turn_and_each_speaker_stays_in_order() -> None:
@@ -37,55 +70,6 @@ def test_what_fits_is_taken_out_of_turn_and_each_speaker_stays_in_order() -> Non
     assert [entry and entry.job for entry in taken] == ["short b", "short c", "short b2", None]
     assert len(queue) == 3
     assert _drain(queue) == ["long a", "short a", "short guess"]
-
-
-def test_guesses_wait_behind_finished_speech() -> None:
-    """Interim requests are served after all final ones, even if they have waited longer."""
-    queue: FairQueue[str] = FairQueue()
-    queue.add("guess of 1", speaker=1, interim=True)
-    queue.add("guess of 2", speaker=2, interim=True)
-    queue.add("final of 3", speaker=3, interim=False)
-    assert _drain(queue) == ["final of 3", "guess of 1", "guess of 2"]
-
-
-def test_only_the_latest_guess_of_a_speaker_is_kept() -> None:
-    """A speaker's newer request, interim or final, replaces the speaker's waiting interim request."""
-    queue: FairQueue[str] = FairQueue()
-    old, _ = queue.add("old", speaker=1, interim=True)
-    new, replaced = queue.add("new", speaker=1, interim=True)
-    assert replaced is old
-    _, replaced = queue.add("final", speaker=1, interim=False)
-    assert replaced is new
-    assert len(queue) == 1
-
-
-def test_shedding_takes_the_oldest_guess() -> None:
-    """Shedding removes the given speaker's own interim request, otherwise the oldest one, and never a final request."""
-    queue: FairQueue[str] = FairQueue()
-    first, _ = queue.add("first", speaker=1, interim=True)
-    own, _ = queue.add("own", speaker=2, interim=True)
-    queue.add("final", speaker=3, interim=False)
-    assert queue.shed_interim(of=2) is own
-    assert queue.shed_interim(of=4) is first
-    assert queue.shed_interim(of=4) is None
-    assert _drain(queue) == ["final"]
-
-
-def test_a_confirmed_guess_takes_its_place_among_finished_speech() -> None:
-    """A confirmed interim request is served after the speaker's earlier final requests and cannot be shed. Confirming
-    it again does nothing.
-    """
-    queue: FairQueue[str] = FairQueue()
-    queue.add("final of 1", speaker=1, interim=False)
-    guess, _ = queue.add("guess of 1", speaker=1, interim=True)
-    queue.add("guess of 2", speaker=2, interim=True)
-    assert queue.confirm(1)
-    assert not queue.confirm(1)
-    shed = queue.shed_interim(of=1)
-    assert shed is not None
-    assert shed.job == "guess of 2"
-    assert _drain(queue) == ["final of 1", "guess of 1"]
-    assert not queue.remove(guess)
 
 
 steps = st.lists(

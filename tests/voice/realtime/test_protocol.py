@@ -60,6 +60,13 @@ def _begun(protocol: RealtimeProtocol, response: str = "resp_1") -> None:
     protocol.receive({"type": "response.created", "response": {"id": response}})
 
 
+def _answering() -> RealtimeProtocol:
+    """Return a protocol of which the server makes a reply, by the response `resp_1`."""
+    protocol = _open()
+    _begun(protocol)
+    return protocol
+
+
 def _created(request: dict[str, Any], response: str) -> dict[str, Any]:
     """Return the event with which the server begins a response, with what the request tells it to repeat."""
     return {"type": "response.created", "response": {"id": response, "metadata": request["response"]["metadata"]}}
@@ -231,8 +238,7 @@ def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
 
 def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
     """A reply's sound and text are returned as they come, and then its end."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     assert not protocol.idle
     (sound,) = protocol.receive(_sound(0.5))
     assert isinstance(sound, AudioDelta)
@@ -280,8 +286,7 @@ def test_a_refused_request_is_made_again_when_the_earlier_response_is_over(ended
 
 def test_an_answer_in_writing_alone_has_failed() -> None:
     """A reply that has words and no sound has failed, because nobody heard it, and its item is deleted."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     words = {"type": "response.output_text.delta", "response_id": "resp_1", "item_id": "item_1", "delta": "Hi."}
     protocol.receive(words)
     assert protocol.receive(_done()) == [
@@ -293,8 +298,7 @@ def test_an_answer_in_writing_alone_has_failed() -> None:
 
 def test_a_barge_in_cancels_and_truncates_where_it_was_heard() -> None:
     """A barge-in cancels the response and truncates its item where it was heard, and later deltas are ignored."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_sound(2.0))
     events = protocol.interrupt(750)
     assert events == [
@@ -310,8 +314,7 @@ def test_a_complete_answer_cut_in_playback_is_truncated_without_a_cancel() -> No
     """A complete reply that still plays is truncated without a cancel, because the server makes it faster than it is
     played.
     """
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_sound(2.0))
     protocol.receive(_done())
     assert _types(protocol.interrupt(500)) == ["conversation.item.truncate"]
@@ -322,8 +325,7 @@ def test_never_truncated_beyond_what_came(hundreds: list[int], heard_ms: int) ->
     """An item is never truncated beyond the sound received, because the server refuses that. What remains adds up to
     what was heard.
     """
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     for number, length in enumerate(hundreds):
         protocol.receive(_sound(length / 10, item=f"item_{number}"))
     cuts = {event["item_id"]: event["audio_end_ms"] for event in protocol.interrupt(heard_ms)[1:]}
@@ -333,8 +335,7 @@ def test_never_truncated_beyond_what_came(hundreds: list[int], heard_ms: int) ->
 
 def test_a_reply_that_is_too_long_ends_where_the_room_keeps_it() -> None:
     """The server stops making it and shortens it to what is kept. A barge-in may cut it off still earlier."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     for _ in range(3):
         protocol.receive(_sound())
     cancel, truncate = protocol.end_reply(lost_ms=1_000)
@@ -362,8 +363,7 @@ def _words(words: str, *, item: str = "item_1") -> dict[str, Any]:
 )
 def test_a_reply_without_an_end_is_ended(pieces: list[dict[str, Any]]) -> None:
     """Whatever a server sends too much of. The piece that is too much has no effect, and nothing more is kept."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     *within, beyond = pieces
     for piece in within:
         (effect,) = protocol.receive(piece)
@@ -388,8 +388,7 @@ def test_responses_that_nobody_waits_for_are_not_kept_for_ever() -> None:
 
 def test_what_a_server_names_is_cut_and_a_sentence_is_no_code() -> None:
     """Codes are logged, and tasks have the names of tools."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     (called,) = protocol.receive({**_called("c" * 1_000), "name": "n" * 1_000, "arguments": "a" * 100_000})
     assert called == ToolCallRequested(RealtimeToolCall("c" * MOST_ID_CHARS, "n" * MOST_ID_CHARS, "a" * 20_000))
     assert protocol.receive(_refusal("Ada said no")) == [ServerError("unknown", "")]
@@ -398,8 +397,7 @@ def test_what_a_server_names_is_cut_and_a_sentence_is_no_code() -> None:
 
 def test_a_tool_is_called_and_the_answer_goes_on() -> None:
     """Tool calls belong to one reply, and after `TOOL_STEPS` of them the model must speak."""
-    protocol = _open()
-    _begun(protocol, "resp_1")
+    protocol = _answering()
     for step in range(1, TOOL_STEPS + 1):
         wanted = protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
         assert wanted == [ToolCallRequested(RealtimeToolCall(f"c{step}", "look", "{}"))]
@@ -415,8 +413,7 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
 
 def test_calls_of_tools_and_their_results_can_be_deleted() -> None:
     """Both are items of the conversation. They are deleted once, and are gone with their connection."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive({**_called("c1"), "item_id": "call_item"})
     output, *_ = protocol.tool_output("c1", "a cat")
     deleted = protocol.delete_tool_calls()
@@ -432,8 +429,7 @@ def test_a_call_that_comes_after_an_interruption_can_be_deleted() -> None:
     """The server has made it by then, so it is in the conversation, although it is not run. However many come, not all
     are kept.
     """
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.interrupt(0)
     assert protocol.receive({**_called("c1"), "item_id": "call_item"}) == []
     assert [event["item_id"] for event in protocol.delete_tool_calls()] == ["call_item"]
@@ -455,8 +451,7 @@ def test_a_model_that_calls_tools_without_end_is_not_asked_again(heard: bool, en
     """Not every server obeys that no tool may be called. Such a call is not run, and the reply ends: each further
     response would be paid for.
     """
-    protocol = _open()
-    _begun(protocol, "resp_1")
+    protocol = _answering()
     for step in range(1, TOOL_STEPS + 1):
         protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
         protocol.receive(_done(response=f"resp_{step}"))
@@ -472,8 +467,7 @@ def test_a_model_that_calls_tools_without_end_is_not_asked_again(heard: bool, en
 
 def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
     """While the server still makes a response, an early tool result does not request the next response."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_called("c1"))
     assert _types(protocol.tool_output("c1", "a cat")) == ["conversation.item.create"]
     assert protocol.receive(_called("c2")) == [ToolCallRequested(RealtimeToolCall("c2", "look", "{}"))]
@@ -486,8 +480,7 @@ def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
 
 def test_when_all_tools_were_ready_early_the_end_of_the_response_goes_on() -> None:
     """If all tool results are ready early, the end of the response requests the next one, and each counts as a step."""
-    protocol = _open()
-    _begun(protocol, "resp_1")
+    protocol = _answering()
     for step in range(1, TOOL_STEPS + 1):
         protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
         protocol.tool_output(f"c{step}", "a cat")
@@ -521,8 +514,7 @@ def test_what_was_not_understood_is_said_again_to_the_next_session() -> None:
 
 def test_after_a_loss_the_model_may_look_again() -> None:
     """The next conversation has nothing of what tools found in the one before."""
-    protocol = _open()
-    _begun(protocol, "resp_1")
+    protocol = _answering()
     for step in range(1, TOOL_STEPS + 1):
         protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
         protocol.receive(_done(response=f"resp_{step}"))
@@ -537,8 +529,7 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     """A reply that breaks off in the middle is continued once by the next session, which gets the words spoken so far.
     A second break ends it.
     """
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_sound())
     protocol.receive(_words("Well, "))
     assert protocol.on_disconnected() == []
@@ -563,8 +554,7 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
 )
 def test_words_that_lost_their_sound_are_said_to_nobody(came: str, said: str) -> None:
     """Words come before their sound. After a lost connection the model is told only of those whose sound has come."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_words(came))
     protocol.receive(_sound(1.0))
     protocol.on_disconnected()
@@ -576,8 +566,7 @@ def test_words_that_lost_their_sound_are_said_to_nobody(came: str, said: str) ->
 
 def test_words_without_any_sound_are_not_kept_over_a_loss() -> None:
     """They are asked for again, and a later loss tells the model each word once."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_words("Well, I think"))
     protocol.on_disconnected()
     assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update", "response.create"]
@@ -593,8 +582,7 @@ def test_words_without_any_sound_are_not_kept_over_a_loss() -> None:
 @pytest.mark.parametrize("heard_ms", [500, 1_500])
 def test_an_answer_that_went_on_after_a_loss_is_deleted_when_it_is_interrupted(heard_ms: int) -> None:
     """Its beginning is text there, which cannot be truncated, and the lost connection's item is unknown there."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_words("Well, I"))
     protocol.receive(_sound(1.0))
     protocol.on_disconnected()
@@ -612,8 +600,7 @@ def test_an_answer_that_went_on_after_a_loss_is_deleted_when_it_is_interrupted(h
 
 def test_an_answer_that_was_complete_before_a_loss_is_not_truncated_after_it() -> None:
     """The new connection does not know the item. The briefing or the recorded turn tells it what was heard."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     protocol.receive(_sound(2.0))
     protocol.receive(_done())
     protocol.on_disconnected()
@@ -695,8 +682,7 @@ _OBJECTS = st.recursive(
 )
 def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> None:
     """Invalid events from the server raise no error."""
-    protocol = _open()
-    _begun(protocol)
+    protocol = _answering()
     for event in events:
         protocol.receive(event)
 

@@ -92,6 +92,11 @@ class Room:
                 samples += 0 if piece.pcm is None else len(piece.pcm)
         return words, samples * 1000 // 24_000
 
+    async def ask(self) -> None:
+        """Let Ada say something, and wait for the whole reply."""
+        await self.session.send_audio(_speech(), speakers="Ada speaks:")
+        await self.answer()
+
     async def until_told(self, count: int = 1) -> None:
         """Wait until the session has reported `count` events. The clock moves on meanwhile, so that backoff ends."""
         async with asyncio.timeout(PATIENCE_S):
@@ -142,8 +147,7 @@ async def test_what_each_answer_cost_is_told(monkeypatch: pytest.MonkeyPatch) ->
     """The tokens are those that the endpoint reports, and the answer's time is the clock's."""
     report_usage(monkeypatch, USAGE)
     async with served(FakeModel("hello there")) as server, room_of(server) as room:
-        await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        await room.answer()
+        await room.ask()
     assert room.finished == [FinishedResponse(ResponseStatus.COMPLETE, 40, 7, 0.0)]
 
 
@@ -152,11 +156,9 @@ async def test_a_broken_off_answer_is_truncated_on_the_server() -> None:
     mind = FakeModel("tell me", "go on")
     mind.answers = ["one two three four"]
     async with served(mind) as server, room_of(server) as room:
-        await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        await room.answer()
+        await room.ask()
         room.session.interrupt(500)
-        await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        await room.answer()
+        await room.ask()
         assert ("assistant", "one two") in server.asked[1].items
 
 
@@ -194,8 +196,7 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
         room.session.delete_items(["turn_2"])
         room.session.set_instructions("Be brief.")
         room.session.set_tools([RealtimeTool("dig", "Digs.", {"type": "object"})])
-        await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        await room.answer()
+        await room.ask()
         assert [text for _, text in server.asked[0].items] == ["(Bo joined the channel.)", "Ada speaks:", "x"]
         assert server.asked[0].instructions == "Be brief."
         assert server.asked[0].tools == ("dig",)
@@ -236,8 +237,7 @@ async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
         room.clock.advance(600)
         await room.until_told()
         assert room.news == [RealtimeRenewed("expiring")]
-        await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        await room.answer()
+        await room.ask()
         assert server.sessions == 2
         assert server.asked[0].items[0] == ("user", "[21:04] Ada: one")
         assert server.asked[0].instructions == "New."
@@ -324,8 +324,7 @@ async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch:
             room.briefing = Briefing("Be kind.")
             await room.time_passes(room.session.ready.is_set, step_s=0)
             room.session.set_tools(tools)
-        await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        await room.answer()
+        await room.ask()
         assert (server.asked[-1].tools, server.asked[-1].instructions) == (("look",), "Be kind.")
         assert room.news == [RealtimeRenewed("reconfigured")] * from_start
         assert room.session._availability.failures == 0

@@ -4,6 +4,9 @@ never repeated.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +16,6 @@ from voice.screen.notes import (
     TEXT_SPACING_S,
     NoteTaker,
     ReadFrame,
-    ScreenNote,
     ScreenNoteReason,
     shorten_note,
 )
@@ -36,122 +38,121 @@ def taker() -> NoteTaker:
     return NoteTaker(surface="a window")
 
 
-def started(notes: NoteTaker) -> ScreenNote:
-    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=ScreenNoteReason.SHARE_START))
-    assert note is not None
-    return note
+@dataclass(frozen=True)
+class Tick:
+    """Nothing is read, and time passes. `last`: the share is over."""
+
+    at: float
+    last: bool = False
 
 
-def test_a_share_begins_with_a_note() -> None:
-    """The first note names the shared surface and quotes the text on it."""
-    note = started(taker())
-    assert note == ScreenNote(
-        NOW,
-        "a window, just shared. It reads “Tokyo 2099 · HP 87”",
-        ScreenNoteReason.SHARE_START,
-        VisionSource.OCR,
-        "abc",
-    )
+START = (
+    ocr("Tokyo 2099", "HP 87", why=ScreenNoteReason.SHARE_START),
+    "a window, just shared. It reads “Tokyo 2099 · HP 87”",
+)
+READY = (ocr("Get ready"), "new text: “Get ready”")
 
 
-def test_a_share_of_nothing_readable_begins_too() -> None:
-    """A share without readable text begins with a note too."""
-    note = taker().handle(ocr(why=ScreenNoteReason.SHARE_START))
-    assert note is not None
-    assert note.what == "a window, just shared."
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param([START], id="the first note names the surface and quotes it"),
+        pytest.param([(ocr(why=ScreenNoteReason.SHARE_START), "a window, just shared.")], id="nothing readable"),
+        pytest.param(
+            [
+                START,
+                (ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 10), "new text: “Healer is down”"),
+                (ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 20), None),
+            ],
+            id="only what is new",
+        ),
+        pytest.param(
+            [
+                START,
+                READY,
+                (ocr("First kill by Ada", at=NOW + 1), None),
+                (ocr("Ben is down", at=NOW + 2), None),
+                (Tick(NOW + 3), None),
+                (Tick(NOW + TEXT_SPACING_S), "new text: “First kill by Ada · Ben is down”"),
+                (Tick(NOW + 60), None),
+            ],
+            id="text that comes fast is gathered, also if it is gone again",
+        ),
+        pytest.param(
+            [
+                START,
+                READY,
+                (ocr("First kill by Ada", at=NOW - 3_600), None),
+                (Tick(NOW - 3_600 + TEXT_SPACING_S), "new text: “First kill by Ada”"),
+            ],
+            id="a clock that is set back delays no note by more than the pause",
+        ),
+        pytest.param(
+            [
+                START,
+                READY,
+                (ocr("First kill by Ada", at=NOW + 1), None),
+                (Tick(NOW + 2, last=True), "new text: “First kill by Ada”"),
+                (ocr("ok", at=NOW + 60), None),
+                (Tick(NOW + 70, last=True), None),
+            ],
+            id="what waits when a share ends is noted, and a few stray letters never",
+        ),
+        pytest.param(
+            [
+                START,
+                (ocr("Settings menu", at=NOW + 10), "new text: “Settings menu”"),
+                (ocr("Tokyo 2099", "HP 87", at=NOW + 20), None),
+                (ocr("Settings menu", at=NOW + 30), None),
+            ],
+            id="what comes back is no news",
+        ),
+        pytest.param(
+            [
+                START,
+                (ocr("Victory", "Ada 12 kills", why=ScreenNoteReason.CUT, at=NOW + 1), "now: “Victory · Ada 12 kills”"),
+                (ocr(why=ScreenNoteReason.CUT, at=NOW + 2), None),
+            ],
+            id="a cut tells what is there now",
+        ),
+        pytest.param(
+            [START, (ocr("Tokyo 2099", "HP 87", why=ScreenNoteReason.ASKED), "It reads “Tokyo 2099 · HP 87”")],
+            id="who asks gets what stands there, new or not",
+        ),
+        pytest.param(
+            [
+                (told("The Tokyo map", ScreenNoteReason.SHARE_START), "a window, just shared: The Tokyo map"),
+                (told("A fight at the bridge."), "A fight at the bridge."),
+                (told("A fight at the bridge"), None),
+                (told(" \n "), None),
+                (told("A fight at the bridge", ScreenNoteReason.ASKED), "A fight at the bridge"),
+            ],
+            id="a model's words are the note, again only if somebody asked",
+        ),
+    ],
+)
+def test_what_is_noted(steps: list[tuple[ReadFrame | Tick, str | None]]) -> None:
+    """Of a share that begins with `START`, mostly."""
+    notes, last = taker(), ""
+    for step, what in steps:
+        note = notes.tick(step.at, last=step.last) if isinstance(step, Tick) else notes.handle(step)
+        assert (None if note is None else note.what) == what
+        if note is not None and isinstance(step, ReadFrame):
+            assert (note.why, note.source, note.frame_hash) == (step.why, step.reading.source, "abc")
+        if what is not None and (isinstance(step, Tick) or step.why is not ScreenNoteReason.ASKED):
+            last = what
+        assert notes.last == last
 
 
-def test_new_text_is_noted_with_what_is_new_alone() -> None:
-    """A note about new text contains only the text that is new."""
+def test_when_waiting_text_is_due_is_told() -> None:
     notes = taker()
-    started(notes)
-    note = notes.handle(ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 10))
-    assert note is not None
-    assert (note.what, note.why) == ("new text: “Healer is down”", ScreenNoteReason.TEXT)
-    assert notes.handle(ocr("Tokyo 2099", "HP 87", "Healer is down", at=NOW + 20)) is None
-
-
-def test_text_that_comes_fast_is_gathered() -> None:
-    """Notes keep a minimum distance. Text that came in between is part of the next note, even if it is gone again."""
-    notes = taker()
-    started(notes)
-    assert notes.handle(ocr("Get ready", at=NOW)) is not None
-    assert notes.handle(ocr("First kill by Ada", at=NOW + 1)) is None
+    notes.handle(START[0])
+    notes.handle(READY[0])
+    assert notes.due_at is None
+    notes.handle(ocr("First kill by Ada", at=NOW + 1))
     assert notes.due_at == NOW + TEXT_SPACING_S
-    assert notes.handle(ocr("Ben is down", at=NOW + 2)) is None
-    assert notes.tick(NOW + 3) is None
-    note = notes.tick(NOW + TEXT_SPACING_S, frame_hash="def")
-    assert note is not None
-    assert note.what == "new text: “First kill by Ada · Ben is down”"
+    notes.tick(NOW + TEXT_SPACING_S)
     assert notes.due_at is None
-
-
-def test_a_clock_that_is_set_back_delays_no_note() -> None:
-    """By more than the pause between two notes."""
-    notes = taker()
-    started(notes)
-    assert notes.handle(ocr("Get ready", at=NOW)) is not None
-    assert notes.handle(ocr("First kill by Ada", at=NOW - 3_600)) is None
-    note = notes.tick(NOW - 3_600 + TEXT_SPACING_S)
-    assert note is not None
-    assert note.what == "new text: “First kill by Ada”"
-
-
-def test_what_waits_when_a_share_ends_is_noted() -> None:
-    """Text that still waits when a share ends is noted. A text of a few stray letters is never noted."""
-    notes = taker()
-    started(notes)
-    assert notes.handle(ocr("Get ready", at=NOW)) is not None
-    assert notes.handle(ocr("First kill by Ada", at=NOW + 1)) is None
-    note = notes.tick(NOW + 2, last=True)
-    assert note is not None
-    assert note.what == "new text: “First kill by Ada”"
-    assert notes.handle(ocr("ok", at=NOW + 60)) is None
-    assert notes.due_at is None
-    assert notes.tick(NOW + 70, last=True) is None
-
-
-def test_what_comes_back_is_no_news() -> None:
-    """Text that was noted before is not noted again, for example when a menu is opened a second time."""
-    notes = taker()
-    started(notes)
-    assert notes.handle(ocr("Settings menu", at=NOW + 10)) is not None
-    assert notes.handle(ocr("Tokyo 2099", "HP 87", at=NOW + 20)) is None
-    assert notes.handle(ocr("Settings menu", at=NOW + 30)) is None
-
-
-def test_a_cut_tells_what_is_there_now() -> None:
-    """The note after a cut quotes the new scene's text. A scene without text gives no note."""
-    notes = taker()
-    started(notes)
-    note = notes.handle(ocr("Victory", "Ada 12 kills", why=ScreenNoteReason.CUT, at=NOW + 1))
-    assert note is not None
-    assert (note.what, note.why) == ("now: “Victory · Ada 12 kills”", ScreenNoteReason.CUT)
-    assert notes.handle(ocr(why=ScreenNoteReason.CUT, at=NOW + 2)) is None
-
-
-def test_who_asks_gets_what_stands_there() -> None:
-    """A question gets all text on the screen, new or not, and takes nothing away from later notes."""
-    notes = taker()
-    started(notes)
-    note = notes.handle(ocr("Tokyo 2099", "HP 87", why=ScreenNoteReason.ASKED, at=NOW + 1))
-    assert note is not None
-    assert note.what == "It reads “Tokyo 2099 · HP 87”"
-    assert notes.last.startswith("a window, just shared")
-
-
-def test_a_models_words_are_the_note() -> None:
-    """A model's description becomes the note. The same description is noted again only if somebody asked."""
-    notes = taker()
-    first = notes.handle(told("Marvel Rivals, the Tokyo map", ScreenNoteReason.SHARE_START))
-    assert first is not None
-    assert first.what == "a window, just shared: Marvel Rivals, the Tokyo map"
-    assert first.source is VisionSource.MODEL
-    second = notes.handle(told("A fight at the bridge."))
-    assert second is not None
-    assert notes.handle(told("A fight at the bridge")) is None
-    assert notes.handle(told(" \n ")) is None
-    assert notes.handle(told("A fight at the bridge", ScreenNoteReason.ASKED)) is not None
 
 
 def test_a_quotation_that_is_cut_is_closed() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,8 @@ from voice.speaking.barge_in import BURST_GAP_S, LONGEST_PAUSE_S, BargeInAction,
 ADA, BO = 1, 2
 WINDOW_S = 0.032
 DUCK_S, STOP_S = 0.2, 0.7
+DUCK, PAUSE, RESUME = BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME
+CONTINUE, YIELD, STOP = OverlapIntent.CONTINUE, OverlapIntent.YIELD, OverlapIntent.STOP
 
 
 @dataclass
@@ -62,6 +67,9 @@ class Table:
             self.audible = False
 
 
+Step: TypeAlias = Callable[[Table], None]
+
+
 def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
     """Speech over the bot makes it softer after 200 ms, pauses it after 700 ms, and stops it if the words were real."""
     table = Table()
@@ -77,93 +85,79 @@ def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
     assert table.machine.level is PlaybackLevel.FULL
 
 
-def test_a_backchannel_only_ducks_it() -> None:
-    """A short 'mm-hm' makes the bot softer for a moment, and its text changes nothing."""
+def voiced(*people: int, s: float) -> Step:
+    """Let these people speak; nobody: let time pass."""
+    return lambda table: table.speak(*people, s=s)
+
+
+def meant(user_id: int, meaning: OverlapIntent, **when: float) -> Step:
+    """Let words of somebody be recognised."""
+    return lambda table: table.means(user_id, meaning, **when)
+
+
+LONG_WORDS = (voiced(ADA, s=1.5), voiced(s=0.6), Table.end_speech)
+
+
+@pytest.mark.parametrize(
+    ("steps", "acts"),
+    [
+        pytest.param(
+            (voiced(ADA, s=0.4), voiced(s=0.5), meant(ADA, CONTINUE), meant(ADA, YIELD)),
+            (DUCK, RESUME),
+            id="a backchannel makes it softer for a moment, and its text changes nothing",
+        ),
+        pytest.param(
+            (voiced(ADA, s=1.2), voiced(s=1.0), Table.end_speech, meant(ADA, CONTINUE)),
+            (DUCK, PAUSE, RESUME),
+            id="a long laugh is a false interruption, and the reply goes on",
+        ),
+        pytest.param((voiced(ADA, s=0.3), meant(ADA, STOP)), (DUCK, BargeInAction.STOP), id="a short 'Stop!'"),
+        pytest.param(
+            (voiced(ADA, s=1.0), meant(ADA, YIELD, ended_at=99.0)),
+            (DUCK, PAUSE),
+            id="the words of a sentence before the reply judge nothing",
+        ),
+        pytest.param(
+            (*LONG_WORDS, voiced(ADA, s=0.1), voiced(s=0.3), meant(ADA, CONTINUE, started_at=102.1)),
+            (DUCK, PAUSE),
+            id="a click that is recognised first does not give the floor back",
+        ),
+        pytest.param(
+            (*LONG_WORDS, meant(ADA, CONTINUE, started_at=102.1), meant(ADA, YIELD, ended_at=101.5)),
+            (DUCK, PAUSE, BargeInAction.STOP),
+            id="the words of the interruption itself do",
+        ),
+        pytest.param((voiced(ADA, BO, s=0.5), voiced(s=0.5)), (DUCK, RESUME), id="two backchannels are no words"),
+        pytest.param((voiced(ADA, BO, s=0.9), meant(ADA, CONTINUE)), (DUCK, PAUSE), id="one laughs"),
+        pytest.param(
+            (voiced(ADA, BO, s=0.9), meant(ADA, CONTINUE), meant(BO, YIELD)),
+            (DUCK, PAUSE, BargeInAction.STOP),
+            id="one person's laugh does not hide another's words",
+        ),
+        pytest.param(
+            (voiced(ADA, s=0.8), Table.end_speech, voiced(s=LONGEST_PAUSE_S + 0.5)),
+            (DUCK, PAUSE, BargeInAction.STOP),
+            id="a text that never comes",
+        ),
+    ],
+)
+def test_who_speaks_over_it_is_told_from_who_only_listens(
+    steps: tuple[Step, ...], acts: tuple[BargeInAction, ...]
+) -> None:
     table = Table()
-    table.speak(ADA, s=0.4)
-    table.speak(s=0.5)
-    table.means(ADA, OverlapIntent.CONTINUE)
-    table.means(ADA, OverlapIntent.YIELD)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
+    for step in steps:
+        step(table)
+    assert tuple(table.done) == acts
 
 
-def test_a_long_laugh_is_a_false_interruption_and_the_reply_goes_on() -> None:
-    """A long laugh pauses the bot, which goes on once the recogniser shows that it was a laugh."""
-    table = Table()
-    table.speak(ADA, s=1.2)
-    table.speak(s=1.0)
-    table.end_speech()
-    table.means(ADA, OverlapIntent.CONTINUE)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME]
-
-
-def test_stop_is_obeyed_however_short_it_is() -> None:
-    """'Stop!' stops the bot, although it lasts only 300 ms."""
-    table = Table()
-    table.speak(ADA, s=0.3)
-    table.means(ADA, OverlapIntent.STOP)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.STOP]
-
-
-def test_what_was_said_before_the_bot_began_is_not_said_over_it() -> None:
+@pytest.mark.parametrize(("spoken_s", "acts"), [(0.6, [DUCK]), (0.8, [DUCK, PAUSE])])
+def test_what_was_said_before_the_bot_began_is_not_said_over_it(spoken_s: float, acts: list[BargeInAction]) -> None:
     """A person who was already speaking when the bot began pauses the bot 700 ms after its first word."""
     table = Table(audible=False)
     table.speak(ADA, s=3.0)
     table.audible = True
-    table.speak(ADA, s=0.6)
-    assert table.done == [BargeInAction.DUCK]
-    table.speak(ADA, s=0.2)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-
-
-def test_the_words_of_an_earlier_sentence_judge_nothing() -> None:
-    """The text of a sentence that ended before the reply began does not stop the reply."""
-    table = Table()
-    table.speak(ADA, s=1.0)
-    table.means(ADA, OverlapIntent.YIELD, ended_at=99.0)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-
-
-def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
-    """A click is judged before the real words that the recogniser still works on, so it does not end the pause."""
-    table = Table()
-    table.speak(ADA, s=1.5)
-    table.speak(s=0.6)
-    table.end_speech()
-    clicked_at = table.now
-    table.speak(ADA, s=0.1)
-    table.speak(s=0.3)
-    table.end_speech()
-    table.means(ADA, OverlapIntent.CONTINUE, started_at=clicked_at)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-    table.means(ADA, OverlapIntent.YIELD, ended_at=101.5)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
-
-
-def test_several_speakers_are_counted_each_for_themselves() -> None:
-    """Each speaker is judged separately: two backchannels do not interrupt, and one person's laugh does not hide
-    another's words.
-    """
-    table = Table()
-    table.speak(ADA, BO, s=0.5)
-    table.speak(s=0.5)
-    table.end_speech()
-    assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
-    table.acts.clear()
-    table.speak(ADA, BO, s=0.9)
-    table.means(ADA, OverlapIntent.CONTINUE)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-    table.means(BO, OverlapIntent.YIELD)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
-
-
-def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
-    """If the text of an interruption never comes, the bot stops after some seconds."""
-    table = Table()
-    table.speak(ADA, s=0.8)
-    table.end_speech()
-    table.speak(s=LONGEST_PAUSE_S + 0.5)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
+    table.speak(ADA, s=spoken_s)
+    assert table.done == acts
 
 
 BURSTS = st.lists(

@@ -76,6 +76,12 @@ class Scene:
             lambda: self.link._connector.client is not None and self.link._connector.client.can_send, "the group"
         )
 
+    async def is_back_with(self, person: ScriptedPerson) -> None:
+        """Check that a person is in the bot's encrypted group again, and is heard."""
+        await person.meet(BOT)
+        await self.can_speak()
+        await self.hears(person)
+
     async def hears(self, person: ScriptedPerson) -> None:
         """Let a person say the clip, and check that sound of its length and its end are heard.
 

@@ -99,6 +99,13 @@ class Ear:
         return self.receiver.counters()
 
 
+def announced() -> tuple[Ear, Sender]:
+    """Return a receiver that knows who sends with SSRC 11, and that sender, Ana."""
+    ear = Ear()
+    ear.receiver.speaks(11, ANA)
+    return ear, ear.sender(ANA, 11)
+
+
 def assert_each_datagram_has_one_fate(ear: Ear) -> None:
     ear.rest(5.0)
     ear.receiver.pause()

@@ -29,9 +29,7 @@ async def test_bad_mls_messages_are_survived(tmp_path: Path, fault: str) -> None
         epoch = room.local.status()["epoch"]
         await room.local.fault(fault, user_id=BOT)
         await until(lambda: room.local.status()["epoch"] > epoch + 1, "the rejoining")
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)
         assert room.listener.kinds() == [Connected]
 
 
@@ -78,9 +76,7 @@ async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tm
         await room.hears(ada)
         await room.local.fault("upgrade")
         await until(lambda: ada.dave_version == 1, "the upgrade")
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)
         assert room.link.privacy_code
         assert room.listener.kinds()[-1] is Connected
 

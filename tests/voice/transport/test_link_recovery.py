@@ -37,9 +37,7 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         await until(lambda: room.listener.kinds() == back, "coming back")
         assert room.listener.events[-1].again  # type: ignore[union-attr]
         assert ((room.ssrc(), room.local.status()["epoch"]) == (ssrc, epoch)) is resumed
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)
 
 
 @pytest.mark.parametrize("close_code", [4014, 4022])
@@ -54,9 +52,7 @@ async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
         await ada.meet(BOT)
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)
 
 
 async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,9 +64,7 @@ async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, mo
         monkeypatch.undo()
         await until(lambda: room.listener.kinds()[-1] is Connected, "coming back")
         # A resumption may have been too slow, too: then it is another connection.
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)
 
 
 async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,16 +94,13 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
             await room.hears(ada)
             await room.local.fault("migrate", user_id=BOT)
             await until(lambda: room.listener.kinds().count(Connected) == times + 1, "the migration")  # noqa: B023
-            await ada.meet(BOT)
-            await room.can_speak()
-        await room.hears(ada)
+            await room.is_back_with(ada)
 
 
 @pytest.mark.parametrize(
     ("fault", "options"),
     [
         ("invalidate_session", {"stays_in_voice": 1}),
-        ("invalidate_session", {"stays_in_voice": 0}),
         ("invalidate_session", {"stays_in_voice": 0, "ready_after_s": 0.7}),
         ("kill_gateway", {"close_code": 4009}),
     ],
@@ -125,9 +116,7 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, fault: str, option
         await room.local.fault(fault, user_id=BOT, **options)
         await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "joining anew")
         assert voice_channel(room.client) is not before
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)
         await room.local.fault("migrate", user_id=BOT)
         await until(lambda: room.listener.kinds()[-2:] == [Lost, Connected], "the migration")
         await room.local.leave(BOT)
@@ -145,9 +134,7 @@ async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
         await end_runner(first)
         await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
         assert Recovering in room.listener.kinds()
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)
 
 
 def name_another_server(state: ReceivingState) -> asyncio.Task[None]:
@@ -209,6 +196,4 @@ async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
         room.local._switch_endpoint()
         room.local._gateway.announce_voice_server(BOT)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the other server")
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
+        await room.is_back_with(ada)

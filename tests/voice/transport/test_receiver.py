@@ -14,6 +14,7 @@ from tests.voice.transport.receiver_scene import (
     ANA,
     BEN,
     Ear,
+    announced,
     assert_each_datagram_has_one_fate,
     tone_packets,
 )
@@ -25,9 +26,7 @@ from voice.transport.packet_rate import MOST_PER_S
 
 def test_a_talkspurt_is_heard_whole() -> None:
     """A talkspurt of 50 frames and 5 silence frames gives 1.1 s of one person's contiguous tone, and then its end."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     ear.say(ana, 50)
     ear.fall_silent(ana)
     assert ear.frames_of(ANA) == 55
@@ -48,9 +47,7 @@ def test_loss_and_reordering_leave_every_frame_in_place() -> None:
     """With one packet in ten lost and one in ten overtaken, missing frames are recovered or concealed and no time is
     lost.
     """
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     held: bytes | None = None
     for n in range(100):
         if n % 10 == 4:
@@ -107,9 +104,7 @@ def test_opting_out_in_mid_sentence_holds_at_once() -> None:
     """If a person opts out in mid-sentence, waiting frames are discarded, the talkspurt ends and nothing
     more is heard.
     """
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     ear.say(ana, 10)
     ana.skip()
     ear.say(ana, 2)
@@ -144,9 +139,7 @@ def test_other_traffic_is_counted_by_kind() -> None:
 @pytest.mark.parametrize("extension", [b"", bytes(8)])
 def test_bursts_of_padding_are_no_loss(extension: bytes) -> None:
     """Packets that are nothing but padding use up numbers. The speech before and after them is whole, at once."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     for _ in range(3):
         ear.say(ana, 25)
         for n in range(50):
@@ -166,9 +159,7 @@ def test_bursts_of_padding_are_no_loss(extension: bytes) -> None:
 @pytest.mark.parametrize("pause", [0, 25])
 def test_what_waited_while_the_process_stood_still_leaves_no_hole(pause: int) -> None:
     """For three seconds nothing is read. Ana goes on speaking, in one case after half a second of silence."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     ear.say(ana, 50)
     came, waited = ear.now, list[tuple[float, bytes]]()
     for n in range(150):
@@ -195,9 +186,7 @@ def test_what_waited_while_the_process_stood_still_leaves_no_hole(pause: int) ->
 
 def test_copies_are_duplicates_and_no_failures() -> None:
     """A copy of a packet is recognised before decryption, because it cannot be decrypted a second time."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     for _ in range(10):
         datagram = ana.datagram(next(ear.opus))
         ear.take(datagram, after_s=0.0)
@@ -209,9 +198,7 @@ def test_copies_are_duplicates_and_no_failures() -> None:
 
 def test_leaving_ends_what_was_said() -> None:
     """If a person leaves, waiting frames are delivered, then the talkspurt ends, then the person has left."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     ear.say(ana, 5)
     ana.skip()
     ear.receiver.datagram(ana.datagram(next(ear.opus)), ear.keys)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tests.voice.transport.receiver_scene import ANA, Ear, tone_packets
+from tests.voice.transport.receiver_scene import ANA, Ear, announced, tone_packets
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.watchdog import SpeakerNotHeard, WatchdogFinding
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 def test_version_0_is_heard_in_the_clear() -> None:
     """After a downgrade to version 0, clear frames are heard, and late encrypted frames are still decrypted."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     ear.keys.dave_protocol_version = 0
     ear.say(ana, 5)
     for _ in range(5):
@@ -53,9 +51,7 @@ def test_who_comes_in_the_clear_again_and_again_is_told_and_costs_no_connection(
 
 def test_clear_frames_between_encrypted_ones_put_no_words_into_a_mouth() -> None:
     """Frames of the server's own among a person's are not heard, and the person's are, each in its place."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     forged = list(itertools.islice(tone_packets(3000.0), 20))
     for n in range(100):
         ear.take(ana.datagram(forged[n // 5], clear=True) if n % 5 == 4 else ana.datagram(next(ear.opus)))

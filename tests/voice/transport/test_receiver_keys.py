@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.dave_room import DaveRoom, Sender
-from tests.voice.transport.receiver_scene import ANA, BEN, Ear, assert_each_datagram_has_one_fate
+from tests.voice.transport.receiver_scene import ANA, BEN, Ear, announced, assert_each_datagram_has_one_fate
 from voice.transport.watchdog import RecoverGroup, SpeakerNotHeard
 
 
 def test_keys_are_read_live_through_two_renewals() -> None:
     """No frame is lost if the group enters a new epoch and the transport's key changes during speech."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    ear.receiver.speaks(11, ANA)
+    ear, ana = announced()
     ear.say(ana, 10)
     ear.room.renew()
     ear.say(ana, 10)

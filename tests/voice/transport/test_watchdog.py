@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
 
 from voice.transport.watchdog import (
     UNREADY_S,
@@ -15,6 +19,7 @@ from voice.transport.watchdog import (
 )
 
 ANA, BEN = 1, 2
+Step: TypeAlias = Callable[[Watchdog], object]
 
 
 def check(
@@ -36,29 +41,135 @@ def fail(dog: Watchdog, user_id: int, times: int, *, in_group: bool = True) -> N
         dog.failed(user_id, in_group=in_group)
 
 
-def test_36_failures_in_a_row_recover_the_group() -> None:
+def did(what: str, *args: object, times: int = 1, **how: bool) -> Step:
+    """Let the watchdog be told of something."""
+    return lambda dog: [getattr(dog, what)(*args, **how) for _ in range(times)]
+
+
+def failed(times: int, *, in_group: bool = True) -> Step:
+    return did("failed", ANA, times=times, in_group=in_group)
+
+
+def found(now: float, *findings: WatchdogFinding, **state: bool) -> Step:
+    """Let it check, and expect these findings."""
+
+    def step(dog: Watchdog) -> None:
+        assert check(dog, now, **state) == list(findings)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(
+            [failed(35), found(0.0), failed(1), found(0.1, RecoverGroup(ANA, 36)), found(0.2)],
+            id="36 failures in a row recover the group",
+        ),
+        pytest.param(
+            [*[failed(1), did("heard", BEN)] * 36, found(0.0, RecoverGroup(ANA, 36))],
+            id="another person's good frames do not hide a deaf key",
+        ),
+        pytest.param(
+            [failed(50), found(0.0, in_transition=True), found(1.0, RecoverGroup(ANA, 50))],
+            id="failures during a transition are not judged",
+        ),
+        pytest.param(
+            [
+                failed(36, in_group=False),
+                found(0.0, RecoverGroup(ANA, 36)),
+                failed(500, in_group=False),
+                found(10.0),
+                # It has them now, and recovering goes on as for everybody.
+                failed(36),
+                found(20.0, RecoverGroup(ANA, 36)),
+                did("heard", BEN),
+                did("left", ANA),
+                failed(36, in_group=False),
+                found(30.0, RecoverGroup(ANA, 36)),
+            ],
+            id="the group is recovered once for somebody outside it",
+        ),
+        pytest.param(
+            [
+                did("announced", ANA, 0.0),
+                found(3.0, SpeakerNotHeard(ANA, 0.0)),
+                did("announced", ANA, 4.0),
+                found(7.0, SpeakerNotHeard(ANA, 4.0), NobodyHeard()),
+                did("reconnected"),
+                did("announced", ANA, 8.0),
+                found(11.0, SpeakerNotHeard(ANA, 8.0)),
+                did("announced", ANA, 12.0),
+                found(15.0, SpeakerNotHeard(ANA, 12.0)),
+            ],
+            id="a second speaker of whom nothing comes ends in a new connection, and the next one is no reason",
+        ),
+        pytest.param(
+            [
+                did("unready", ANA, 10.0),
+                found(10.0 + UNREADY_S - 0.1),
+                did("unready", BEN, 12.0),
+                found(10.0 + UNREADY_S, RecoverGroup(BEN, 0)),
+            ],
+            id="a group that is never ready is made anew",
+        ),
+        pytest.param(
+            [
+                did("announced", ANA, 5.0),
+                did("announced", ANA, 6.0),
+                did("announced", BEN, 5.0),
+                did("heard", BEN),
+                found(7.9),
+                found(8.0, SpeakerNotHeard(ANA, 5.0)),
+                found(20.0),
+            ],
+            id="who is announced and not heard is told once",
+        ),
+        pytest.param(
+            [
+                *(
+                    step
+                    for now in range(100)
+                    for step in (
+                        did("announced", ANA if now % 2 else BEN, float(now)),
+                        found(now + 0.5, deafened=True),
+                    )
+                ),
+                did("announced", ANA, 100.0),
+                found(102.9),
+                found(103.0, SpeakerNotHeard(ANA, 100.0)),
+            ],
+            id="nobody is missed while the bot is deafened, for Discord sends no sound then",
+        ),
+        *(
+            pytest.param(
+                [
+                    found(0.0, ReaderTaskDead(), connected=connected, runner_alive=False),
+                    found(1.0, connected=connected, runner_alive=False),
+                    found(2.0),
+                    found(3.0, ReaderTaskDead(), connected=connected, runner_alive=False),
+                ],
+                id=f"a dead runner is told once, connected: {connected}",
+            )
+            for connected in (True, False)
+        ),
+        pytest.param(
+            [
+                did("announced", ANA, 0.0),
+                failed(40),
+                did("unready", BEN, 0.0),
+                found(30.0, connected=False),
+                did("reconnected"),
+                found(31.0),
+            ],
+            id="nothing is judged while disconnected, and a new connection starts clean",
+        ),
+    ],
+)
+def test_what_is_found(steps: list[Step]) -> None:
     dog = Watchdog()
-    fail(dog, ANA, 35)
-    assert check(dog, 0.0) == []
-    dog.failed(ANA, in_group=True)
-    assert check(dog, 0.1) == [RecoverGroup(ANA, 36)]
-    assert check(dog, 0.2) == []
-
-
-def test_another_person_s_good_frames_do_not_hide_a_deaf_key() -> None:
-    """Failures are counted for each person. A count over all people would be reset by each person who is heard well."""
-    dog = Watchdog()
-    for _ in range(36):
-        dog.failed(ANA, in_group=True)
-        dog.heard(BEN)
-    assert check(dog, 0.0) == [RecoverGroup(ANA, 36)]
-
-
-def test_failures_during_a_transition_are_not_judged() -> None:
-    dog = Watchdog()
-    fail(dog, ANA, 50)
-    assert check(dog, 0.0, in_transition=True) == []
-    assert check(dog, 1.0) == [RecoverGroup(ANA, 50)]
+    for step in steps:
+        step(dog)
 
 
 def test_recoveries_grow_rarer_and_recover_themselves() -> None:
@@ -85,21 +196,6 @@ def test_recoveries_grow_rarer_and_recover_themselves() -> None:
     assert check(dog, 1004.1)
 
 
-def test_the_group_is_recovered_once_for_somebody_outside_it() -> None:
-    """It may have changed unnoticed. If it had, it has them afterwards, and recovering goes on as for everybody."""
-    dog = Watchdog()
-    fail(dog, ANA, 36, in_group=False)
-    assert check(dog, 0.0) == [RecoverGroup(ANA, 36)]
-    fail(dog, ANA, 500, in_group=False)
-    assert check(dog, 10.0) == []
-    fail(dog, ANA, 36)
-    assert check(dog, 20.0) == [RecoverGroup(ANA, 36)]
-    dog.heard(BEN)
-    dog.left(ANA)
-    fail(dog, ANA, 36, in_group=False)
-    assert check(dog, 30.0) == [RecoverGroup(ANA, 36)]
-
-
 def test_two_vain_recoveries_end_in_a_new_connection() -> None:
     """A bot that is in no group tries to join it twice; ten seconds after the first frame it makes a new connection.
     New connections that do not help grow rarer.
@@ -122,64 +218,3 @@ def test_two_vain_recoveries_end_in_a_new_connection() -> None:
     assert gaps[0] >= 60.0
     assert gaps == sorted(gaps)
     assert max(gaps) <= 600 + 60
-
-
-def test_a_second_speaker_of_whom_nothing_comes_ends_in_a_new_connection() -> None:
-    dog = Watchdog()
-    dog.announced(ANA, 0.0)
-    assert check(dog, 3.0) == [SpeakerNotHeard(ANA, 0.0)]
-    dog.announced(ANA, 4.0)
-    assert check(dog, 7.0) == [SpeakerNotHeard(ANA, 4.0), NobodyHeard()]
-    dog.reconnected()
-    for at in (8.0, 12.0):
-        dog.announced(ANA, at)
-        assert check(dog, at + 3.0) == [SpeakerNotHeard(ANA, at)]
-
-
-def test_group_that_is_never_ready_is_made_anew() -> None:
-    dog = Watchdog()
-    dog.unready(ANA, 10.0)
-    assert check(dog, 10.0 + UNREADY_S - 0.1) == []
-    dog.unready(BEN, 12.0)
-    assert check(dog, 10.0 + UNREADY_S) == [RecoverGroup(BEN, 0)]
-
-
-def test_announced_and_not_heard_is_told_once() -> None:
-    dog = Watchdog()
-    dog.announced(ANA, 5.0)
-    dog.announced(ANA, 6.0)
-    dog.announced(BEN, 5.0)
-    dog.heard(BEN)
-    assert check(dog, 7.9) == []
-    assert check(dog, 8.0) == [SpeakerNotHeard(ANA, 5.0)]
-    assert check(dog, 20.0) == []
-
-
-def test_nobody_is_missed_while_the_bot_is_deafened() -> None:
-    """Discord announces speakers then and sends no sound of theirs. Who speaks afterwards is waited for as ever."""
-    dog = Watchdog()
-    for now in range(100):
-        dog.announced(ANA if now % 2 else BEN, float(now))
-        assert check(dog, now + 0.5, deafened=True) == []
-    dog.announced(ANA, 100.0)
-    assert check(dog, 102.9) == []
-    assert check(dog, 103.0) == [SpeakerNotHeard(ANA, 100.0)]
-
-
-def test_dead_runner_is_told_once_whatever_the_state_says() -> None:
-    for connected in (True, False):
-        dog = Watchdog()
-        assert check(dog, 0.0, connected=connected, runner_alive=False) == [ReaderTaskDead()]
-        assert check(dog, 1.0, connected=connected, runner_alive=False) == []
-        assert check(dog, 2.0) == []
-        assert check(dog, 3.0, connected=connected, runner_alive=False) == [ReaderTaskDead()]
-
-
-def test_nothing_is_judged_while_disconnected_and_a_new_connection_starts_clean() -> None:
-    dog = Watchdog()
-    dog.announced(ANA, 0.0)
-    fail(dog, ANA, 40)
-    dog.unready(BEN, 0.0)
-    assert check(dog, 30.0, connected=False) == []
-    dog.reconnected()
-    assert check(dog, 31.0) == []
