@@ -21,7 +21,7 @@ from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
-from voice.asr.observed import RemoteOutcome
+from voice.asr.fallback import RemoteOutcome
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecogniserFigures
 from voice.errors import SynthesisError
