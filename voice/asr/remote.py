@@ -12,6 +12,7 @@ import json
 import math
 import time
 import wave
+from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Self
@@ -43,7 +44,8 @@ _log: Any = structlog.get_logger()
 
 _REMEDIES = Remedies(section="asr", refused="asr.model, asr.languages")
 _FAILED = "The recogniser {model} at {where} {why}."
-# Maximum number of concurrent calls. More would be a backlog, which interim requests must not lengthen.
+# Maximum number of concurrent calls. More would be a backlog. Interims take half of the places, so that finished speech
+# finds one.
 CALLS_AT_ONCE = 8
 # Seconds that the endpoint may take for one utterance; then the local model recognises it.
 TIMEOUT_S = 6.0
@@ -95,8 +97,7 @@ class RemoteRecogniser:
         self._languages = frozenset(languages)
         self._has_fallback = has_fallback
         self._places = asyncio.Semaphore(calls_at_once)
-        # The time limits of the interims that have a place, oldest first.
-        self._interims: dict[asyncio.Timeout, None] = {}
+        self._interim_places = asyncio.Semaphore(calls_at_once // 2)
         # OpenAI's later models refuse Whisper's format, so skipping it saves a call.
         self._shape = ResponseShape.LOGPROBS if endpoint.model.startswith("gpt-") else ResponseShape.VERBOSE
         # The client does not retry: the local model takes over instead.
@@ -128,18 +129,21 @@ class RemoteRecogniser:
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
         if duration_s(heard) < SHORTEST_S:
             return _recognition({"text": ""}, heard, language, compute_s=0.0)
-        if self._places.locked():
-            if interim:
-                raise RecogniserOverloadedError(BUSY)
-            self._give_up_interim()
+        if interim and (self._interim_places.locked() or self._places.locked()):
+            raise RecogniserOverloadedError(BUSY)
         until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._has_fallback else None
-        await self._take_place(until)
         try:
-            started = time.perf_counter()
-            body = await self._answer(heard, language, glossary, until, interim=interim)
-            compute_s = time.perf_counter() - started
-        finally:
-            self._places.release()
+            async with asyncio.timeout_at(until), self._interim_places if interim else nullcontext(), self._places:
+                started = time.perf_counter()
+                async with asyncio.timeout(self._endpoint.timeout_s):
+                    body = await self._ask(heard, language, glossary)
+        except RecogniserError:
+            raise
+        except Exception as error:
+            if interim and isinstance(error, openai.RateLimitError):
+                raise RecogniserOverloadedError(BUSY) from error
+            raise translate_error(error, self._endpoint) from error
+        compute_s = time.perf_counter() - started
         try:
             recognition = _recognition(json.loads(body), heard, language, compute_s=compute_s)
         # OverflowError: figures whose sum is beyond what a float holds.
@@ -151,50 +155,6 @@ class RemoteRecogniser:
 
     def confirm(self, speaker_id: int) -> None:
         """See `Recogniser.confirm`. Does nothing, because nothing waits here."""
-
-    def _give_up_interim(self) -> None:
-        """End the oldest interim, so that finished speech gets its place."""
-        oldest = next((limit for limit in self._interims if not limit.expired()), None)
-        if oldest is not None:
-            del self._interims[oldest]
-            oldest.reschedule(asyncio.get_running_loop().time())
-
-    async def _take_place(self, until: float | None) -> None:
-        """Wait for a place, which the caller must release. `until`: in the loop's time; None: however long it takes.
-        Raises `RecogniserLateError`.
-        """
-        try:
-            async with asyncio.timeout_at(until):
-                await self._places.acquire()
-        except TimeoutError as error:
-            raise translate_error(error, self._endpoint) from error
-
-    async def _answer(
-        self,
-        pcm: Pcm,
-        language: str | None,
-        glossary: tuple[str, ...],
-        until: float | None,
-        *,
-        interim: bool,
-    ) -> bytes:
-        """Return the response body within the time limit, which ends at `until` if that is told. Raises what
-        `Recogniser.recognise` does.
-        """
-        limit = asyncio.timeout(self._endpoint.timeout_s) if until is None else asyncio.timeout_at(until)
-        if interim:
-            self._interims[limit] = None
-        try:
-            async with limit:
-                return await self._ask(pcm, language, glossary)
-        except RecogniserError:
-            raise
-        except Exception as error:
-            if interim and (limit not in self._interims or isinstance(error, openai.RateLimitError)):
-                raise RecogniserOverloadedError(BUSY) from error
-            raise translate_error(error, self._endpoint) from error
-        finally:
-            self._interims.pop(limit, None)
 
     async def _ask(self, pcm: Pcm, language: str | None, glossary: tuple[str, ...]) -> bytes:
         """Return the response body, in the richest format that the endpoint supports."""

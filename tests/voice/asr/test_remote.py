@@ -201,20 +201,18 @@ async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
         assert not isinstance(failed.value, RecogniserOverloadedError)
 
 
-async def test_finished_speech_takes_the_place_of_a_guess() -> None:
-    """When all places are taken, a finished request ends the oldest interim, which is dropped like any under load, and
-    does not wait until the endpoint has answered it.
+async def test_guesses_leave_room_for_finished_speech() -> None:
+    """Half of the places are for interims, and one for which there is none is dropped like any under load. Finished
+    speech does not wait until the endpoint has answered them.
     """
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
         where = Endpoint(server.base_url, "whisper-1", timeout_s=PATIENCE_S)
         async with RemoteRecogniser(where, calls_at_once=2) as recogniser:
-            guesses = []
-            for number in (1, 2):
-                guesses.append(asyncio.create_task(recogniser.recognise(bicycle(), language="en", interim=True)))
-                await until(lambda number=number: len(server.calls) == number)  # type: ignore[misc]
+            guess = asyncio.create_task(recogniser.recognise(bicycle(), language="en", interim=True))
+            await until(lambda: len(server.calls) == 1)
+            with pytest.raises(RecogniserOverloadedError, match="busy with finished speech"):
+                await recogniser.recognise(bicycle(), language="en", interim=True)
             server.behaviour.mode = TranscriptionMode.ANSWER
             assert (await recogniser.recognise(bicycle(), language="en")).text == WORDS
-            with pytest.raises(RecogniserOverloadedError, match="busy with finished speech"):
-                await guesses[0]
-            assert not guesses[1].done()
-            guesses[1].cancel()
+            assert not guess.done()
+            guess.cancel()
