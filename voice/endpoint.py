@@ -110,10 +110,12 @@ async def _bound_answer(response: httpx2.Response) -> None:
     if not isinstance(response.stream, httpx2.AsyncByteStream):
         return
     if not response.is_success:
-        response.stream = _Beginning(response.stream)
+        response.stream = _Bounded(response.stream, MAX_REFUSAL_BYTES, fails=False)
         return
     is_plain = response.headers.get("content-encoding", "identity").lower() == "identity"
-    response.stream = _Bounded(response.stream, MAX_ANSWER_MB * 1_000_000 if is_plain else MAX_COMPRESSED_BYTES)
+    response.stream = _Bounded(
+        response.stream, MAX_ANSWER_MB * 1_000_000 if is_plain else MAX_COMPRESSED_BYTES, fails=True
+    )
 
 
 class AnswerTooLargeError(httpx2.HTTPError):
@@ -121,36 +123,21 @@ class AnswerTooLargeError(httpx2.HTTPError):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """Another stream, which fails after `most_bytes`."""
+    """The first `most_bytes` of another stream, which then ends, or fails."""
 
-    def __init__(self, whole: httpx2.AsyncByteStream, most_bytes: int) -> None:
+    def __init__(self, whole: httpx2.AsyncByteStream, most_bytes: int, *, fails: bool) -> None:
         self._whole = whole
         self._most_bytes = most_bytes
+        self._fails = fails
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
+        left = self._most_bytes
         async for piece in self._whole:
-            read += len(piece)
-            if read > self._most_bytes:
+            if len(piece) > left and self._fails:
                 raise AnswerTooLargeError("an answer that is too large")
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._whole.aclose()
-
-
-class _Beginning(httpx2.AsyncByteStream):
-    """The first `MAX_REFUSAL_BYTES` of another stream, or a piece more."""
-
-    def __init__(self, whole: httpx2.AsyncByteStream) -> None:
-        self._whole = whole
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
-        async for piece in self._whole:
-            yield piece
-            read += len(piece)
-            if read >= MAX_REFUSAL_BYTES:
+            yield piece[:left]
+            left -= len(piece)
+            if left <= 0 and not self._fails:
                 return
 
     async def aclose(self) -> None:
