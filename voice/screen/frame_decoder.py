@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -18,7 +18,6 @@ from voice.screen.worker_process import DECODE, WorkerBrokeOffError, WorkerHungE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from voice.screen.frame import ScreenFrame
 
@@ -30,11 +29,9 @@ START_TIMEOUT_S: Final = 20.0
 DECODE_TIMEOUT_S: Final = 3.0
 
 
-class FrameDecoder:
-    """Checks and decodes pictures, one at a time. `command`: the program that decodes.
-
-    *Ownership*: an async context manager. It owns the process and kills it on exit, when it hangs, and when a call is
-    cancelled. The process starts with the first picture.
+class FrameDecoder(WorkerProcess):
+    """Checks and decodes pictures, one at a time. `command`: the program that decodes. The process starts with the
+    first picture.
     """
 
     def __init__(
@@ -44,22 +41,9 @@ class FrameDecoder:
         timeout_s: float = DECODE_TIMEOUT_S,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        self._process = WorkerProcess(command, start_timeout_s=start_timeout_s)
+        super().__init__(command, start_timeout_s=start_timeout_s)
         self._timeout_s = timeout_s
         self._turn = asyncio.Lock()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._process.kill()
-
-    @property
-    def running(self) -> bool:
-        """Return whether the process is running."""
-        return self._process.running
 
     async def decode(self, data: bytes) -> ScreenFrame:
         """Check and decode the picture file `data`.
@@ -69,8 +53,7 @@ class FrameDecoder:
         """
         size = check_header(data)
         async with self._turn:
-            answer = await self._ask(data)
-        luma = answer.get("luma")
+            luma = (await self._decoded(data)).get("luma")
         try:
             return assemble_frame(data, size, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
         except ValueError as error:
@@ -80,22 +63,15 @@ class FrameDecoder:
     async def rest(self) -> None:
         """End the process to free its memory, because nobody shares a screen any more."""
         async with self._turn:
-            await self._process.kill()
+            await self.kill()
 
-    async def _ask(self, data: bytes) -> dict[str, object]:
-        if not self._process.running:
-            await self._start()
+    async def _decoded(self, data: bytes) -> dict[str, object]:
         try:
-            return await self._process.ask(data, timeout_s=self._timeout_s)
+            await self.start()
+        except WorkerBrokeOffError as error:
+            raise VisionError("The process that decodes pictures could not be started.") from error
+        try:
+            return await self.ask(data, timeout_s=self._timeout_s)
         except (WorkerHungError, WorkerBrokeOffError) as error:
             log.warning("picture_broke_decoder", reason=type(error).__name__, byte_count=len(data))
             raise FrameRefusedError(FrameRefusal.DAMAGED) from error
-
-    async def _start(self) -> None:
-        try:
-            ready = (await self._process.start()).get("ready") is True
-        except WorkerBrokeOffError as error:
-            raise VisionError("The process that decodes pictures could not be started.") from error
-        if not ready:
-            await self._process.kill()
-            raise VisionError("The process that decodes pictures could not be started.")

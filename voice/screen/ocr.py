@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -18,11 +18,10 @@ from voice.circuit_breaker import CircuitBreaker
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine, clean_lines
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionSource
-from voice.screen.worker_process import READ_TEXT, WorkerBrokeOffError, WorkerHungError, WorkerProcess
+from voice.screen.worker_process import READ_TEXT, REASON_CHARS, WorkerBrokeOffError, WorkerHungError, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from types import TracebackType
 
     from voice.screen.port import LatestRequest
 
@@ -32,8 +31,6 @@ log = structlog.get_logger()
 START_TIMEOUT_S: Final = 40.0
 # A full screen takes half a second on an idle core. If it takes more than ten times as long, the process hangs.
 READ_TIMEOUT_S: Final = 8.0
-# What people are told of an error: the name of its class.
-_REASON_CHARS: Final = 40
 # The share of one core that reading may use while pictures keep changing.
 BUSY_SHARE: Final = 0.3
 # After this many failures in a row, reading is not tried again for this many seconds.
@@ -44,11 +41,9 @@ MISSING: Final = (
 )
 
 
-class OcrReader:
+class OcrReader(WorkerProcess):
     """An OCR reader (`voice.screen.port.VisionReader`). It reads one picture at a time, in the order of the requests.
-
-    `command`: the program that reads. *Ownership*: an async context manager. It owns the process and kills it on exit,
-    when it hangs, and when a reading is cancelled.
+    `command`: the program that reads.
     """
 
     def __init__(
@@ -61,7 +56,7 @@ class OcrReader:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._process = WorkerProcess(command, start_timeout_s=start_timeout_s)
+        super().__init__(command, start_timeout_s=start_timeout_s)
         self._timeout_s = timeout_s
         self._rest_factor = 1 / busy_share - 1
         self._monotonic = monotonic
@@ -71,19 +66,6 @@ class OcrReader:
         self._breaker = CircuitBreaker(failure_threshold=_MOST_FAILURES, open_s=_REST_AFTER_FAILURES_S)
         # CPU seconds of all readings so far.
         self.cpu_s = 0.0
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._process.kill()
-
-    @property
-    def running(self) -> bool:
-        """Return whether the process is running."""
-        return self._process.running
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`. An urgent reading skips the pause after earlier readings, but waits for its turn."""
@@ -100,7 +82,7 @@ class OcrReader:
         """End the process at once to free its memory, because nobody shares a screen any more. A reading in progress
         fails. The next picture starts a new process.
         """
-        await self._process.kill()
+        await self.kill()
 
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
         if not self._breaker.admits(self._monotonic()):
@@ -126,45 +108,38 @@ class OcrReader:
         return VisionReading(VisionSource.OCR, _lines(answer))
 
     async def _read(self, latest: LatestRequest) -> dict[str, Any]:
-        await self._start()
+        await self._load()
         look = latest()
         boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
         request = json.dumps({"boxes": boxes}).encode()
         try:
-            answer = await self._process.ask(request, look.jpeg, timeout_s=self._timeout_s)
+            answer = await self.ask(request, look.jpeg, timeout_s=self._timeout_s)
         except WorkerHungError as error:
             log.warning("screen_reader_hung", timeout_s=self._timeout_s)
             raise VisionError("Reading the screen took too long; the reader was started again.") from error
         except WorkerBrokeOffError as error:
             raise VisionError("The screen reader broke off; it was started again.") from error
         if "error" in answer:
-            raise VisionError("The screen could not be read ({error}).", error=_reason(answer))
+            raise VisionError("The screen could not be read ({error}).", error=str(answer["error"])[:REASON_CHARS])
         return answer
 
-    async def _start(self) -> None:
+    async def _load(self) -> None:
         """Start the process unless it runs. Raises `VisionError`."""
-        if self._process.running:
+        if self.running:
             return
         began_at = self._monotonic()
         try:
-            told = await self._process.start()
+            await self.start()
         except WorkerBrokeOffError as error:
+            if error.reason == "missing":
+                raise VisionError(MISSING) from error
+            if error.reason:
+                raise VisionError("The screen reader could not be loaded ({error}).", error=error.reason) from error
             raise VisionError("The screen reader could not be started.") from error
-        if told.get("ready") is not True:
-            await self._process.kill()
-            missing = told.get("error") == "missing"
-            if missing:
-                raise VisionError(MISSING)
-            raise VisionError("The screen reader could not be loaded ({error}).", error=_reason(told))
         log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
 
 
 # A hostile picture may control the process, so its answers may hold anything.
-
-
-def _reason(answer: dict[str, Any]) -> str:
-    """Return the class of the error that an answer names."""
-    return str(answer.get("error"))[:_REASON_CHARS]
 
 
 def _cpu_s(answer: dict[str, Any]) -> float:

@@ -13,26 +13,36 @@ import os
 import struct
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import TracebackType
 
 _STOP_TIMEOUT_S: Final = 2.0
-# Enough for 200 lines of 300 characters, or for a small grey picture.
+# Enough for 200 lines of 220 characters, or for a small grey picture.
 _MAX_ANSWER_BYTES: Final = 1_000_000
+# What people are told of an error: the name of its class.
+REASON_CHARS: Final = 40
 _LENGTH: Final = struct.Struct(">I")
 _PROGRAM: Final = (sys.executable, "-P", str(Path(__file__).with_name("picture_worker.py")))
 READ_TEXT: Final = (*_PROGRAM, "text")
 DECODE: Final = (*_PROGRAM, "luma")
 # The environment variables that the process gets: no tokens and keys.
 _ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH")
+_NOT_STARTED: Final = "The process that handles pictures could not be started."
 
 
 class WorkerBrokeOffError(VoiceError):
-    """The process could not be started, died, or sent something that is no answer."""
+    """The process could not be started, died, or sent something that is no answer. `reason`: the class of the error for
+    which it cannot work, if it told one.
+    """
+
+    def __init__(self, template: str, *, reason: str = "") -> None:
+        super().__init__(template)
+        self.reason = reason[:REASON_CHARS]
 
 
 class WorkerHungError(VoiceError):
@@ -42,7 +52,8 @@ class WorkerHungError(VoiceError):
 class WorkerProcess:
     """One process, started by `start` and replaced after it died. `command`: the program.
 
-    *Ownership*: it owns the process; the caller ends it with `kill`. One call at a time.
+    *Ownership*: an async context manager. It owns the process and kills it on exit, when it hangs, and when a call is
+    cancelled. One call at a time.
     """
 
     def __init__(self, command: Sequence[str], *, start_timeout_s: float) -> None:
@@ -50,13 +61,23 @@ class WorkerProcess:
         self._start_timeout_s = start_timeout_s
         self._process: asyncio.subprocess.Process | None = None
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.kill()
+
     @property
     def running(self) -> bool:
         """Return whether the process is running."""
         return self._process is not None and self._process.returncode is None
 
-    async def start(self) -> dict[str, Any]:
-        """Start the process and return its first answer. Raises `WorkerBrokeOffError`."""
+    async def start(self) -> None:
+        """Start the process unless it runs. Raises `WorkerBrokeOffError`."""
+        if self.running:
+            return
         await self.kill()
         try:
             process = self._process = await asyncio.create_subprocess_exec(
@@ -67,13 +88,16 @@ class WorkerProcess:
                 env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"OMP_NUM_THREADS": "1"},
             )
             async with asyncio.timeout(self._start_timeout_s):
-                return await _answer(process)
+                told = await _answer(process)
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             await self.kill()
-            raise WorkerBrokeOffError("The process that handles pictures could not be started.") from error
+            raise WorkerBrokeOffError(_NOT_STARTED) from error
         except BaseException:
             await self.kill()
             raise
+        if told.get("ready") is not True:
+            await self.kill()
+            raise WorkerBrokeOffError(_NOT_STARTED, reason=str(told.get("error")))
 
     async def ask(self, *parts: bytes, timeout_s: float) -> dict[str, Any]:
         """Send a request and return the answer. Raises `WorkerHungError` and `WorkerBrokeOffError`.

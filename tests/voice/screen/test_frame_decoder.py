@@ -114,7 +114,7 @@ async def test_the_decoder_may_write_no_file_and_take_no_memory_without_end() ->
     """The process that decodes has limits on memory and on the size of files, and leaves no core dump."""
     async with real_decoder() as of:
         await of.decode(GOOD)
-        process = of._process._process
+        process = of._process
         assert process is not None
         limits = {each: resource.prlimit(process.pid, each) for each in LIMITS}
     assert limits == {each: (most, most) for each, most in LIMITS.items()}
