@@ -87,7 +87,6 @@ class WhisperEngine(Engine):
         place: DevicePlacement = CPU,
         *,
         stands_in: bool = False,
-        unsure_language: str = UNSURE_LANGUAGE,
         threads: int = ENCODING_THREADS,
     ) -> None:
         _check_model_dir(folder)
@@ -107,7 +106,6 @@ class WhisperEngine(Engine):
         # CTranslate2 raises RuntimeError and ValueError, tokenizers plain Exception.
         except Exception as exc:
             raise RecogniserError(_unreadable(folder, str(exc))) from exc
-        self._unsure_language = unsure_language
         self._named_languages = frozenset(settings.languages)
         self._is_multilingual = bool(self._model.model.is_multilingual)
         # A larger model may know more languages than this one: Cantonese is known to large-v3 alone. One that knows
@@ -250,8 +248,8 @@ class WhisperEngine(Engine):
             whole = sum(named.values()) or 1.0
             found = {code: share / whole for code, share in named.items()}
         best = max(found, key=lambda language: found[language])
-        if found[best] < SURE_LANGUAGE and self._unsure_language in found:
-            return self._unsure_language, found[self._unsure_language]
+        if found[best] < SURE_LANGUAGE and UNSURE_LANGUAGE in found:
+            return UNSURE_LANGUAGE, found[UNSURE_LANGUAGE]
         return best, found[best]
 
     def _features(self, pcm: Pcm, length_s: float) -> np.ndarray[Any, np.dtype[np.float32]]:

@@ -39,9 +39,9 @@ def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
     assert heard.language_probability == 1.0
 
 
-def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
-    """Silence gets the fallback language of the settings, with a low probability."""
-    engine = WhisperEngine(whisper_model_dir, SETTINGS, unsure_language="de")
+def test_unsure_detection_takes_the_fallback(engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence gets the language that is assumed then, with a low probability."""
+    monkeypatch.setattr(whisper, "UNSURE_LANGUAGE", "de")
     heard = engine.recognise(silence(1))
     assert heard.language == "de"
     assert heard.language_probability < 0.7
@@ -49,10 +49,10 @@ def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
 
 @pytest.mark.parametrize(("languages", "heard_in"), [(("de", "en"), "en"), (("de", "es"), None), (("fr",), "fr")])
 def test_a_language_is_chosen_among_those_of_the_settings(
-    whisper_model_dir: Path, languages: tuple[str, ...], heard_in: str | None
+    engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch, languages: tuple[str, ...], heard_in: str | None
 ) -> None:
     """Nobody is heard in another language, however likely it is; the probability is that among the named ones."""
-    engine = WhisperEngine(whisper_model_dir, AsrSettings(device="cpu", languages=languages))
+    monkeypatch.setattr(engine, "_named_languages", frozenset(languages))
     heard = engine.recognise(bicycle())
     assert heard.language in ({heard_in} if heard_in else set(languages))
     assert heard.language_probability >= (0.9 if heard_in else 0.5)
@@ -137,7 +137,6 @@ def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatc
     ("threads", "most_loaded_twice", "is_loaded_twice"),
     [
         pytest.param(2, 200_000_000, True, id="a small model"),
-        pytest.param(0, 200_000_000, True, id="with as many threads as CTranslate2 likes"),
         pytest.param(1, 200_000_000, False, id="one thread anyhow"),
         pytest.param(2, 10_000_000, False, id="a large model, whose memory is not taken twice"),
     ],
@@ -156,7 +155,7 @@ def test_a_small_model_decodes_in_one_thread(
     assert engine.recognise(bicycle(), language="en").text == BICYCLE_TEXT
 
 
-@pytest.mark.parametrize("letters", ["abc", "さくら", "ราหลุ", "གངས་རི"])
+@pytest.mark.parametrize("letters", ["abc", "གངས་རི"])
 def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
     engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch, letters: str
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import HUD, jpeg, screen
 from voice.screen import picture_worker
 from voice.screen.picture_worker import BoundedRecogniser
@@ -84,6 +85,7 @@ def test_on_a_busy_machine_it_ends_in_time() -> None:
 @pytest.mark.slow
 def test_the_real_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks for all lines of a picture at once, where it is bounded."""
+    monkeypatch.setattr(picture_worker, "READ_S", PATIENCE_S)
     engine, picture = picture_worker._engine(), jpeg(screen())
     whole = [[0.0, 0.0, 1.0, 1.0]]
     assert len(picture_worker._read(engine, picture, whole)) == len(HUD)
