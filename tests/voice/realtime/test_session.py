@@ -46,13 +46,15 @@ if TYPE_CHECKING:
     from voice.realtime.port import RealtimeNews
 
 USAGE = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
+# What a busy machine needs.
+PATIENT = RealtimeLimits(hear_timeout_s=PATIENCE_S, reply_timeout_s=PATIENCE_S)
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 
 
 class Room:
     """A session with its briefing, its clock and the events that it reported."""
 
-    def __init__(self, base_url: str, *, limits: RealtimeLimits = REALTIME_LIMITS, **settings: object) -> None:
+    def __init__(self, base_url: str, *, limits: RealtimeLimits = PATIENT, **settings: object) -> None:
         self.clock = FakeClock()
         self.briefing = Briefing(
             "Be kind.", tools=(RealtimeTool("look", "Looks.", {"type": "object", "properties": {}}),)
@@ -114,7 +116,7 @@ class Room:
 
 @asynccontextmanager
 async def room_of(
-    server: LocalRealtimeServer | str, *, limits: RealtimeLimits = REALTIME_LIMITS, **settings: object
+    server: LocalRealtimeServer | str, *, limits: RealtimeLimits = PATIENT, **settings: object
 ) -> AsyncIterator[Room]:
     """Run a session and yield its room."""
     room = Room(server if isinstance(server, str) else server.base_url, limits=limits, **settings)

@@ -145,14 +145,12 @@ def test_what_is_noted(steps: list[tuple[ReadFrame | Tick, str | None]]) -> None
 
 
 def test_when_waiting_text_is_due_is_told() -> None:
-    notes = taker()
-    notes.handle(START[0])
-    notes.handle(READY[0])
-    assert notes.due_at is None
-    notes.handle(ocr("First kill by Ada", at=NOW + 1))
-    assert notes.due_at == NOW + TEXT_SPACING_S
+    notes, due = taker(), list[float | None]()
+    for reading in (START[0], READY[0], ocr("First kill by Ada", at=NOW + 1)):
+        notes.handle(reading)
+        due.append(notes.due_at)
     notes.tick(NOW + TEXT_SPACING_S)
-    assert notes.due_at is None
+    assert [*due, notes.due_at] == [None, None, NOW + TEXT_SPACING_S, None]
 
 
 def test_a_quotation_that_is_cut_is_closed() -> None:

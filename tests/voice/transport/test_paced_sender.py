@@ -72,11 +72,12 @@ def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
     """Datagrams are sent in the order of their times, none before its time, each over its own line."""
     with paced_sender() as running, wire() as (here, there), wire() as (other, elsewhere):
         line, second = running.line(here), running.line(other)
+        # The process takes some time to begin.
+        second.send(b"at once", at=time.monotonic() - 5.0)
+        assert elsewhere.recv(100) == b"at once"
         begun = time.monotonic()
         line.send(b"later", at=begun + 0.15)
         line.send(b"sooner", at=begun + 0.1)
-        second.send(b"at once", at=begun - 5.0)
-        assert elsewhere.recv(100) == b"at once"
         assert there.recv(100) == b"sooner"
         assert time.monotonic() >= begun + 0.0995
         assert there.recv(100) == b"later"
