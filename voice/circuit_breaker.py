@@ -44,6 +44,9 @@ class Outage:
 class CircuitBreaker:
     """Counts one service's failures in a row. Not thread-safe.
 
+    `state`: after the last call; an open breaker becomes half-open in `admits`. `failures`: since the last success.
+    `problem`: the last failure, or None after a success.
+
     The breaker opens for `open_s` seconds after `failure_threshold` failures in a row. Each failed trial doubles the
     time, up to `longest_open_s` (by default the time does not grow).
     """
@@ -59,56 +62,41 @@ class CircuitBreaker:
         self._open_s = open_s
         self._longest_open_s = max(open_s, longest_open_s)
         self._openings = 0
-        self._state = CircuitState.CLOSED
-        self._failures = 0
+        self.state = CircuitState.CLOSED
+        self.failures = 0
         self._since = 0.0
         self._retry_at = 0.0
-        self._problem: Exception | None = None
-
-    @property
-    def state(self) -> CircuitState:
-        """Return the state after the last call. An open breaker becomes half-open in `admits`."""
-        return self._state
-
-    @property
-    def failures(self) -> int:
-        """Return how many calls failed since the last success."""
-        return self._failures
-
-    @property
-    def problem(self) -> Exception | None:
-        """Return the last failure, or None after a success."""
-        return self._problem
+        self.problem: Exception | None = None
 
     @property
     def outage(self) -> Outage | None:
         """Return the outage, or None while the breaker is closed. An outage lasts until a trial call succeeds."""
-        if self._state is CircuitState.CLOSED or self._problem is None:
+        if self.state is CircuitState.CLOSED or self.problem is None:
             return None
-        return Outage(self._since, self._retry_at, self._problem)
+        return Outage(self._since, self._retry_at, self.problem)
 
     def would_admit(self, now: float) -> bool:
         """Return what `admits` would, without giving anybody the trial."""
-        return self._state is CircuitState.CLOSED or now >= self._retry_at
+        return self.state is CircuitState.CLOSED or now >= self._retry_at
 
     def admits(self, now: float) -> bool:
         """Return whether to make a call now. When the open time is over, one caller gets True and makes the trial."""
         if not self.would_admit(now):
             return False
-        if self._state is not CircuitState.CLOSED:
-            self._state = CircuitState.HALF_OPEN
+        if self.state is not CircuitState.CLOSED:
+            self.state = CircuitState.HALF_OPEN
             self._retry_at = now + TRIAL_S
         return True
 
     def abandon_trial(self, now: float) -> None:
         """Take note that nobody will know how the trial call ends: the next caller makes another one."""
-        if self._state is CircuitState.HALF_OPEN:
-            self._state, self._retry_at = CircuitState.OPEN, now
+        if self.state is CircuitState.HALF_OPEN:
+            self.state, self._retry_at = CircuitState.OPEN, now
 
     def record_success(self) -> None:
         """Close the breaker and forget the failures."""
-        self._state = CircuitState.CLOSED
-        self._failures, self._problem = 0, None
+        self.state = CircuitState.CLOSED
+        self.failures, self.problem = 0, None
         self._openings = 0
 
     def record_failure(self, now: float, problem: Exception, *, permanent: bool = False) -> float:
@@ -117,14 +105,14 @@ class CircuitBreaker:
         `problem`: its message is a plain sentence with the remedy. `permanent`: a retry cannot help, so the breaker
         opens at once.
         """
-        if not self._failures:
+        if not self.failures:
             self._since = now
-        self._failures += 1
-        self._problem = problem
-        if self._state is CircuitState.CLOSED and self._failures < self._failure_threshold and not permanent:
+        self.failures += 1
+        self.problem = problem
+        if self.state is CircuitState.CLOSED and self.failures < self._failure_threshold and not permanent:
             return 0.0
         self._openings += 1
         open_s = retry_pause_s(self._openings, first_s=self._open_s, longest_s=self._longest_open_s)
-        self._state = CircuitState.OPEN
+        self.state = CircuitState.OPEN
         self._retry_at = now + open_s
         return open_s

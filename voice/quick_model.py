@@ -81,7 +81,8 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         self._waiting = 0
         # Since when the model works on one request; None: on none. Its thread sets it.
         self._busy_since: float | None = None
-        self._failing_since: float | None = None
+        # Since when the model has failed or hung, in monotonic seconds; None if it answered last.
+        self.failing_since: float | None = None
         self.figures = QuickModelFigures()
 
     async def __aenter__(self) -> Self:
@@ -105,11 +106,6 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
     ) -> None:
         await self._thread.stop(within_s=STOP_TIMEOUT_S)
 
-    @property
-    def failing_since(self) -> float | None:
-        """Return since when the model has failed or hung, in monotonic seconds; None if it answered last."""
-        return self._failing_since
-
     async def ask(self, asked: AskedT) -> ToldT | None:
         """Return the model's answer; None if there is none in time. Never raises."""
         if self._hangs():
@@ -130,7 +126,7 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         finally:
             self._waiting -= 1
         self.figures = replace(self.figures, answered=self.figures.answered + 1)
-        self._failing_since = None
+        self.failing_since = None
         return answer
 
     def _ask(self, asked: AskedT) -> ToldT:
@@ -148,7 +144,7 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
 
     def _on_failure(self, problem: TurnModelError) -> None:
         self.figures = replace(self.figures, failed=self.figures.failed + 1)
-        if self._failing_since is None:
-            self._failing_since = self._monotonic()
+        if self.failing_since is None:
+            self.failing_since = self._monotonic()
             # Log only once: from now on pauses are judged without it, and the figures count the rest.
             _log.warning("turn_model_failed", model=self._what, problem=problem)

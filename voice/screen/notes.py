@@ -75,26 +75,17 @@ class ReadFrame:
 class NoteTaker:
     """Takes the notes of one share. Not thread-safe.
 
-    `surface`: what is shared, in a word or two ('the whole screen', 'a window', 'a browser tab').
+    `surface`: what is shared, in a word or two ('the whole screen', 'a window', 'a browser tab'). `lines`: the text on
+    the screen now, from top to bottom. `last`: the text of the last note; empty before the first.
     """
 
     def __init__(self, *, surface: str) -> None:
         self._surface = surface
-        self._lines: tuple[OcrLine, ...] = ()
+        self.lines: tuple[OcrLine, ...] = ()
         self._told: list[OcrLine] = []
         self._waiting: tuple[OcrLine, ...] = ()
         self._text_note_at = float("-inf")
-        self._last = ""
-
-    @property
-    def lines(self) -> tuple[OcrLine, ...]:
-        """Return the text that is on the screen now, from top to bottom."""
-        return self._lines
-
-    @property
-    def last(self) -> str:
-        """Return the text of the last note, or an empty string before the first note."""
-        return self._last
+        self.last = ""
 
     @property
     def due_at(self) -> float | None:
@@ -107,13 +98,13 @@ class NoteTaker:
         """Process a reading. Returns a note if the reading is worth one."""
         if seen.reading.source is VisionSource.MODEL:
             return self._described(seen)
-        before = self._lines
-        self._lines = merge_lines(before, seen.reading.lines, seen.boxes)
+        before = self.lines
+        self.lines = merge_lines(before, seen.reading.lines, seen.boxes)
         if seen.why is ScreenNoteReason.ASKED:
-            return self._note(seen, self._on_it(self._lines)) if self._lines else None
-        fresh = new_lines((*before, *self._told), self._lines)
+            return self._note(seen, self._on_it(self.lines)) if self.lines else None
+        fresh = new_lines((*before, *self._told), self.lines)
         if seen.why is ScreenNoteReason.SHARE_START:
-            return self._note(seen, f"{self._surface}, just shared. {self._on_it(self._lines)}".rstrip())
+            return self._note(seen, f"{self._surface}, just shared. {self._on_it(self.lines)}".rstrip())
         if seen.why is ScreenNoteReason.CUT:
             # In another scene all lines belong together, and few of the earlier lines are still there.
             return self._note(seen, f"now: {_quoted(fresh)}") if _weight(fresh) >= _LEAST_SIGNS else None
@@ -136,7 +127,7 @@ class NoteTaker:
 
     def _described(self, seen: ReadFrame) -> ScreenNote | None:
         what = " ".join(seen.reading.description.split())
-        if not what or (seen.why is not ScreenNoteReason.ASKED and is_same_content(what, self._last)):
+        if not what or (seen.why is not ScreenNoteReason.ASKED and is_same_content(what, self.last)):
             return None
         if seen.why is ScreenNoteReason.SHARE_START:
             what = f"{self._surface}, just shared: {what}"
@@ -148,9 +139,9 @@ class NoteTaker:
     def _note(self, seen: ReadFrame, what: str, told: Sequence[OcrLine] | None = None) -> ScreenNote | None:
         what = shorten_note(what)
         changed = changed_figure(self._told, () if told is None else told)
-        self._told = [*self._told, *(self._lines if told is None else told)][-_REMEMBERED_LINES:]
+        self._told = [*self._told, *(self.lines if told is None else told)][-_REMEMBERED_LINES:]
         if seen.why is not ScreenNoteReason.ASKED:
-            self._last = what
+            self.last = what
             if told is None:
                 self._waiting = ()
             else:

@@ -59,7 +59,7 @@ class _Voice:
 class BargeInDetector:
     """One room's detector. Owned by the room's task; not thread-safe.
 
-    `duck_after_s`, `stop_after_s`: seconds of a person's voiced sound over the bot's.
+    `duck_after_s`, `stop_after_s`: seconds of a person's voiced sound over the bot's. `level`: how loud the bot speaks.
     """
 
     def __init__(self, *, duck_after_s: float, stop_after_s: float) -> None:
@@ -68,13 +68,8 @@ class BargeInDetector:
         self._voices: dict[int, _Voice] = {}
         # The last update while the bot was silent: each person's seconds, and when. None once a reply plays.
         self._before: tuple[Mapping[int, float], float] | None = None
-        self._level = PlaybackLevel.FULL
+        self.level = PlaybackLevel.FULL
         self._paused_at = 0.0
-
-    @property
-    def level(self) -> PlaybackLevel:
-        """Return the bot's current loudness."""
-        return self._level
 
     def update(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> BargeInAction | None:
         """Update the seconds of voiced sound in each person's current speech. Silent people may be left out.
@@ -93,7 +88,7 @@ class BargeInDetector:
             }
         for user_id in voiced.keys() | self._voices.keys():
             self._advance(user_id, voiced.get(user_id, 0.0), now)
-        if self._level is PlaybackLevel.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
+        if self.level is PlaybackLevel.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
             return self._stop()
         return self._take(self._level_due(), now)
 
@@ -141,7 +136,7 @@ class BargeInDetector:
         return PlaybackLevel.FULL
 
     def _take(self, level: PlaybackLevel, now: float) -> BargeInAction | None:
-        before, self._level = self._level, level
+        before, self.level = self.level, level
         if level is before:
             return None
         match level:
@@ -154,7 +149,7 @@ class BargeInDetector:
                 return BargeInAction.RESUME
 
     def _stop(self) -> BargeInAction:
-        self._level = PlaybackLevel.FULL
+        self.level = PlaybackLevel.FULL
         for voice in self._voices.values():
             voice.claims, voice.over_s = False, 0.0
         return BargeInAction.STOP

@@ -65,17 +65,14 @@ class _End(Enum):
 
 
 class SentenceSplitter:
-    """Collects the deltas of one reply and returns its pieces. Use one instance for each reply."""
+    """Collects the deltas of one reply and returns its pieces. Use one instance for each reply. `spoke`: whether a
+    spoken piece has been returned.
+    """
 
     def __init__(self) -> None:
         self._rest = ""
         self._hidden = HiddenPassages()
-        self._spoke = False
-
-    @property
-    def spoke(self) -> bool:
-        """Return whether a spoken piece has been returned."""
-        return self._spoke
+        self.spoke = False
 
     def feed(self, delta: str) -> list[str]:
         """Add a delta of the stream, and return the pieces that are now complete, in order."""
@@ -96,8 +93,8 @@ class SentenceSplitter:
         self._rest = self._rest[end:]
         if piece:
             pieces.append(piece)
-            if not self._spoke:
-                self._spoke = bool(self._hidden.visible(piece).strip())
+            if not self.spoke:
+                self.spoke = bool(self._hidden.visible(piece).strip())
 
     def _cut(self) -> int | None:
         """Return where the next piece ends, or None if no piece is complete yet."""
@@ -132,7 +129,7 @@ class SentenceSplitter:
         """Return the end of the first clause that is long enough to be spoken alone, or None after the first spoken
         piece.
         """
-        if self._spoke:
+        if self.spoke:
             return None
         least = _reach(self._rest.lstrip(), FIRST_CLAUSE_CHARS) + len(self._rest) - len(self._rest.lstrip())
         for found in _CLAUSE_END.finditer(self._rest, 0, before):

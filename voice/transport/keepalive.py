@@ -23,7 +23,10 @@ _MOST_UNANSWERED = 4
 
 
 class Keepalive:
-    """The keepalives of one connection. `echoed` may be called from another thread. Times are monotonic seconds."""
+    """The keepalives of one connection. `echoed` may be called from another thread. Times are monotonic seconds.
+
+    `round_trip_s`: how long the last echo took; None if none has come.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,12 +41,7 @@ class Keepalive:
             self._answers = False
             self._open_at = float("-inf")
             self._received = 0
-            self._round_trip_s: float | None = None
-
-    @property
-    def round_trip_s(self) -> float | None:
-        """How long the last echo took; None if none has come."""
-        return self._round_trip_s
+            self.round_trip_s: float | None = None
 
     def probe(self) -> None:
         """Let the next keepalive be due at once."""
@@ -72,7 +70,7 @@ class Keepalive:
             sent_at = self._sent_at.pop(datagram, None)
             if sent_at is None:
                 return False
-            self._round_trip_s = now - sent_at
+            self.round_trip_s = now - sent_at
             self._answers = True
             self._open_at = now
             self._due_at = sent_at + KEEPALIVE_EVERY_S

@@ -56,6 +56,9 @@ class VoiceLink:
     """A connection to one voice channel: joins it on entering, and stays while the context lasts. Entered once; use it
     on the event loop.
 
+    `down_since`: since when the link is down, in monotonic seconds; None while it is up. `removed`: whether somebody
+    removed the bot from the channel, or the channel was deleted.
+
     *Cancellation*: leaves the channel, also if it comes while the bot is leaving. *Ownership*: it owns the voice
     client, its threads, and two tasks.
     """
@@ -97,10 +100,10 @@ class VoiceLink:
         self._state_changed = asyncio.Event()
         self._lost_for_good = asyncio.Event()
         self._reason = LinkError("")
-        self._removed = False
+        self.removed = False
         self._pauses = ReconnectPauses()
         self._was_up = False
-        self._down_since: float | None = None
+        self.down_since: float | None = None
         # When somebody spoke of whom nothing arrived, and how many packets had become sound by then.
         self._unheard: tuple[float, int] | None = None
         self._closing = False
@@ -146,19 +149,9 @@ class VoiceLink:
         return "" if client is None else client.connection.privacy_code
 
     @property
-    def down_since(self) -> float | None:
-        """Since when the link is down, in monotonic seconds; None while it is up."""
-        return self._down_since
-
-    @property
     def unheard(self) -> bool:
         """Whether somebody was announced as speaking lately, and no sound has arrived from anybody since."""
         return self._unheard is not None and self._receiver.counters().decoded == self._unheard[1]
-
-    @property
-    def removed(self) -> bool:
-        """Whether somebody removed the bot from the channel, or the channel was deleted."""
-        return self._removed
 
     @property
     def round_trip_s(self) -> float | None:
@@ -220,12 +213,12 @@ class VoiceLink:
             self._pauses.connected(time.monotonic())
             self._emit(Connected(time.monotonic(), again=self._was_up))
             self._was_up = True
-            self._down_since = None
-        elif self._down_since is None:
-            self._down_since = time.monotonic()
-            self._pauses.lost(self._down_since)
+            self.down_since = None
+        elif self.down_since is None:
+            self.down_since = time.monotonic()
+            self._pauses.lost(self.down_since)
             self._emit(
-                Lost(self._down_since, LinkError("The voice connection broke; it is being made anew."), final=False)
+                Lost(self.down_since, LinkError("The voice connection broke; it is being made anew."), final=False)
             )
         self._state_changed.set()
 
@@ -266,7 +259,7 @@ class VoiceLink:
             return
         if client.is_connected() and await self._encryption_refused():
             return
-        if self._down_since is not None and self._too_long(self._down_since):
+        if self.down_since is not None and self._too_long(self.down_since):
             await self._give_up(LinkError("The voice connection broke and could not be made anew."))
             return
         if self._gateway.forgotten:
@@ -338,7 +331,7 @@ class VoiceLink:
 
     async def _reconnect(self, reason: LinkError = _ENDED, *, close_code: int | None = None) -> None:
         """Replace a voice client that has stopped for good, or hears nothing any more."""
-        started = self._down_since = self._down_since or time.monotonic()
+        started = self.down_since = self.down_since or time.monotonic()
         self._pauses.lost(started)
         self._emit(Recovering(started, reason))
         while not self._closing:
@@ -361,7 +354,7 @@ class VoiceLink:
     async def _give_up(self, reason: LinkError) -> None:
         await self.stop()
         await self._connector.retire()
-        self._removed = isinstance(reason, RemovedFromChannelError)
+        self.removed = isinstance(reason, RemovedFromChannelError)
         self._reason = reason
         self._lost_for_good.set()
         self._emit(Lost(time.monotonic(), reason, final=True))

@@ -51,16 +51,12 @@ class PacedSender:
         self._numbers = itertools.count(1)
         # Held for one message at most.
         self._lock = threading.Lock()
-        self._outage: Outage | None = None
+        # Since when the process is known to have ended; None while it runs.
+        self.outage: Outage | None = None
 
     @property
     def alive(self) -> bool:
         return self._messages is not None
-
-    @property
-    def outage(self) -> Outage | None:
-        """Since when the process is known to have ended; None while it runs."""
-        return self._outage
 
     def line(self, sock: socket.socket) -> PacedLine:
         """Register a connected UDP socket; return the line that sends through it."""
@@ -119,7 +115,7 @@ class PacedSender:
         _log.error("paced_sender_lost", error_class=type(error).__name__)
         self._process.kill()
         messages.close()
-        self._outage = Outage(time.monotonic(), None, VoiceError(ENDED))
+        self.outage = Outage(time.monotonic(), None, VoiceError(ENDED))
 
 
 class PacedLine:
