@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.posting import REQUEST_ERRORS
 from bot.texts.text import Text
 
 if TYPE_CHECKING:

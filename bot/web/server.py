@@ -1,18 +1,24 @@
-"""The bot's web server: the share page with its web socket, and the dashboard. By default for the local machine only.
+"""The bot's web server: the share page with its web socket, the dashboard, and what monitoring asks: /healthz, /readyz and
+/metrics. By default for the local machine only.
 
-Every response forbids the browser all features that the pages do not need, and slow requests are disconnected.
+Every response forbids the browser all features that the pages do not need, and slow requests are disconnected. What
+monitoring asks is open to everybody who reaches the server, so it holds nothing about people. `/metrics` answers only who
+asks the server itself: how much a bot is used is nobody's business beyond a reverse proxy. Nor is it that of a page on the
+internet, opened on this machine, whose own name leads to this server (DNS rebinding).
 """
 
 from __future__ import annotations
-
+import ipaddress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
+from aiohttp import web
 import asyncio
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
-
 import structlog
 from aiohttp import WSCloseCode, web
-
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
 from bot.web.connection import OpenPages, WebConnection, quiet_application
@@ -20,23 +26,92 @@ from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
 from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
-from bot.web.probes import ProbeRoutes
-from bot.web.refusals import RefusalCounter, WebRefusal, require_own_origin
+from bot.web.connection import RefusalCounter, WebRefusal, require_own_origin
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
-from bot.web.viewer import Logins
+from bot.web.login_routes import Logins
 
 if TYPE_CHECKING:
+    from bot.web.port import Json
     from collections.abc import Callable
     from types import TracebackType
-
     from bot.settings import WebSettings
-    from bot.web.dashboard_port import Dashboard
+    from bot.web.port import Dashboard
     from bot.web.port import SharePageHost
-    from bot.web.probes import Probes
     from bot.web.security import ClientAddress
 
+
 log = structlog.get_logger()
+
+HEALTH_PATH: Final = "/healthz"
+READY_PATH: Final = "/readyz"
+METRICS_PATH: Final = "/metrics"
+# What reverse proxies add to a request.
+FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via")
+# Ends of names that public DNS has not: RFC 6761, RFC 6762, RFC 8375, ICANN's for private use, and Kubernetes'.
+_PRIVATE_NAMES: Final = (".localhost", ".local", ".home.arpa", ".internal", ".svc")
+
+
+class Probes(Protocol):
+    """What monitoring is answered. Both methods return at once: whether all is well, and the JSON that says why not."""
+
+    def liveness(self) -> tuple[bool, Json]:
+        """Return whether the process is alive: none of its tasks has ended, and nothing has failed for good that a new
+        process would have. If not, restart it.
+        """
+
+    def readiness(self) -> tuple[bool, Json]:
+        """Return whether the bot can do its work now."""
+
+    def metrics(self) -> tuple[bytes, str]:
+        """Return the metrics in Prometheus' format, and its content type."""
+
+
+class ProbeRoutes:
+    """The handlers of one web server."""
+
+    def __init__(self, probes: Probes) -> None:
+        self._probes = probes
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes."""
+        app.router.add_get(HEALTH_PATH, self._health)
+        app.router.add_get(READY_PATH, self._ready)
+        app.router.add_get(METRICS_PATH, self._metrics)
+
+    async def _health(self, _: web.Request) -> web.Response:
+        return _answer(*self._probes.liveness())
+
+    async def _ready(self, _: web.Request) -> web.Response:
+        return _answer(*self._probes.readiness())
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        if any(name in request.headers for name in FORWARDED):
+            raise web.HTTPForbidden(text="Metrics are not given through a proxy. Ask me directly.\n")
+        if not _is_private_host(request.headers.get("Host", "")):
+            raise web.HTTPForbidden(text="Metrics are not given under a public host name. Ask me by my address.\n")
+        body, kind = self._probes.metrics()
+        return web.Response(body=body, headers={"Content-Type": kind})
+
+
+def _is_private_host(host: str) -> bool:
+    """Return whether a Host header is an address, or a name that nobody can point here by public DNS."""
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").removesuffix(".")
+    except ValueError:
+        return False
+    if "." not in name or name.endswith(_PRIVATE_NAMES):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _answer(well: bool, body: Json) -> web.Response:
+    return web.json_response(body, status=HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE)
+
 
 # A request's headers arrive within milliseconds. A slower client only holds the connection open.
 HEAD_TIMEOUT_S: Final = 10.0

@@ -13,10 +13,9 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.answers import answer, defer, embed_in, language_of
-from bot.discord.audience import channel_name, nearest_channels
-from bot.discord.commands.store_failures import not_looked_up
-from bot.discord.failures import CheckedView
+from bot.discord.answers import answer, defer, embed_in, language_of, not_looked_up
+from bot.discord.command_tree import CheckedView
+from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.errors import StoreError
@@ -243,18 +242,13 @@ class _Pages(CheckedView):
         self._add(Text("Later"), "later", later, disabled=turns[-1].seq < seq + step - AROUND)
 
     def _add(self, label: Text, custom_id: str, wanted: _Shown, *, row: int = 0, disabled: bool = False) -> None:
-        name = in_language(label, self._language)
-        button: discord.ui.Button[_Pages] = discord.ui.Button(
-            label=name, custom_id=f"{_BUTTON}{custom_id}", row=row, disabled=disabled
-        )
-
         async def pressed(interaction: discord.Interaction) -> None:
             # The message gets other buttons; these would be kept until their time is over.
             self.stop()
             await self._search.turn(interaction, wanted)
 
-        button.callback = pressed  # type: ignore[method-assign]
-        self.add_item(button)
+        name = in_language(label, self._language)
+        self.add_button(f"{_BUTTON}{custom_id}", name, pressed, row=row, disabled=disabled)
 
 
 def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:

@@ -15,13 +15,12 @@ import structlog
 from discord import app_commands
 
 from bot.channel.markdown import in_message
-from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, guild_id_of, language_of
-from bot.discord.commands.setting_sentences import Here
+from bot.discord.answers import Field, answer, defer, embed_in, guild_id_of, language_of, not_chosen
+from bot.discord.command_tree import CheckedView, may_press, press_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
-from bot.discord.commands.setting_values import OneOf, SettingError, SomeOf, Written
-from bot.discord.commands.store_failures import not_chosen
+from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import tell
-from bot.discord.failures import CheckedView, may_press, press_failed
+from bot.discord.posting import MESSAGE_CHARS
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from bot.discord.command_tree import CheckedCommandTree
-    from bot.discord.commands.setting_sentences import SettingStores
-    from bot.discord.commands.setting_values import ServerSetting
+    from bot.discord.commands.setting_values import ServerSetting, SettingStores
 
     Menu = (
         discord.ui.Select[Any] | discord.ui.ChannelSelect[Any] | discord.ui.RoleSelect[Any] | discord.ui.UserSelect[Any]

@@ -18,13 +18,13 @@ from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
-from bot.discord.audience import FOR_EVERY_AGE
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace
+from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
 from bot.settings import DiscordSettings

@@ -12,10 +12,8 @@ import discord
 import pytest
 
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError
-from bot.discord import posting
 from bot.discord.place import NO_FILE, DiscordPlace
-from bot.discord.posting import NOT_TAKEN
-from bot.discord.threads import NO_CHAT, NO_THREAD
+from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.readers import Reader
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
@@ -340,7 +338,6 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
     error: Exception, of_file: Text, of_thread: Text, of_chat: Text, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who reads why a transcript is not there does not look for a permission that the bot has or does not need."""
-    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
     async with online() as (local, client, _):
         place = client.place(local.guild.id, LOUNGE)
         assert place is not None

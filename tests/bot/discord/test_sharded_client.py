@@ -11,9 +11,10 @@ import structlog
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
+from bot.discord.client import ShardLosses
 from bot.discord.connection import connected, translated
-from bot.discord.place_names import KEPT_S, RETRY_S, PlaceNames
-from bot.discord.shard_connections import ShardLosses, chosen_shards
+from bot.discord.dashboard_access import KEPT_S, RETRY_S, PlaceNames
+from bot.discord.endpoint import chosen_shards
 from bot.errors import SetupError
 from bot.health import format_degraded_part
 from bot.settings import DiscordSettings

@@ -14,7 +14,7 @@ from bot.discord import admission, answers
 from bot.discord.answers import answer_when_known
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
-from bot.discord.commands.setting_sentences import SettingStores
+from bot.discord.commands.setting_values import SettingStores
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
@@ -71,7 +71,7 @@ class BusyOptOuts(FakeOptOuts):
 def commands_on(store: BusyStore) -> list[AddCommands]:
     """Return what adds the commands to a tree."""
     participation, book = participation_with(store, BusyOptOuts(store.free)), ServerSettingsBook(store)
-    stores = SettingStores(book, operator(), VoiceCommands(FakeVoices(), FakePlayer()))
+    stores = SettingStores(book, operator(), VoiceCommands(FakeVoices(), FakePlayer().play_sample))
     records, facts = cast("Any", store), cast("Any", None)
     return [
         partial(add_participation_commands, participation=participation),

@@ -4,7 +4,7 @@
 2. A role that you choose may call it; who may manage the server changes its settings.
 3. Nothing is done outside of the talk before the person who asked has pressed a button.
 
-The third is in `tests/bot/brain/tools/test_sentences.py` and `test_call_buttons.py`, the first for the pages of the
+The third is in `tests/bot/brain/tools/test_sentences.py` and `test_chat.py`, the first for the pages of the
 dashboard in `tests/bot/dashboard/test_discord_login.py`.
 """
 
@@ -194,13 +194,18 @@ async def self_read(here: Remembered, person: int) -> set[str]:
 
 
 def test_every_view_is_checked_as_a_command_is() -> None:
-    """But for what asks the room whether the press counts, and what only says that it is over."""
-    views: dict[str, set[str]] = {}
+    """But for what asks the room whether the press counts, what says that it is over, and what checks by itself."""
+    unchecked: set[str] = set()
     for path in Path(bot.discord.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                bases = {ast.unparse(base) for base in node.bases}
-                if any(base.endswith(("View", "Modal")) for base in bases):
-                    views[node.name] = bases
-    unchecked = {name for name, bases in views.items() if "CheckedView" not in bases}
-    assert unchecked == {"AnsweringView", "CheckedView", "CallButtons", "OverButtons", "SettingWindow"}
+            match node:
+                case ast.ClassDef(name=name, bases=bases):
+                    names = {ast.unparse(base) for base in bases}
+                    is_view = any(base.endswith(("View", "Modal")) for base in names) and "CheckedView" not in names
+                case ast.FunctionDef(name=name):
+                    is_view = any(ast.unparse(each).startswith("AnsweringView(") for each in ast.walk(node))
+                case _:
+                    continue
+            unchecked |= {name} if is_view else set()
+    views = {"AnsweringView", "CheckedView", "SettingWindow"}
+    assert unchecked == views | {"call_buttons", "over_buttons", "consent_buttons"}

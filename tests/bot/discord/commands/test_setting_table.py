@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.discord.commands.setting_sentences import (
+from bot.discord.commands.setting_table import SETTINGS
+from bot.discord.commands.setting_values import (
     Here,
     OperatorSettings,
     SettingStores,
@@ -14,10 +15,9 @@ from bot.discord.commands.setting_sentences import (
     empty_sentence,
     longest_sentence,
     mode_sentence,
+    parse_names,
     retention_sentence,
 )
-from bot.discord.commands.setting_table import SETTINGS
-from bot.discord.commands.setting_values import parse_names
 from bot.discord.commands.voice import VoiceCommands
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.texts.text import Text, in_language
@@ -32,7 +32,7 @@ ONLY_THE_SECOND = (
 
 def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
     """Return what holds on a server with these choices."""
-    voices = VoiceCommands(FakeVoices(), FakePlayer())
+    voices = VoiceCommands(FakeVoices(), FakePlayer().play_sample)
     return Here(SettingStores(no_server_settings(), of or operator(), voices), 1, settings)
 
 

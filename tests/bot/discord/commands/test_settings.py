@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.command_tree import CheckedCommandTree
-from bot.discord.commands.setting_sentences import OperatorSettings, SettingStores
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
-from bot.discord.commands.setting_values import Written
+from bot.discord.commands.setting_values import OperatorSettings, SettingStores, Written
 from bot.discord.commands.settings import NOT_ANY_MORE, WHAT, add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
@@ -91,7 +90,7 @@ async def online(
     stores = SettingStores(
         ServerSettingsBook(stored or MemoryServerSettings()),
         of or operator(retention_days=90),
-        VoiceCommands(voices or FakeVoices(), FakePlayer()),
+        VoiceCommands(voices or FakeVoices(), FakePlayer().play_sample),
     )
     async with (
         LocalDiscord(guild=GuildSpec(people=PEOPLE)) as local,

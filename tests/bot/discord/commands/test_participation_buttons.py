@@ -1,17 +1,19 @@
-"""The buttons by which people agree to be heard, below a notice on the local Discord."""
+"""The buttons by which people agree to be heard, and let the bot talk again, on the local Discord."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from bot.channel.port import ChatError
+from bot.discord.access import PEOPLE, Who
+from bot.discord.commands.participation import HEARD, NOT_HEARD, NOT_LISTENING_HERE
 from bot.discord.connection import connected
-from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_LISTENING_HERE
 from bot.discord.place import DiscordPlace
+from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
@@ -21,7 +23,8 @@ from tests.fakes.place import FakePlace
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-GUILD, LOUNGE, ADA = 500, 600, 2001
+
+GUILD, LOUNGE, ADA, BEN, CHLOE = 500, 600, 2001, 2002, 2003
 
 
 class FakeConsents:
@@ -41,8 +44,11 @@ class FakeConsents:
 @asynccontextmanager
 async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, FakeSupervisor, int]]:
     """Start a local Discord with a notice that asks, and return it with the message. The bot is in the lounge."""
-    supervisor = FakeSupervisor()
-    async with LocalDiscord() as local, connected(settings_for(local), supervisor, consents=consents) as client:
+    supervisor, participation = FakeSupervisor(), cast("Any", consents)
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), supervisor, participation=participation) as client,
+    ):
         supervisor.place = client.place(local.guild.id, LOUNGE)
         assert supervisor.place is not None
         assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
@@ -86,7 +92,7 @@ async def test_the_buttons_stand_below_a_notice_that_asks() -> None:
     """A notice that asks has both buttons, any other has none."""
     async with LocalDiscord() as local:
         rooms: Any = SimpleNamespace(place_of=lambda _: None)
-        async with connected(settings_for(local), rooms, consents=FakeConsents()) as client:
+        async with connected(settings_for(local), rooms, participation=cast("Any", FakeConsents())) as client:
             place = client.place(local.guild.id, LOUNGE)
             assert isinstance(place, DiscordPlace)
             assert await place.write_notice("I ask.", asks=True)
@@ -97,3 +103,47 @@ async def test_the_buttons_stand_below_a_notice_that_asks() -> None:
             labels = [button["custom_id"] for row in asked["components"] for button in row["components"]]
             assert labels == ["roomtone:hear-me", "roomtone:do-not-hear-me"]
             assert not told.get("components")
+
+
+class FakeSilences:
+    """Notes who ended a silence. `always`: only a moderator ends it."""
+
+    def __init__(self, *, always: bool = False) -> None:
+        self.lifted: list[tuple[int, int, bool]] = []
+        self.always = always
+
+    async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
+        """Note the press."""
+        self.lifted.append((guild_id, by, moderator))
+        return moderator or not self.always
+
+
+@pytest.mark.parametrize(
+    ("person", "always", "told", "lifted"),
+    [
+        (ADA, True, MAY_SPEAK, [(GUILD, ADA, True)]),
+        (BEN, False, MAY_SPEAK, [(GUILD, BEN, False)]),
+        (BEN, True, SILENCED_FOR_GOOD, [(GUILD, BEN, False)]),
+        (CHLOE, False, f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that.", []),
+    ],
+)
+async def test_a_press_is_a_talk_command(person: int, always: bool, told: str, lifted: list[object]) -> None:
+    """With its rules, and an answer that only the person sees. It stands below the sentence about the silence, and
+    below no other. Ada moderates, Ben is in the channel, and Chloe is not.
+    """
+    silences, supervisor = FakeSilences(always=always), FakeSupervisor()
+    participation = cast("Any", silences)
+    async with (
+        LocalDiscord() as local,
+        connected(settings_for(local), supervisor, participation=participation) as client,
+    ):
+        place = supervisor.place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+        await local.join(BEN, channel_id=LOUNGE)
+        await settle(lambda: bool(supervisor.movements))
+        await place.offer_talk(verbatim("I am silent."))
+        await place.write(verbatim("I am not."))
+        silent, other = local.messages
+        assert not other.payload.get("components")
+        (reply,) = (await local.press(person, silent.id, "Talk again")).replies
+        assert (reply.content, reply.ephemeral, silences.lifted) == (told, True, lifted)
