@@ -1,6 +1,6 @@
-"""What somebody may see on the dashboard, and how that is written as JSON: which rooms, and of stored words those that they
-may read (`bot.readers`), without those of people who opted out. Pure; `bot.discord.dashboard_access` finds out about
-people, and the page escapes texts.
+"""What somebody may see on the dashboard, and how that is written as JSON: which rooms, and of stored words those that
+they may read (`bot.readers`), without those of people who opted out. Pure; `bot.discord.dashboard_access` finds out
+about people, and the page escapes texts.
 
 Forgotten words are in no store any more. Of people who opted out, their own words are left out, and all that may repeat
 them: what the bot said and noted, and summaries, in every session in which they spoke or may have been quoted.
@@ -8,27 +8,24 @@ them: what the bot said and noted, and summaries, in every session in which they
 """
 
 from __future__ import annotations
-from dataclasses import dataclass, field
+
+import json
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
+
 from bot.readers import NOTHING as NO_WORDS
 from bot.readers import WHOLE, reading_of
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-from bot.readers import WHOLE
-from bot.texts.text import Text
+from bot.texts.text import Text, all_in_language
 from compaction.model import TurnKind
 from compaction.payload import PartKind
-import json
-from bot.texts.text import all_in_language
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
     from bot.readers import AttendedSession, Reader, Reading
-    from bot.readers import Reading
-    from compaction.model import Turn
-    from compaction.payload import PayloadPart
-    from bot.web.dashboard_port import Json
+    from bot.web.port import Json
     from compaction.model import Note, Segment, Turn
+    from compaction.payload import PayloadPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +114,6 @@ class SpeechFilter:
     reading: Reading = WHOLE
     heard_all: bool = True
     reads_everything: bool = True
-
-    @classmethod
-    def of(cls, withheld: Collection[str], speakers: Collection[str]) -> SpeechFilter:
-        return cls(frozenset(withheld), frozenset(speakers))
 
     @property
     def hidden(self) -> Text | None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bot.dashboard.messages import note_json, segment_json, turn_json
-from bot.dashboard.visible import UNHEARD, WITHHELD, SpeechFilter
+from bot.dashboard.access import UNHEARD, WITHHELD, SpeechFilter, note_json, segment_json, turn_json
 from bot.memory.explain import Explainer
 from bot.readers import NOTHING
 from bot.store.attendance import AttendanceStore
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from bot.store.prompts import PromptFigures
     from bot.store.sessions import StoredSession
     from bot.texts.text import Text
-    from bot.web.dashboard_port import Json
+    from bot.web.port import Json
     from compaction.memory.passage import Scope
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId, Turn

@@ -7,31 +7,34 @@ have no number and are the first to go where too much waits: the latest of a per
 """
 
 from __future__ import annotations
+
 import asyncio
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-import structlog
-from bot.dashboard.access import server_sent_event
 import json
 import secrets
+from collections import deque
+from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
 from bot import events
 from bot.background_task import background_task
+from bot.dashboard.access import server_sent_event
 from bot.dashboard.live_room import LiveRoom
 from bot.texts.catalogue import ENGLISH
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from bot.dashboard.access import Access
-    from bot.web.dashboard_port import Json
-    from compaction.model import SessionId
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.dashboard.access import Access
     from bot.participation.guild_participation import GuildParticipation
+    from bot.web.port import Json
+    from compaction.model import SessionId
     from compaction.session import SessionMemory
 
 
@@ -92,7 +95,7 @@ class LiveEvent:
 
 
 class Follower:
-    """One page's events. Implements `bot.web.dashboard_port.LiveFeed`.
+    """One page's events. Implements `bot.web.port.LiveFeed`.
 
     `access`: returns what its viewer may see now. `language`: the page's. `is_outdated`: returns whether a room's
     events may have words that nobody shall see any more; then it has dropped them here.

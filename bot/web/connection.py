@@ -1,5 +1,5 @@
-"""The connections of the web server, each one aiohttp's request handler: which may be opened, which make room, and which
-requests are refused.
+"""The connections of the web server, each one aiohttp's request handler: which may be opened, which make room, and
+which requests are refused.
 
 Strangers reach them: whatever they send makes no traceback in the log, and they are not told which library answers. A
 flood of refused requests makes one log line a minute. A request that a page of another site makes is refused; browsers
@@ -11,24 +11,26 @@ nobody out.
 """
 
 from __future__ import annotations
+
 from collections import Counter
+from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
-from aiohttp import web
-from bot.texts.text import Text
-from bot.web.page_texts import json_response
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from aiohttp import web
 from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL, SERVER
 
+from bot.texts.text import Text
+from bot.web.page_texts import json_response
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from bot.web.security import Site
     import asyncio
     from collections.abc import Callable, Hashable, Mapping
+
     from aiohttp.typedefs import Handler
-    from bot.web.security import ClientAddress
+
+    from bot.web.security import ClientAddress, Site
 
 
 LOG_EVERY_S: Final = 60.0

@@ -1,5 +1,5 @@
-"""Who looks at the dashboard, and for how long: login links, logged-in browsers, and the addresses with which somebody logs
-in and out again.
+"""Who looks at the dashboard, and for how long: login links, logged-in browsers, and the addresses with which somebody
+logs in and out again.
 
 A login link works once and makes its browser the operator's. Browsers are known by the secret in their cookie, of which
 only the digest is kept here. The addresses take requests of our own page only, because they change something. No script
@@ -8,25 +8,28 @@ page of ours that asks for the rest by itself, so both can be strict.
 """
 
 from __future__ import annotations
-import secrets
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-from voice.secret_digest import digest_of_secret
+
 import asyncio
 import json
+import secrets
+from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
 import structlog
 from aiohttp import web
+
 from bot.texts.text import Text, sentence_of
-from bot.web.port import LoginRefusedError
+from bot.web.connection import WebRefusal, require_own_origin
 from bot.web.page_texts import json_response
-from bot.web.refusals import WebRefusal, require_own_origin
+from bot.web.port import OPERATOR, LoginRefusedError
+from voice.secret_digest import digest_of_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from collections.abc import Callable, Hashable
-    from bot.web.port import Dashboard, Json
+
+    from bot.web.port import Dashboard, Json, Viewer
     from bot.web.security import ClientAddress, Site
 
 
@@ -39,23 +42,6 @@ MAX_LOGINS_OF_ONE_PERSON: Final = 8
 # A browser stays logged in overnight, and never longer than a week.
 IDLE_S: Final = 24 * 3_600.0
 LONGEST_S: Final = 7 * 24 * 3_600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Viewer:
-    """Somebody who looks at the dashboard. `user_id`: theirs on Discord, by which people are told apart; None: the
-    operator, who used a login link.
-    """
-
-    name: str
-    user_id: int | None = None
-
-    @property
-    def is_operator(self) -> bool:
-        return self.user_id is None
-
-
-OPERATOR: Final = Viewer("Operator")
 
 
 @dataclass(slots=True)

@@ -1,20 +1,21 @@
-"""The ports of the web server: what share pages talk to, which `bot.screen.screens` implements, and the dashboard's pages,
-which `bot.dashboard` implements.
+"""The ports of the web server: what share pages talk to, which `bot.screen.screens` implements, and the dashboard's
+pages, which `bot.dashboard` implements.
 """
 
 from __future__ import annotations
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-from bot.errors import BotError
+
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from bot.texts.text import Text
+    from collections.abc import AsyncIterator
     from contextlib import AbstractContextManager
-    from bot.web.viewer import Viewer
+
+    from bot.texts.text import Text
 
 
 class NotAdmittedError(BotError):
@@ -84,6 +85,23 @@ class SharePageHost(Protocol):
 
 
 Json: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Somebody who looks at the dashboard. `user_id`: theirs on Discord, by which people are told apart; None: the
+    operator, who used a login link.
+    """
+
+    name: str
+    user_id: int | None = None
+
+    @property
+    def is_operator(self) -> bool:
+        return self.user_id is None
+
+
+OPERATOR: Final = Viewer("Operator")
 
 
 class NotShownError(BotError):

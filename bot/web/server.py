@@ -1,43 +1,48 @@
-"""The bot's web server: the share page with its web socket, the dashboard, and what monitoring asks: /healthz, /readyz and
-/metrics. By default for the local machine only.
+"""The bot's web server: the share page with its web socket, the dashboard, and what monitoring asks: /healthz, /readyz
+and /metrics. By default for the local machine only.
 
 Every response forbids the browser all features that the pages do not need, and slow requests are disconnected. What
-monitoring asks is open to everybody who reaches the server, so it holds nothing about people. `/metrics` answers only who
-asks the server itself: how much a bot is used is nobody's business beyond a reverse proxy. Nor is it that of a page on the
-internet, opened on this machine, whose own name leads to this server (DNS rebinding).
+monitoring asks is open to everybody who reaches the server, so it holds nothing about people. `/metrics` answers only
+who asks the server itself: how much a bot is used is nobody's business beyond a reverse proxy. Nor is it that of a page
+on the internet, opened on this machine, whose own name leads to this server (DNS rebinding).
 """
 
 from __future__ import annotations
-import ipaddress
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Protocol
-from urllib.parse import urlsplit
-from aiohttp import web
+
 import asyncio
+import ipaddress
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Self
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Protocol, Self
+from urllib.parse import urlsplit
+
 import structlog
 from aiohttp import WSCloseCode, web
+
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
-from bot.web.connection import OpenPages, WebConnection, quiet_application
+from bot.web.connection import (
+    OpenPages,
+    RefusalCounter,
+    WebConnection,
+    WebRefusal,
+    quiet_application,
+    require_own_origin,
+)
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
-from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
+from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes, Logins
 from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
-from bot.web.connection import RefusalCounter, WebRefusal, require_own_origin
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
-from bot.web.login_routes import Logins
 
 if TYPE_CHECKING:
-    from bot.web.port import Json
     from collections.abc import Callable
     from types import TracebackType
+
     from bot.settings import WebSettings
-    from bot.web.port import Dashboard
-    from bot.web.port import SharePageHost
+    from bot.web.port import Dashboard, Json, SharePageHost
     from bot.web.security import ClientAddress
 
 

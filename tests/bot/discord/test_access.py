@@ -85,18 +85,6 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
         assert refusal(name, person("member", inside=False, bot_is_away=True)) == expected
 
 
-def test_a_refusal_says_for_whom_the_command_is() -> None:
-    """Each refusal is one plain sentence."""
-    assert refusal("silence", person("member", inside=True)) == (
-        "Only moderators (who may manage the server or its channels, or mute members) can do that."
-    )
-    assert refusal("status", person("member", inside=False)) == (
-        "Only people in my voice channel and moderators (who may manage the server or its channels, or mute members) "
-        "can do that."
-    )
-    assert refusal("watch look", person("admin", inside=False)) == "Only people in my voice channel can do that."
-
-
 def test_the_commands_of_a_group_share_one_default() -> None:
     """Discord keeps one default permission for a group, so its commands have the same."""
     groups: dict[str, set[int | None]] = {}

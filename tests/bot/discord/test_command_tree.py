@@ -38,7 +38,7 @@ from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads, permissions
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.commands.test_catch_up import catching_up
+from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, Visit, online, settings_for, settle
 from tests.fakes.clock import FakeClock

@@ -94,8 +94,8 @@ class Facts(PeopleBook):
             for at, text in enumerate(texts)
         ]
 
-    async def facts_about(self, guild_id: int | None, person_id: str) -> list[PersonFact]:
-        return [each for each in self.facts if (guild_id, each.person_id) == (500, person_id)]
+    async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
+        return tuple(each for each in self.facts if (guild_id, each.person_id) == (500, person_id))
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
         found = await self.facts_about(guild_id, person_id)
@@ -106,7 +106,7 @@ class Facts(PeopleBook):
 class BrokenFacts(Facts):
     """A store that fails."""
 
-    async def facts_about(self, guild_id: int | None, person_id: str) -> list[PersonFact]:
+    async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
         raise StoreError("The disk is full.")
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from discord.app_commands import Cooldown
 
-from bot.discord.access import RULES
 from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, RecallSearch, add_recall
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
@@ -39,29 +35,25 @@ from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUN
 from tests.bot.discord.test_client import settle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from bot.discord.access import Rule
     from bot.discord.client import AddCommands
     from bot.memory.session_reader import SessionReader
     from tests.bot.evening import Evening
 
 
-@asynccontextmanager
-async def searching(
-    folder: Path, *, reach: str | None = "guild", channel: int = LOUNGE, present: Sequence[int] = (ADA, BEN, CHLOE)
-) -> AsyncIterator[Remembered]:
-    """Start a local Discord with an evening and the command. `reach`: as in `recall.scope`. `present`: who is there."""
+def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None = "guild") -> AddCommands:
+    """Return what adds the command. `reach`: as in `recall.scope`."""
+    index = SqlRecallIndex(evening.database, VectorStore(evening.database))
+    found = PersonalRecall(Recall(index, evening.store), reader, reach=reach, accesses=evening.accesses)
+    search = RecallSearch(found, reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
+    return partial(add_recall, search=search)
 
-    def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
-        index = SqlRecallIndex(evening.database, VectorStore(evening.database))
-        found = PersonalRecall(Recall(index, evening.store), reader, reach=reach, accesses=evening.accesses)
-        search = RecallSearch(found, reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
-        return [partial(add_recall, search=search)]
 
-    async with remembered(folder, commands, channel=channel, present=present) as here:
-        yield here
+def searching(folder: Path, *, reach: str | None = "guild", **how: Any) -> AbstractAsyncContextManager[Remembered]:
+    """Start a local Discord with an evening and the command. `how`: see `remembered`."""
+    return remembered(folder, lambda evening, reader: [recall_command(evening, reader, reach=reach)], **how)
 
 
 async def test_what_was_said_is_found_with_time_speaker_and_the_words_around_it(tmp_path: Path) -> None:
@@ -112,23 +104,6 @@ async def test_pages_turn_and_show_what_was_said_around(tmp_path: Path) -> None:
         assert "page 2 of 4" in seen(await here.press(BEN, earlier, "roomtone:recall-back"))
         with pytest.raises(LocalDiscordError, match="Only user"):
             await here.press(ADA, first, "roomtone:recall-next")
-
-
-async def test_buttons_are_not_pressed_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each press searches. Who presses too often is told so, and the page stays with its buttons."""
-    rules = cast("dict[str, Rule]", RULES)
-    monkeypatch.setitem(rules, "recall", replace(RULES["recall"], cooldown=Cooldown(3, 60.0)))
-    async with searching(tmp_path) as here:
-        for number in range(12):
-            await here.say(ADA, f"Parcel {number}: lemons.")
-        page = await here.use(BEN, "recall", words="lemons")
-        page = await here.press(BEN, page, "roomtone:recall-next")
-        page = await here.press(BEN, page, "roomtone:recall-before")
-        told = await here.press(BEN, page, "roomtone:recall-next")
-        assert "Please wait " in told.content
-        assert told.ephemeral
-        monkeypatch.setattr("bot.discord.access.Cooldowns.use", lambda *_, **__: 0)
-        assert "page 2 of 3" in seen(await here.press(BEN, page, "roomtone:recall-next"))
 
 
 async def test_a_button_that_is_over_says_so(tmp_path: Path) -> None:
