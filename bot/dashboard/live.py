@@ -70,11 +70,10 @@ class LiveEvent:
     latest_of: str = ""
     present: frozenset[str] = frozenset()
 
-    def replaces(self, other: LiveEvent | str) -> bool:
+    def replaces(self, other: LiveEvent) -> bool:
         """Return whether `other`, which waits, is out of date with this event."""
-        if not self.latest_of or not isinstance(other, LiveEvent):
-            return False
-        return (self.session_id, self.kind, self.latest_of) == (other.session_id, other.kind, other.latest_of)
+        its = (other.session_id, other.kind, other.latest_of)
+        return bool(self.latest_of) and (self.session_id, self.kind, self.latest_of) == its
 
     def text(self, access: Access, language: str) -> str:
         """Return the event as it is sent to a page in that language; empty if it has only words that its viewer may
@@ -97,18 +96,23 @@ class LiveEvent:
 class Follower:
     """One page's events. Implements `bot.web.port.LiveFeed`.
 
-    `access`: returns what its viewer may see now. `language`: the page's. `is_outdated`: returns whether a room's
-    events may have words that nobody shall see any more; then it has dropped them here.
+    `first`: what the page is sent in any case. `access`: returns what its viewer may see now. `language`: the page's.
+    `is_outdated`: returns whether a room's events may have words that nobody shall see any more; then it has dropped
+    them here.
     """
 
     def __init__(
-        self, access: Callable[[], Awaitable[Access]], language: str, is_outdated: Callable[[SessionId], bool]
+        self,
+        first: str,
+        access: Callable[[], Awaitable[Access]],
+        language: str,
+        is_outdated: Callable[[SessionId], bool],
     ) -> None:
+        self._first = first
         self._access = access
         self._is_outdated = is_outdated
         self._language = language
-        self._waiting: deque[LiveEvent | str] = deque()
-        self._waiting_chars = 0
+        self._waiting: deque[LiveEvent] = deque()
         self._added = asyncio.Event()
         # What its viewer could see when the page was last told something.
         self._known: Access | None = None
@@ -128,54 +132,40 @@ class Follower:
             if self._over:
                 return None
             if self._known not in (None, access):
-                self._known = access
-                self._keep(lambda _: False)
-                return server_sent_event(_READ_ANEW, _READ_ANEW, {}, self._language)
+                self._waiting.clear()
+                self._first = server_sent_event(_READ_ANEW, _READ_ANEW, {}, self._language)
             self._known = access
+            if self._first:
+                first, self._first = self._first, ""
+                return first
             if not self._waiting:
                 self._added.clear()
                 await self._added.wait()
                 continue
             event = self._waiting[0]
-            if isinstance(event, LiveEvent) and self._is_outdated(event.session_id):
+            if self._is_outdated(event.session_id):
                 continue
             self._waiting.popleft()
-            if isinstance(event, str):
-                return event
-            self._waiting_chars -= event.chars
             if access.sees(event.guild_id, event.channel_id) and (text := event.text(access, self._language)):
                 return text
 
-    def add(self, event: LiveEvent | str) -> None:
-        """Queue an event. If too many wait, the feed is over."""
+    def add(self, event: LiveEvent) -> None:
+        """Queue an event. If too much waits the feed is over, but not for what a later event replaces."""
         if self._over:
             return
-        chars = event.chars if isinstance(event, LiveEvent) else 0
-        if isinstance(event, LiveEvent) and event.latest_of:
-            self._keep(lambda each: not event.replaces(each))
-            if self._is_full(chars):
-                return
-        if self._is_full(chars):
+        self._waiting = deque(each for each in self._waiting if not event.replaces(each))
+        is_full = len(self._waiting) >= WAITING_EVENTS
+        if not is_full and sum(each.chars for each in self._waiting) + event.chars <= WAITING_CHARS:
+            self._waiting.append(event)
+            self._added.set()
+        elif not event.latest_of:
             log.info("dashboard_page_dropped", reason="slow")
             self.is_slow = True
             self.end()
-            return
-        self._waiting.append(event)
-        self._waiting_chars += chars
-        self._added.set()
-
-    def _is_full(self, chars: int) -> bool:
-        """Return whether an event of so many characters is too much."""
-        return len(self._waiting) >= WAITING_EVENTS or self._waiting_chars + chars > WAITING_CHARS
-
-    def _keep(self, stays: Callable[[LiveEvent | str], bool]) -> None:
-        """Drop the other events that wait."""
-        self._waiting = deque(filter(stays, self._waiting))
-        self._waiting_chars = sum(each.chars for each in self._waiting if isinstance(each, LiveEvent))
 
     def drop(self, session_id: SessionId) -> None:
         """Drop the waiting events of a session."""
-        self._keep(lambda each: isinstance(each, str) or each.session_id != session_id)
+        self._waiting = deque(each for each in self._waiting if each.session_id != session_id)
 
     def end(self) -> None:
         """End the feed without what waits."""
@@ -267,12 +257,10 @@ class LiveRooms:
         """Follow what happens from `last_event_id` on. `access`: returns what the page's viewer may see now."""
         for session_id in list(self._rooms):
             self._reset_outdated(session_id)
-        follower = Follower(access, language, self._reset_outdated)
-        if last_event_id in {"", self.mark}:
-            # Makes the page's connection known as open.
-            follower.add("retry: 2000\n\n")
-        else:
-            follower.add(server_sent_event(self.mark, "again", {}, language))
+        # The first makes the page's connection known as open.
+        is_new = last_event_id in {"", self.mark}
+        first = "retry: 2000\n\n" if is_new else server_sent_event(self.mark, _READ_ANEW, {}, language)
+        follower = Follower(first, access, language, self._reset_outdated)
         self._followers.add(follower)
         try:
             yield follower

@@ -185,7 +185,7 @@ class DashboardService:
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
-        topics = await self._history().topics([each.id for each in shown])
+        topics = await self._history().sessions.topics([each.id for each in shown])
         told = [each.id for each in shown if each.id in topics and (await self._visible(each, access)).shows_derived]
         cards = [
             {**card, "topic": topics[each.id] if each.id in told else ""}
@@ -220,7 +220,7 @@ class DashboardService:
         hits: list[RecallHit] = []
         if query.strip():
             for scope in scopes:
-                hits += await self._history().search(query, scope)
+                hits += await self._history().recall.search(query, scope, limit=HITS)
         hits.sort(key=lambda hit: -hit.score)
         return {"hits": await self._hits_json(hits[:HITS], access)}
 

@@ -10,7 +10,6 @@ mention it.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 from functools import partial
@@ -22,7 +21,7 @@ from bot.channel.markdown import in_message
 from bot.channel.port import ChatError, DroppedFile, Person
 from bot.discord.answers import answer
 from bot.discord.command_tree import AnsweringView
-from bot.discord.posting import MESSAGE_CHARS, REQUEST_ERRORS, attempt, post_message
+from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, within
 from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
@@ -54,6 +53,11 @@ class _Use(NamedTuple):
     right: Text
     permissions: discord.Permissions
 
+    def failure(self, error: Exception) -> ChatError:
+        """Return why it failed."""
+        sentence = _NO_RIGHT if isinstance(error, discord.Forbidden) else _FAILED
+        return ChatError(sentence.fill(what=self.what, right=self.right))
+
 
 _READ = _Use(
     Text("read what people dropped"),
@@ -76,15 +80,12 @@ class DiscordChat:
         await self._require(_READ)
         own_id = self._channel.guild.me.id
         found: list[tuple[DroppedFile, discord.Attachment]] = []
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                async for message in self._channel.history(limit=MOST_MESSAGES):
-                    if message.author.id == own_id:
-                        # A transcript: it has words of people who may have opted out or been forgotten since.
-                        continue
-                    found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
-        except REQUEST_ERRORS as error:
-            raise _translated(error, _READ) from error
+        async with within(TIMEOUT_S, _READ.failure):
+            async for message in self._channel.history(limit=MOST_MESSAGES):
+                if message.author.id == own_id:
+                    # A transcript: it has words of people who may have opted out or been forgotten since.
+                    continue
+                found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
         newest = sorted(found, key=lambda each: each[0].at, reverse=True)[:most]
         self._attachments = {file.id: attachment for file, attachment in newest}
         return [file for file, _ in newest]
@@ -93,22 +94,16 @@ class DiscordChat:
         attachment = self._attachments.get(file.id)
         if attachment is None or attachment.size > max_bytes:
             raise ChatError(Text("{file} was deleted, or is too large to read.", file=file.name))
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                content = await attachment.read()
-        except REQUEST_ERRORS as error:
-            raise _translated(error, _READ._replace(what=Text("read {file}", file=file.name))) from error
+        async with within(TIMEOUT_S, _READ._replace(what=Text("read {file}", file=file.name)).failure):
+            content = await attachment.read()
         if len(content) > max_bytes:
             raise ChatError(Text("{file} is larger than Discord says.", file=file.name))
         return content
 
     async def post(self, text: str) -> None:
         await self._require(_WRITE)
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                await post_message(self._channel, text[:MESSAGE_CHARS])
-        except REQUEST_ERRORS as error:
-            raise _translated(error, _WRITE) from error
+        async with within(TIMEOUT_S, _WRITE.failure):
+            await post_message(self._channel, text[:MESSAGE_CHARS])
 
     async def _require(self, use: _Use) -> None:
         """Raise `ChatError` unless the asker may do this themselves now.
@@ -117,13 +112,9 @@ class DiscordChat:
         """
         if self._asker_id is None:
             raise ChatError(_NOBODY_ASKS)
-        try:
-            async with asyncio.timeout(ASKER_TIMEOUT_S):
-                member = await self._channel.guild.fetch_member(self._asker_id)
-        except discord.NotFound as error:
-            raise ChatError(_NOBODY_ASKS) from error
-        except REQUEST_ERRORS as error:
-            raise _translated(error, use) from error
+        gone = ChatError(_NOBODY_ASKS)
+        async with within(ASKER_TIMEOUT_S, lambda e: gone if isinstance(e, discord.NotFound) else use.failure(e)):
+            member = await self._channel.guild.fetch_member(self._asker_id)
         if not use.permissions <= self._channel.permissions_for(member):
             raise ChatError(_NO_RIGHT_OF_ASKER.fill(what=use.what, right=use.right))
 
@@ -138,11 +129,6 @@ def _dropped(message: discord.Message, attachment: discord.Attachment) -> Droppe
         by_id=message.author.id,
         at=message.created_at.timestamp(),
     )
-
-
-def _translated(error: Exception, use: _Use) -> ChatError:
-    sentence = _NO_RIGHT if isinstance(error, discord.Forbidden) else _FAILED
-    return ChatError(sentence.fill(what=use.what, right=use.right))
 
 
 DO_IT = Text("Do it")

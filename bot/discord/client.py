@@ -233,12 +233,8 @@ class RoomtoneClient(discord.Client):
         discord.py runs listeners later, each in a task, and reuses the state object. After two quick moves, both
         listeners would see the second move.
         """
-        # What the event is about is a server, or has one.
-        guild = (
-            args[0]
-            if args and isinstance(args[0], discord.Guild)
-            else getattr(args[0] if args else None, "guild", None)
-        )
+        about = args[0] if args else None
+        guild = about if isinstance(about, discord.Guild) else getattr(about, "guild", None)
         with self.logged_shard(guild.id if isinstance(guild, discord.Guild) else None):
             if event == "voice_state_update":
                 self._moved(*args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from bot.discord.answers import RECAP, Field, digest_embed, embed_in
 from bot.discord.chat import DiscordChat, post_call
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import (
-    REQUEST_ERRORS,
     WRITE_TIMEOUT_S,
     DiscordThread,
     attempt,
@@ -26,6 +24,7 @@ from bot.discord.posting import (
     not_posted,
     open_thread,
     post_message,
+    within,
 )
 from bot.discord.voice_channels import (
     FOR_EVERY_AGE,
@@ -252,21 +251,13 @@ class DiscordPlace:
 
     async def post_file(self, name: str, content: bytes, text: Text) -> int:
         sentence = in_message(text, self.language)
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                message = await post_message(
-                    self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name)
-                )
-        except REQUEST_ERRORS as error:
-            raise not_posted(error, NO_FILE, self.name) from error
+        async with within(WRITE_TIMEOUT_S, not_posted(NO_FILE, self.name)):
+            message = await post_message(self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name))
         return message.id
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                return await post_call(self._channel, request, on_press, self.language)
-        except REQUEST_ERRORS as error:
-            raise not_posted(error, NO_CALL, self.name) from error
+        async with within(WRITE_TIMEOUT_S, not_posted(NO_CALL, self.name)):
+            return await post_call(self._channel, request, on_press, self.language)
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.

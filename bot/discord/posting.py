@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
@@ -17,7 +18,7 @@ from bot.channel.port import ChatError
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from voice.transport.discord_gateway import VoiceChannel
 
@@ -91,6 +92,16 @@ async def post_message(
     return await send()
 
 
+@asynccontextmanager
+async def within(limit_s: float, failure: Callable[[Exception], ChatError]) -> AsyncIterator[None]:
+    """Let requests to Discord take so long. If one fails, or takes longer, raise what `failure` makes of it."""
+    try:
+        async with asyncio.timeout(limit_s):
+            yield
+    except REQUEST_ERRORS as error:
+        raise failure(error) from error
+
+
 async def attempt(
     request: Awaitable[T], instead: D, *, event: str, within_s: float = WRITE_TIMEOUT_S, **about: Any
 ) -> T | D:
@@ -110,10 +121,11 @@ def nonce_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
 
 
-def not_posted(error: Exception, forbidden: Text, channel: str) -> ChatError:
-    """Return why something is not in a channel. `forbidden`: the sentence if the bot lacks a permission for it."""
-    sentence = forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN
-    return ChatError(sentence.fill(channel=channel))
+def not_posted(forbidden: Text, channel: str) -> Callable[[Exception], ChatError]:
+    """Return what says why something is not in a channel. `forbidden`: the sentence if the bot lacks a permission."""
+    return lambda error: ChatError(
+        (forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN).fill(channel=channel)
+    )
 
 
 # Discord's limit for the name of a thread.
@@ -138,13 +150,11 @@ class DiscordThread:
         return self._thread.id
 
     async def post(self, text: str) -> int:
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
-        except REQUEST_ERRORS as error:
-            if isinstance(self._thread, discord.Thread):
-                raise not_posted(error, NO_THREAD, (self._thread.parent or self._thread).name) from error
-            raise not_posted(error, NO_CHAT, self._thread.name) from error
+        failure = not_posted(NO_CHAT, self._thread.name)
+        if isinstance(self._thread, discord.Thread):
+            failure = not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
+        async with within(WRITE_TIMEOUT_S, failure):
+            message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
         return message.id
 
 
@@ -152,14 +162,11 @@ async def open_thread(channel: discord.TextChannel, name: str, *, begun: int | N
     """Return a new thread of a text channel, or the one that was begun there if it can still be written into. Raises
     `ChatError`.
     """
-    try:
-        async with asyncio.timeout(WRITE_TIMEOUT_S):
-            thread = await _open_thread_in(channel, begun)
-            if thread is None:
-                kind = discord.ChannelType.public_thread
-                thread = await channel.create_thread(name=name[:_THREAD_CHARS], type=kind)
-    except REQUEST_ERRORS as error:
-        raise not_posted(error, NO_THREAD, channel.name) from error
+    async with within(WRITE_TIMEOUT_S, not_posted(NO_THREAD, channel.name)):
+        thread = await _open_thread_in(channel, begun)
+        if thread is None:
+            kind = discord.ChannelType.public_thread
+            thread = await channel.create_thread(name=name[:_THREAD_CHARS], type=kind)
     return DiscordThread(thread)
 
 

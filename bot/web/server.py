@@ -72,31 +72,26 @@ class Probes(Protocol):
         """Return the metrics in Prometheus' format, and its content type."""
 
 
-class ProbeRoutes:
-    """The handlers of one web server."""
+def add_probes(app: web.Application, probes: Probes) -> None:
+    """Add the addresses that monitoring asks."""
 
-    def __init__(self, probes: Probes) -> None:
-        self._probes = probes
+    async def health(_: web.Request) -> web.Response:
+        return _answer(*probes.liveness())
 
-    def add_to(self, app: web.Application) -> None:
-        """Add the routes."""
-        app.router.add_get(HEALTH_PATH, self._health)
-        app.router.add_get(READY_PATH, self._ready)
-        app.router.add_get(METRICS_PATH, self._metrics)
+    async def ready(_: web.Request) -> web.Response:
+        return _answer(*probes.readiness())
 
-    async def _health(self, _: web.Request) -> web.Response:
-        return _answer(*self._probes.liveness())
-
-    async def _ready(self, _: web.Request) -> web.Response:
-        return _answer(*self._probes.readiness())
-
-    async def _metrics(self, request: web.Request) -> web.Response:
+    async def metrics(request: web.Request) -> web.Response:
         if any(name in request.headers for name in FORWARDED):
             raise web.HTTPForbidden(text="Metrics are not given through a proxy. Ask me directly.\n")
         if not _is_private_host(request.headers.get("Host", "")):
             raise web.HTTPForbidden(text="Metrics are not given under a public host name. Ask me by my address.\n")
-        body, kind = self._probes.metrics()
+        body, kind = probes.metrics()
         return web.Response(body=body, headers={"Content-Type": kind})
+
+    app.router.add_get(HEALTH_PATH, health)
+    app.router.add_get(READY_PATH, ready)
+    app.router.add_get(METRICS_PATH, metrics)
 
 
 def _is_private_host(host: str) -> bool:
@@ -182,7 +177,7 @@ class WebServer:
         self._pages = OpenPages()
         self._on_login_link = on_login_link
         self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
-        self._probes = None if probes is None else ProbeRoutes(probes)
+        self._probes = probes
         self._login: LoginRoutes | None = None
         self._dashboard: DashboardRoutes | None = None
         if dashboard is not None:
@@ -304,9 +299,11 @@ class WebServer:
             app.router.add_get(path, file_handler(name, kind))
         app.router.add_get(TEXTS_SCRIPT, serve_texts)
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
-        for routes in (self._login, self._dashboard, self._probes):
+        for routes in (self._login, self._dashboard):
             if routes is not None:
                 routes.add_to(app)
+        if self._probes is not None:
+            add_probes(app, self._probes)
         app.on_response_prepare.append(self._add_headers)
         return app
 

@@ -70,14 +70,6 @@ class _Shown:
     around: tuple[SessionId, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A hit with its channel's name."""
-
-    hit: RecallHit
-    channel: str
-
-
 class RecallSearch:
     """Searches and shows. `now`: UTC epoch seconds; `zone`: of the times that people write."""
 
@@ -153,13 +145,13 @@ class RecallSearch:
             return NOTHING, None, None
         pages = -(-len(hits) // PAGE)
         page = min(wanted.page, pages - 1)
-        shown: list[_Found] = []
+        shown: list[tuple[RecallHit, str]] = []
         for hit in hits[page * PAGE : (page + 1) * PAGE]:
             session = await self._reader.find(reader, session_id=hit.session_id)
             if session is not None:
-                shown.append(_Found(hit, channel_name(interaction, session.channel_id)))
+                shown.append((hit, channel_name(interaction, session.channel_id)))
         language = language_of(interaction)
-        lines = [_hit_text(each, number, language)[:_HIT_CHARS] for number, each in enumerate(shown, start=1)]
+        lines = [_hit_text(*each, number, language)[:_HIT_CHARS] for number, each in enumerate(shown, start=1)]
         found = counted(len(hits), "{count} place", "{count} places")
         head = Text("{found}, the best first; page {page} of {pages}.", found=found, page=page + 1, pages=pages)
         embed = embed_in(
@@ -169,8 +161,8 @@ class RecallSearch:
         )
         view = _Pages(self, replace(wanted, page=page), language)
         view.add_pages(page, pages)
-        for number, each in enumerate(shown, start=1):
-            view.add_around(number, each.hit)
+        for number, (hit, _) in enumerate(shown, start=1):
+            view.add_around(number, hit)
         return verbatim(""), embed, view
 
     async def _neighbourhood(
@@ -270,10 +262,9 @@ def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
         await search.begin(interaction, tree, words, who, since)
 
 
-def _hit_text(found: _Found, number: int, language: str) -> str:
+def _hit_text(hit: RecallHit, channel: str, number: int, language: str) -> str:
     """Return a hit as people read it: when and where it was said, and the words with those around them."""
-    hit = found.hit
-    head = f"**{number}.** <t:{hit.at:.0f}:f> · {escape_markdown(found.channel)}"
+    head = f"**{number}.** <t:{hit.at:.0f}:f> · {escape_markdown(channel)}"
     if hit.superseded_by is not None:
         head += f" · *{in_language(Text('corrected later'), language)}*"
     if hit.kind is PassageKind.NOTE:

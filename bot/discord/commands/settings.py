@@ -202,7 +202,8 @@ class PanelView(CheckedView):
     def _add(self, menu: Menu, on_pick: Callable[[discord.Interaction, list[str]], Coroutine[Any, Any, None]]) -> None:
         async def picked(interaction: discord.Interaction) -> None:
             # One view serves all panels of an earlier process, so what was picked is read from the press itself.
-            await on_pick(interaction, _picked(interaction))
+            data: Mapping[str, Any] = interaction.data or {}
+            await on_pick(interaction, list(data.get("values", ())))
 
         menu.callback = picked  # type: ignore[method-assign]
         self.add_item(menu)
@@ -238,12 +239,6 @@ class SettingWindow(discord.ui.Modal):
         self, interaction: discord.Interaction, error: Exception, /
     ) -> None:
         await press_failed(interaction, error, name=self._setting.key)
-
-
-def _picked(interaction: discord.Interaction) -> list[str]:
-    """Return what was picked in a menu: the keys of options, or ids."""
-    data: Mapping[str, Any] = interaction.data or {}
-    return list(data.get("values", ()))
 
 
 def _option(language: str, key: str, text: Text, about: Text | None = None, *, now: bool) -> discord.SelectOption:

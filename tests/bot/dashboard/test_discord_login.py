@@ -337,5 +337,5 @@ async def test_all_pages_of_one_person_ask_discord_once(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         assert not any(task.done() for task in reading)
         directory.answers.set()
-        assert [len(each["rooms"]) for each in await asyncio.gather(*reading)] == [1] * 8
+        assert [len(each["rooms"]) for each in await asyncio.gather(*reading)] == [1] * 8  # type: ignore[arg-type]
         assert directory.asked == [2001]
