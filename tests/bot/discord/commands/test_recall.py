@@ -124,19 +124,11 @@ async def test_a_button_that_is_over_says_so(tmp_path: Path) -> None:
             assert (told.content, told.ephemeral) == (OVER, True)
 
 
-@pytest.mark.parametrize(
-    ("reach", "typed_in", "finds"),
-    [("guild", None, True), ("channel", None, True), ("session", None, True), (None, None, False)],
-)
-async def test_the_reach_is_that_of_the_settings(
-    tmp_path: Path, reach: str | None, typed_in: int | None, finds: bool
-) -> None:
-    """How far a search goes is what `recall.scope` says; without memory search the command says so."""
-    async with searching(tmp_path, reach=reach) as here:
+async def test_without_memory_search_the_command_says_so(tmp_path: Path) -> None:
+    """Nothing is shown."""
+    async with searching(tmp_path, reach=None) as here:
         await here.say(ADA, "The gate code is 4411.")
-        reply = await here.use(BEN, "recall", words="gate code", channel_id=typed_in)
-        assert ("4411" in seen(reply)) is finds
-        assert finds or reply.content == OFF
+        assert (await here.use(BEN, "recall", words="gate code")).content == OFF
 
 
 @pytest.mark.parametrize(("reach", "finds"), [("guild", True), ("channel", False), ("session", False)])
@@ -236,10 +228,9 @@ async def test_a_turn_that_fills_the_page_alone_is_shown(tmp_path: Path) -> None
         assert "Guest 3000: Medlars, please." in seen(around)
 
 
-@pytest.mark.parametrize("reach", ["guild", "channel", "session"])
-async def test_who_was_not_there_finds_nothing(tmp_path: Path, reach: str) -> None:
-    """However far a search goes, it finds nothing that was said before the person came, nor the words beside."""
-    async with searching(tmp_path, reach=reach, present=(ADA,)) as here:
+async def test_who_was_not_there_finds_nothing(tmp_path: Path) -> None:
+    """A search finds nothing that was said before the person came, nor the words beside."""
+    async with searching(tmp_path, reach="channel", present=(ADA,)) as here:
         await here.say(ADA, "The gate code is 4411.")
         here.evening.clock.advance(4.0)
         await here.come(CHLOE)

@@ -35,7 +35,6 @@ from tests.bot.discord.remembered import (
     ADA,
     BEN,
     CHLOE,
-    COMMITTEE,
     GUILD,
     LOUNGE,
     NIGHT,
@@ -328,7 +327,7 @@ async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
         assert here.local.messages == ()
 
 
-@pytest.mark.parametrize("channel", [LOUNGE, COMMITTEE, STAIRS])
+@pytest.mark.parametrize("channel", [LOUNGE, STAIRS])
 async def test_who_was_not_there_learns_nothing(tmp_path: Path, channel: int) -> None:
     """They neither get the session nor find it among the choices, also if they may enter the channel now."""
     async with remembered(tmp_path, commands, channel=channel, present=(ADA,)) as here:

@@ -197,23 +197,6 @@ async def test_who_chooses_nothing_takes_a_choice_back() -> None:
         assert server.now == ServerSettings()
 
 
-@pytest.mark.parametrize(
-    ("key", "written", "told"),
-    [
-        ("names", "42", "Give me one to 5 names"),
-        ("retention", "91", "Write a number from 1 to 90, or nothing."),
-        ("longest-session", "0.5", "Write a number from 1 to 24, or nothing."),
-        ("leave-when-empty", "soon", "Write a number from 0 to 1,440, or nothing."),
-        ("auto-join-people", "0", "Write a number from 1 to 99, or nothing."),
-    ],
-)
-async def test_what_cannot_be_is_refused_with_what_can(key: str, written: str, told: str) -> None:
-    """Nothing is changed."""
-    async with online() as server:
-        assert (await server.choose(key, written)).startswith(told)
-        assert server.now == ServerSettings()
-
-
 async def test_the_panel_shows_everything_and_only_to_managers() -> None:
     """It has every setting with its value, in the language of the person. Discord does not offer it to others."""
     async with online() as server:
