@@ -189,7 +189,7 @@ async def _connect(
         readable=readable,
         catch_up=catch_up,
         watching=watching,
-        voice_commands=VoiceCommands(voices, opened.rooms, speech_to_speech=settings.speech_to_speech),
+        voice_commands=VoiceCommands(voices, opened.rooms.play_sample, speech_to_speech=settings.speech_to_speech),
         on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
     )
     connecting = connected(
@@ -197,8 +197,7 @@ async def _connect(
         opened.rooms,
         commands,
         paced_sender=opened.paced_sender,
-        consents=process.participation,
-        silences=process.participation,
+        participation=process.participation,
         servers=servers,
         catch_up=catch_up,
         shards=process.shards,

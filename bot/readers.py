@@ -4,7 +4,7 @@ A person may read what was said while they were in the channel. Somebody to whom
 (`/settings`) may read everything in the channels that they may enter. There is one exception: catching up tells
 who is in the channel now what was said earlier in the session that goes on.
 
-Pure: `bot.store.attendance` stores who was there, and `bot.discord.audience` finds out about people and channels.
+Pure: `bot.store.attendance` stores who was there, and `bot.discord.voice_channels` finds out about people and channels.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import confirm, say
-from bot.discord.bot_token import application_of, token_of
-from bot.discord.invite import PERMISSIONS, invite_url
+from bot.discord.admission import PERMISSIONS, invite_url
+from bot.discord.endpoint import application_of, token_of
 from bot.errors import SetupError
 from bot.private_files import write_private_text
 from config.load import load, settings_file

@@ -48,7 +48,7 @@ def command(
 
     Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
     """
-    from bot.discord.bot_token import token_of
+    from bot.discord.endpoint import token_of
     from config.load import load
 
     settings = load()
@@ -83,8 +83,7 @@ def _check_access(discord: DiscordSettings) -> None:
     """Raise `SetupError` for a token or a file of certificates that cannot be right, before the speech models are
     loaded, which takes a while.
     """
-    from bot.discord.bot_token import require_token
-    from bot.discord.endpoint import trusted_certificates
+    from bot.discord.endpoint import require_token, trusted_certificates
 
     require_token(discord)
     trusted_certificates(discord)
@@ -99,7 +98,7 @@ def named_servers(names: Sequence[str]) -> str:
 
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
     """Return what whoever started the bot does now."""
-    from bot.discord.invite import invite_url
+    from bot.discord.admission import invite_url
 
     if is_in_a_server or application_id is None:
         return "Go into a voice channel and type /join."
@@ -158,7 +157,7 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
     from bot.cli.failures import defects_logged
     from bot.cli.output import dashboard_line
     from bot.cli.signals import stop_on_signals, unless_stopped
-    from bot.discord.shard_connections import chosen_shards
+    from bot.discord.endpoint import chosen_shards
     from bot.events import ignore_event
     from bot.local_zone import LocalZone
     from bot.private_files import runs_as_root

@@ -22,8 +22,7 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from bot.texts.text import Text
-from bot.web.dashboard_port import LoginRefusedError, LoginStart
-from bot.web.viewer import Viewer
+from bot.web.port import LoginRefusedError, LoginStart, Viewer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

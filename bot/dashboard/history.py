@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bot.dashboard.messages import note_json, segment_json, turn_json
-from bot.dashboard.visible import UNHEARD, WITHHELD, SpeechFilter
+from bot.dashboard.access import UNHEARD, WITHHELD, SpeechFilter, note_json, segment_json, turn_json
 from bot.memory.explain import Explainer
 from bot.readers import NOTHING
 from bot.store.attendance import AttendanceStore
@@ -23,13 +22,12 @@ if TYPE_CHECKING:
     from bot.dashboard.access import Access
     from bot.memory.explain import Explanation
     from bot.memory.recall import Recall
-    from bot.readers import Reader, Reading
+    from bot.readers import Reader
     from bot.store.database import Database
     from bot.store.prompts import PromptFigures
     from bot.store.sessions import StoredSession
     from bot.texts.text import Text
-    from bot.web.dashboard_port import Json
-    from compaction.memory.passage import Scope
+    from bot.web.port import Json
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart
@@ -42,18 +40,18 @@ HITS: Final = 30
 
 
 class StoredHistory:
-    """The stored sessions."""
+    """The stored sessions. `recall` searches them."""
 
     def __init__(self, database: Database, turns: TurnStore, recall: Recall) -> None:
-        self._history = SessionHistory(database)
+        self.sessions = SessionHistory(database)
         self._attendance = AttendanceStore(database)
         self._explainer = Explainer(database, turns)
         self._turns = turns
-        self._recall = recall
+        self.recall = recall
 
     async def filter_of(self, session_id: SessionId, access: Access, withheld: frozenset[str]) -> SpeechFilter:
         """Return what may be shown of a session to somebody. `withheld`: the people of its server who opted out."""
-        quotable = await self._history.quotable(session_id, withheld) if withheld else frozenset[str]()
+        quotable = await self.sessions.quotable(session_id, withheld) if withheld else frozenset[str]()
         visible = SpeechFilter(withheld, quotable)
         if access.channels is None:
             return visible
@@ -62,10 +60,11 @@ class StoredHistory:
         if session is None:
             return replace(visible, reading=NOTHING, heard_all=False, reads_everything=False)
         reading = access.reading(session)
+        said = None if reading.is_whole else await self.sessions.said_between(session_id)
         return replace(
             visible,
             reading=reading,
-            heard_all=reading.is_whole or await self._heard_all(session_id, reading),
+            heard_all=reading.is_whole or (said is not None and reading.covers(*said)),
             reads_everything=access.reads_everything(session.guild_id),
         )
 
@@ -76,15 +75,6 @@ class StoredHistory:
         if reader.opened:
             return None
         return await self._attendance.attended_by_all(reader.guild_id, [reader.person_id])
-
-    async def topics(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, str]:
-        """Return what each session was last about, as far as it was folded."""
-        return await self._history.topics(session_ids)
-
-    async def _heard_all(self, session_id: SessionId, reading: Reading) -> bool:
-        """Return whether somebody has heard all of a session."""
-        said = await self._history.said_between(session_id)
-        return said is not None and reading.covers(*said)
 
     async def turns(
         self, session_id: SessionId, total: int, *, first: int | None = None, most: int = TURNS_AT_ONCE
@@ -97,18 +87,18 @@ class StoredHistory:
         """Return the last notes about screens, oldest first."""
         if not visible.shows_derived:
             return []
-        return [note_json(note) for note in await self._history.latest_notes(session_id, limit=NOTES_SHOWN)]
+        return [note_json(note) for note in await self.sessions.latest_notes(session_id, limit=NOTES_SHOWN)]
 
     async def folds_json(self, session_id: SessionId, visible: SpeechFilter, total: int) -> Json:
         """Return who spoke in which turn, and what was folded, for the picture of the memory.
 
         The turns end before `total`, and with the last that is stored.
         """
-        spoke = await self._history.first_speakers(session_id)
+        spoke = await self.sessions.first_speakers(session_id)
         shown = [each for each in dict.fromkeys(spoke.values()) if each not in visible.withheld]
         place = {speaker: number for number, speaker in enumerate(shown)}
         spoken = min(total, max(spoke, default=-1) + 1)
-        segments = await self._history.segments(session_id)
+        segments = await self.sessions.segments(session_id)
         return {
             "speakers": shown,
             "by_turn": [place.get(spoke.get(seq, ""), -1) for seq in range(spoken)],
@@ -127,17 +117,11 @@ class StoredHistory:
             "session": stored.id,
             "total": stored.turn_count,
             "turns": [turn_json(visible.turn(turn)) for turn in found],
-            "summary": (await self._history.summary(stored.id) or "") if shown else "",
+            "summary": (await self.sessions.summary(stored.id) or "") if shown else "",
             "hidden": visible.hidden,
             "notes": await self.notes_json(stored.id, visible),
             **await self.folds_json(stored.id, visible, stored.turn_count),
         }
-
-    # -- search -----------------------------------------------------------------------------------------------------
-
-    async def search(self, query: str, scope: Scope) -> tuple[RecallHit, ...]:
-        """Return what was said about something in `scope`, best first."""
-        return await self._recall.search(query, scope, limit=HITS)
 
     # -- what the model saw ------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""The open rooms, and the events that open pages get of them.
+"""The open rooms, and the events that open pages get of them: in order, and only what their viewers may see.
 
 Each event has a number. A page that has missed some, because its connection was lost or was not open yet, is told to
-read everything anew, and so are the pages of a room in which words are forgotten or withheld. Unfinished words have no
-number. `follower` has what waits for each page.
+read everything anew, and so are the pages of a room in which words are forgotten or withheld, and a page whose viewer
+may see something else, also because Discord does not answer. A page that does not keep up is dropped. Unfinished words
+have no number and are the first to go where too much waits: the latest of a person replaces what still waits.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections import deque
 from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from bot import events
 from bot.background_task import background_task
-from bot.dashboard.follower import WAITING_EVENTS, Follower, LiveEvent
+from bot.dashboard.access import server_sent_event
 from bot.dashboard.live_room import LiveRoom
-from bot.dashboard.messages import server_sent_event
 from bot.texts.catalogue import ENGLISH
 from voice.queue_figures import QueueFigures
 
@@ -31,11 +33,146 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.access import Access
     from bot.participation.guild_participation import GuildParticipation
-    from bot.web.dashboard_port import Json
+    from bot.web.port import Json
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 
+
 log = structlog.get_logger()
+
+# What may wait for one page. A snapshot of a burst; a page that is further behind is dropped and connects again.
+WAITING_EVENTS: Final = 300
+# And characters of them. A burst has a tenth.
+WAITING_CHARS: Final = 4_000_000
+
+
+# The kinds of events that have nothing but what people say or show.
+_WORDS: Final = frozenset({"interim", "heard", "note"})
+# The event after which a page reads everything anew. It has no number: none may follow it.
+_READ_ANEW: Final = "again"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEvent:
+    """One event for the pages that may see the channel. `mark`: its id for them. `chars`: the length of its data.
+
+    `latest_of`: if not empty, a later event of the same kind and name replaces this one while it waits, and it has the
+    id of the event before it. `present`: the ids of the people who heard what it tells.
+    """
+
+    mark: str
+    session_id: SessionId
+    guild_id: int
+    channel_id: int
+    kind: str
+    data: Json
+    chars: int
+    latest_of: str = ""
+    present: frozenset[str] = frozenset()
+
+    def replaces(self, other: LiveEvent) -> bool:
+        """Return whether `other`, which waits, is out of date with this event."""
+        its = (other.session_id, other.kind, other.latest_of)
+        return bool(self.latest_of) and (self.session_id, self.kind, self.latest_of) == its
+
+    def text(self, access: Access, language: str) -> str:
+        """Return the event as it is sent to a page in that language; empty if it has only words that its viewer may
+        not read.
+        """
+        data = self.data
+        if not access.reads_whole(self.guild_id, self.channel_id):
+            hears = access.hears(self.guild_id, self.channel_id, self.present)
+            if self.kind in _WORDS and not hears:
+                return ""
+            turn = data.get("turn")
+            if isinstance(turn, Mapping) and not hears:
+                data = {**data, "turn": {**turn, "parts": [], "gone": True}}
+            if self.kind == "fold":
+                # Nobody knows here whether they have heard all that it tells of.
+                data = {**data, "summary": ""}
+        return server_sent_event(self.mark, self.kind, data, language)
+
+
+class Follower:
+    """One page's events. Implements `bot.web.port.LiveFeed`.
+
+    `first`: what the page is sent in any case. `access`: returns what its viewer may see now. `language`: the page's.
+    `is_outdated`: returns whether a room's events may have words that nobody shall see any more; then it has dropped
+    them here.
+    """
+
+    def __init__(
+        self,
+        first: str,
+        access: Callable[[], Awaitable[Access]],
+        language: str,
+        is_outdated: Callable[[SessionId], bool],
+    ) -> None:
+        self._first = first
+        self._access = access
+        self._is_outdated = is_outdated
+        self._language = language
+        self._waiting: deque[LiveEvent] = deque()
+        self._added = asyncio.Event()
+        # What its viewer could see when the page was last told something.
+        self._known: Access | None = None
+        self._over = False
+        # Whether it was ended because too much waited.
+        self.is_slow = False
+
+    @property
+    def waiting(self) -> int:
+        """Return how many events wait."""
+        return len(self._waiting)
+
+    async def next(self) -> str | None:
+        while True:
+            # Before the event is taken: a cancelled call loses none.
+            access = await self._access()
+            if self._over:
+                return None
+            if self._known not in (None, access):
+                self._waiting.clear()
+                self._first = server_sent_event(_READ_ANEW, _READ_ANEW, {}, self._language)
+            self._known = access
+            if self._first:
+                first, self._first = self._first, ""
+                return first
+            if not self._waiting:
+                self._added.clear()
+                await self._added.wait()
+                continue
+            event = self._waiting[0]
+            if self._is_outdated(event.session_id):
+                continue
+            self._waiting.popleft()
+            if access.sees(event.guild_id, event.channel_id) and (text := event.text(access, self._language)):
+                return text
+
+    def add(self, event: LiveEvent) -> None:
+        """Queue an event. If too much waits the feed is over, but not for what a later event replaces."""
+        if self._over:
+            return
+        self._waiting = deque(each for each in self._waiting if not event.replaces(each))
+        is_full = len(self._waiting) >= WAITING_EVENTS
+        if not is_full and sum(each.chars for each in self._waiting) + event.chars <= WAITING_CHARS:
+            self._waiting.append(event)
+            self._added.set()
+        elif not event.latest_of:
+            log.info("dashboard_page_dropped", reason="slow")
+            self.is_slow = True
+            self.end()
+
+    def drop(self, session_id: SessionId) -> None:
+        """Drop the waiting events of a session."""
+        self._waiting = deque(each for each in self._waiting if each.session_id != session_id)
+
+    def end(self) -> None:
+        """End the feed without what waits."""
+        self._waiting.clear()
+        self._over = True
+        self._added.set()
+
 
 LOOK_EVERY_S: Final = 2.0
 
@@ -120,12 +257,10 @@ class LiveRooms:
         """Follow what happens from `last_event_id` on. `access`: returns what the page's viewer may see now."""
         for session_id in list(self._rooms):
             self._reset_outdated(session_id)
-        follower = Follower(access, language, self._reset_outdated)
-        if last_event_id in {"", self.mark}:
-            # Makes the page's connection known as open.
-            follower.add("retry: 2000\n\n")
-        else:
-            follower.add(server_sent_event(self.mark, "again", {}, language))
+        # The first makes the page's connection known as open.
+        is_new = last_event_id in {"", self.mark}
+        first = "retry: 2000\n\n" if is_new else server_sent_event(self.mark, _READ_ANEW, {}, language)
+        follower = Follower(first, access, language, self._reset_outdated)
         self._followers.add(follower)
         try:
             yield follower

@@ -1,4 +1,4 @@
-"""Answers the dashboard's pages: checks what a viewer may see, then reads it. Implements `bot.web.dashboard_port`."""
+"""Answers the dashboard's pages: checks what a viewer may see, then reads it. Implements `bot.web.port`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory
+from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory, turn_json
 from bot.dashboard.history import HITS, hit_json
-from bot.dashboard.messages import turn_json
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, sentence_of
-from bot.web.dashboard_port import AccessNotToldError, LoginRefusedError, LoginStart, NotShownError
+from bot.web.port import AccessNotToldError, LoginRefusedError, LoginStart, NotShownError
 from compaction.memory.passage import Scope
 from compaction.model import SessionId
 
@@ -21,15 +20,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.clock import Clock
+    from bot.dashboard.access import SpeechFilter
     from bot.dashboard.discord_login import DiscordLogin
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import LiveRooms
-    from bot.dashboard.visible import SpeechFilter
     from bot.participation.all_guilds import GuildParticipations
     from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
-    from bot.web.dashboard_port import Json, LiveFeed
-    from bot.web.viewer import Viewer
+    from bot.web.port import Json, LiveFeed, Viewer
     from compaction.memory.recall import RecallHit
 
 SESSIONS_AT_ONCE: Final = 30
@@ -187,7 +185,7 @@ class DashboardService:
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
-        topics = await self._history().topics([each.id for each in shown])
+        topics = await self._history().sessions.topics([each.id for each in shown])
         told = [each.id for each in shown if each.id in topics and (await self._visible(each, access)).shows_derived]
         cards = [
             {**card, "topic": topics[each.id] if each.id in told else ""}
@@ -222,7 +220,7 @@ class DashboardService:
         hits: list[RecallHit] = []
         if query.strip():
             for scope in scopes:
-                hits += await self._history().search(query, scope)
+                hits += await self._history().recall.search(query, scope, limit=HITS)
         hits.sort(key=lambda hit: -hit.score)
         return {"hits": await self._hits_json(hits[:HITS], access)}
 

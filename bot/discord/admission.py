@@ -1,4 +1,5 @@
-"""Decides which servers the bot serves. It tells the others in one sentence that it leaves, and leaves them.
+"""Decides which servers the bot serves, and makes the link by which somebody adds it to theirs, with exactly the
+permissions that it uses there. It tells other servers in one sentence that it leaves, and leaves them.
 
 Anybody can invite a public bot. Without this check its keys, models and tools would serve strangers, and whoever
 invites it is a moderator on a server of their own.
@@ -14,21 +15,20 @@ import discord
 import structlog
 
 from bot.channel.markdown import in_message
-from bot.discord.posting import post_message
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.posting import REQUEST_ERRORS, attempt, post_message
 from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from bot.settings import DiscordSettings
+
 
 log = structlog.get_logger()
 
 # A command has to be answered within 3 s. This check may come before it, and its work takes up to `DEFER_AFTER_S`
 # (`bot.discord.answers`) until Discord is told to wait.
 CHECK_TIMEOUT_S = 1.5
-LEAVE_TIMEOUT_S = 10.0
 
 UNINVITED = Text(
     "I serve only the servers that the person who runs me has chosen, so I am leaving; they can let me stay by adding "
@@ -119,13 +119,9 @@ class GuildAdmission:
             "without that I leave after each invitation."
         )
         log.warning("guild_left", guild_id=guild.id, reason="uninvited", remedy=remedy)
-        try:
-            async with asyncio.timeout(LEAVE_TIMEOUT_S):
-                await _tell(guild)
-                await guild.leave()
-        except REQUEST_ERRORS as error:
-            # Commands are refused there all the same.
-            log.warning("guild_not_left", guild_id=guild.id, error_class=type(error).__name__)
+        await _tell(guild)
+        # If that fails, commands are refused there all the same.
+        await attempt(guild.leave(), None, event="guild_not_left", guild_id=guild.id)
 
     def forget(self, guild_id: int) -> None:
         """Check a server anew if the bot is invited again."""
@@ -145,11 +141,8 @@ async def _tell(guild: discord.Guild) -> None:
     channel = next(_writable(guild), None)
     if channel is None:
         return
-    try:
-        text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
-        await post_message(channel, text)
-    except REQUEST_ERRORS as error:
-        log.warning("guild_not_told", guild_id=guild.id, error_class=type(error).__name__)
+    text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
+    await attempt(post_message(channel, text), None, event="guild_not_told", guild_id=guild.id)
 
 
 def _writable(guild: discord.Guild) -> Iterator[discord.TextChannel]:
@@ -158,3 +151,39 @@ def _writable(guild: discord.Guild) -> Iterator[discord.TextChannel]:
         # Discord's library takes this permission from whoever may not see the channel.
         if channel is not None and channel.permissions_for(guild.me).send_messages:
             yield channel
+
+
+# Slash commands need the second; the first makes it a member.
+SCOPES = ("bot", "applications.commands")
+
+# Permission -> what the bot uses it for. A test compares them with the calls in the code. Not among them: Mute Members,
+# by which it would make itself a speaker on a stage (it asks to speak), and Move Members, by which it would enter full
+# channels.
+PERMISSIONS: Mapping[str, str] = {
+    "view_channel": "see the voice channels and their chats",
+    "connect": "come into a voice channel",
+    "speak": "answer aloud",
+    "request_to_speak": "ask to speak on a stage",
+    "send_messages": "write the notice that it listens, and what it cannot say aloud",
+    "embed_links": "show how a session goes, and recaps, as tables",
+    "attach_files": "post the transcript of a session in which it only listens",
+    "read_message_history": "read the files that people drop, for whoever asks",
+    "create_public_threads": "write a transcript into a thread",
+    "send_messages_in_threads": "write a transcript into a thread",
+    "change_nickname": "show at its name that it listens",
+}
+
+
+def permissions() -> discord.Permissions:
+    """Return the permissions of the link."""
+    return discord.Permissions(**dict.fromkeys(PERMISSIONS, True))
+
+
+def invite_url(application_id: int, guild_id: int | None = None) -> str:
+    """Return the link. `guild_id`: the server to add the bot to; None: whoever opens it chooses."""
+    if guild_id is None:
+        return discord.utils.oauth_url(application_id, permissions=permissions(), scopes=SCOPES)
+    guild = discord.Object(guild_id)
+    return discord.utils.oauth_url(
+        application_id, permissions=permissions(), scopes=SCOPES, guild=guild, disable_guild_select=True
+    )

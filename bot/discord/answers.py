@@ -1,7 +1,7 @@
 """Answers people in their language: the replies to commands, embeds, and the names of the commands themselves.
 
 The answer to a command is in the language of the person's Discord. What everybody in a channel reads is in the
-server's (`bot.discord.place`).
+server's (`bot.discord.place`). What people said is shown as it is.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ import structlog
 from discord import app_commands
 
 from bot.background_task import owned_task
-from bot.channel.markdown import in_message
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.channel.markdown import escape_markdown, in_message
+from bot.discord.posting import REQUEST_ERRORS, message_parts
+from bot.participation.all_guilds import NotStoredError
 from bot.texts.catalogue import catalogue
-from bot.texts.text import Text, verbatim
+from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
+from bot.time_phrases import format_duration
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
+
+    from compaction.memory.digest import Digest, DigestLine
+
 
 log = structlog.get_logger()
 
@@ -37,7 +43,6 @@ _OVER = frozenset({10015, 10062, 50027})
 # it though it told of an error, so that discord.py does not know.
 _TAKEN = "taken"
 # Discord's limits.
-MESSAGE_CHARS = 2_000
 _TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
 
 _NAMES = frozenset(
@@ -102,21 +107,6 @@ async def answer(
                 await interaction.followup.send(sentence, **how)
     for part in others:
         await interaction.followup.send(part, ephemeral=True, suppress_embeds=True, allowed_mentions=nobody)
-
-
-def message_parts(text: str, *, most_chars: int = MESSAGE_CHARS) -> list[str]:
-    """Return a text as messages that Discord takes, cut at the ends of lines or words. A text that fits is one."""
-    if len(text) <= most_chars:
-        return [text]
-    parts: list[str] = []
-    rest = text.strip()
-    while len(rest) > most_chars:
-        # White space behind a part needs no room in it.
-        window = rest[: most_chars + 1]
-        end = max(window.rfind("\n"), 0) or max(window.rfind(" "), 0) or most_chars
-        parts.append(rest[:end].rstrip())
-        rest = rest[end:].lstrip()
-    return [*parts, rest]
 
 
 async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Text | discord.Embed]) -> None:
@@ -202,3 +192,97 @@ class CommandTranslator(app_commands.Translator):
         """Return a name or a description in that locale; None if there is none."""
         known = catalogue(locale.value)
         return (known.commands if context.location in _NAMES else known.texts).get(string.message)
+
+
+NOT_READ = Text("I could not read it now. {error} Try again in a moment.")
+NOT_LOOKED_UP = Text("I cannot look that up now. {error}")
+HOLDS_FOR_NOW = Text(
+    "That holds, but I could not store it: it ends when I am started again. Use the command once more in a moment. "
+    "{error}"
+)
+NOT_STORED = Text("That could not be stored. {error}")
+
+
+def not_read(error: StoreError) -> Text:
+    """Return that what somebody asked for could not be read."""
+    return NOT_READ.fill(error=sentence_of(error))
+
+
+def not_looked_up(error: StoreError) -> Text:
+    """Return that the answer to a question could not be looked up."""
+    return NOT_LOOKED_UP.fill(error=sentence_of(error))
+
+
+def not_chosen(error: Exception) -> Text:
+    """Return what became of a choice that failed."""
+    reason = sentence_of(error)
+    match error:
+        case NotStoredError():
+            return HOLDS_FOR_NOW.fill(error=reason)
+        case StoreError():
+            return NOT_STORED.fill(error=reason)
+        case _:
+            return reason
+
+
+RECAP = Text("What it was about in {channel}")
+# Discord allows 6,000 characters in an embed. What may be long of a digest is cut so.
+_ABOUT_CHARS = 1_500
+_LINES_CHARS = 950
+_NAMES_CHARS = 300
+
+
+def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool = False) -> discord.Embed:
+    """Return the embed in a language. `shows_last`: with the last words. What has nothing by a model says how to
+    search.
+    """
+    spoken = counted(
+        digest.turn_count,
+        "{start} to {end} ({duration}); people spoke {count} time.",
+        "{start} to {end} ({duration}); people spoke {count} times.",
+        start=verbatim(f"<t:{digest.started_at:.0f}:f>"),
+        end=verbatim(f"<t:{digest.ended_at:.0f}:t>"),
+        duration=format_duration(digest.ended_at - digest.started_at),
+    )
+    about = _lines(digest.about, digest.page, language, most_chars=_ABOUT_CHARS)
+    listed = (
+        (Text("Decisions"), digest.decisions),
+        (Text("To do"), digest.to_do),
+        (Text("Open questions"), digest.open),
+        (Text("Said last"), digest.last if shows_last else ()),
+    )
+    fields = [
+        Field(name, verbatim(_lines(lines, digest.page, language, most_chars=_LINES_CHARS)))
+        for name, lines in listed
+        if lines
+    ]
+    if digest.people:
+        fields.append(Field(Text("Who was there"), verbatim(_names(digest.people))))
+    how = Text("/recall finds what was said, word for word.") if digest.is_certain else verbatim("")
+    text = joined((spoken, how, verbatim(about)), "\n")
+    return embed_in(language, title=title, text=text, fields=fields)
+
+
+def _lines(lines: Sequence[DigestLine], page: str, language: str, *, most_chars: int) -> str:
+    """Return as many lines as fit, and how many more there are. `page`: of the session, to which each line leads."""
+    kept: list[str] = []
+    for line in lines:
+        speaker = f"**{escape_markdown(line.speaker)}:** " if line.speaker else ""
+        link = f" [↗]({page}/turn/{line.seq})" if page and line.seq is not None else ""
+        written = f"- <t:{line.at:.0f}:t>{link} {speaker}{escape_markdown(line.text)}"
+        left = most_chars - sum(len(each) + 1 for each in kept)
+        if len(written) > left:
+            more = counted(len(lines) - len(kept), "{count} more line.", "{count} more lines.")
+            kept.append(f"- … {in_language(more, language)}")
+            break
+        kept.append(written)
+    return "\n".join(kept)
+
+
+def _names(people: Sequence[str]) -> str:
+    kept: list[str] = []
+    for name in map(escape_markdown, people):
+        if sum(len(each) + 2 for each in kept) + len(name) > _NAMES_CHARS:
+            return f"{', '.join(kept)} … (+{len(people) - len(kept)})"
+        kept.append(name)
+    return ", ".join(kept)

@@ -1,7 +1,8 @@
-"""Implements `bot.channel.port.Chat` for Discord: reads posted files and posts messages for one member.
+"""Implements `bot.channel.port.Chat` for Discord: reads posted files and posts messages for one member; and posts the
+tool calls that wait for a press, in full, with the buttons *Do it* and *Don't*.
 
-The bot may see channels that the member may not, so each call first asks Discord for the member and works out what they
-may do in this channel now. What they may not do themselves, the bot does not do for them.
+The bot may see channels that the member may not, so each use of the chat first asks Discord for the member and works
+out what they may do in this channel now. What they may not do themselves, the bot does not do for them.
 
 Without the message content intent (discord.message_content), Discord shows a bot only the files of messages that
 mention it.
@@ -9,21 +10,26 @@ mention it.
 
 from __future__ import annotations
 
-import asyncio
+import io
+import json
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import discord
 
-from bot.channel.port import ChatError, DroppedFile
-from bot.discord.answers import MESSAGE_CHARS
-from bot.discord.posting import post_message
-from bot.discord.request_errors import REQUEST_ERRORS
-from bot.texts.text import Text
+from bot.channel.markdown import in_message
+from bot.channel.port import ChatError, DroppedFile, Person
+from bot.discord.answers import answer
+from bot.discord.command_tree import AnsweringView
+from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, within
+from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from bot.channel.port import CallRequest, OnPress
     from voice.transport.discord_gateway import VoiceChannel
+
 
 # Messages that are searched for files.
 MOST_MESSAGES = 50
@@ -47,6 +53,11 @@ class _Use(NamedTuple):
     right: Text
     permissions: discord.Permissions
 
+    def failure(self, error: Exception) -> ChatError:
+        """Return why it failed."""
+        sentence = _NO_RIGHT if isinstance(error, discord.Forbidden) else _FAILED
+        return ChatError(sentence.fill(what=self.what, right=self.right))
+
 
 _READ = _Use(
     Text("read what people dropped"),
@@ -69,15 +80,12 @@ class DiscordChat:
         await self._require(_READ)
         own_id = self._channel.guild.me.id
         found: list[tuple[DroppedFile, discord.Attachment]] = []
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                async for message in self._channel.history(limit=MOST_MESSAGES):
-                    if message.author.id == own_id:
-                        # A transcript: it has words of people who may have opted out or been forgotten since.
-                        continue
-                    found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
-        except REQUEST_ERRORS as error:
-            raise _translated(error, _READ) from error
+        async with within(TIMEOUT_S, _READ.failure):
+            async for message in self._channel.history(limit=MOST_MESSAGES):
+                if message.author.id == own_id:
+                    # A transcript: it has words of people who may have opted out or been forgotten since.
+                    continue
+                found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
         newest = sorted(found, key=lambda each: each[0].at, reverse=True)[:most]
         self._attachments = {file.id: attachment for file, attachment in newest}
         return [file for file, _ in newest]
@@ -86,22 +94,16 @@ class DiscordChat:
         attachment = self._attachments.get(file.id)
         if attachment is None or attachment.size > max_bytes:
             raise ChatError(Text("{file} was deleted, or is too large to read.", file=file.name))
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                content = await attachment.read()
-        except REQUEST_ERRORS as error:
-            raise _translated(error, _READ._replace(what=Text("read {file}", file=file.name))) from error
+        async with within(TIMEOUT_S, _READ._replace(what=Text("read {file}", file=file.name)).failure):
+            content = await attachment.read()
         if len(content) > max_bytes:
             raise ChatError(Text("{file} is larger than Discord says.", file=file.name))
         return content
 
     async def post(self, text: str) -> None:
         await self._require(_WRITE)
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                await post_message(self._channel, text[:MESSAGE_CHARS])
-        except REQUEST_ERRORS as error:
-            raise _translated(error, _WRITE) from error
+        async with within(TIMEOUT_S, _WRITE.failure):
+            await post_message(self._channel, text[:MESSAGE_CHARS])
 
     async def _require(self, use: _Use) -> None:
         """Raise `ChatError` unless the asker may do this themselves now.
@@ -110,13 +112,9 @@ class DiscordChat:
         """
         if self._asker_id is None:
             raise ChatError(_NOBODY_ASKS)
-        try:
-            async with asyncio.timeout(ASKER_TIMEOUT_S):
-                member = await self._channel.guild.fetch_member(self._asker_id)
-        except discord.NotFound as error:
-            raise ChatError(_NOBODY_ASKS) from error
-        except REQUEST_ERRORS as error:
-            raise _translated(error, use) from error
+        gone = ChatError(_NOBODY_ASKS)
+        async with within(ASKER_TIMEOUT_S, lambda e: gone if isinstance(e, discord.NotFound) else use.failure(e)):
+            member = await self._channel.guild.fetch_member(self._asker_id)
         if not use.permissions <= self._channel.permissions_for(member):
             raise ChatError(_NO_RIGHT_OF_ASKER.fill(what=use.what, right=use.right))
 
@@ -133,6 +131,89 @@ def _dropped(message: discord.Message, attachment: discord.Attachment) -> Droppe
     )
 
 
-def _translated(error: Exception, use: _Use) -> ChatError:
-    sentence = _NO_RIGHT if isinstance(error, discord.Forbidden) else _FAILED
-    return ChatError(sentence.fill(what=use.what, right=use.right))
+DO_IT = Text("Do it")
+DO_NOT = Text("Don't")
+SHALL_I = Text("{name}, shall I do this? I do nothing unless you press *Do it* within two minutes.")
+OF_SERVER = Text("{tool} of {server}, with these arguments:")
+OWN_TOOL = Text("{tool}, with these arguments:")
+IN_FILE = Text("The call is too long for a message. All of it is in the file.")
+# Room for what became of the call, below it.
+_CALL_CHARS = MESSAGE_CHARS - 200
+# A longer name is in the file only.
+_NAME_CHARS = 100
+CALL_BUTTONS = _DO_IT_ID, _DO_NOT_ID = "roomtone:do-it", "roomtone:do-not"
+
+
+def call_buttons(on_press: OnPress, language: str) -> AnsweringView:
+    """Return the two buttons of one call. Who may press is the room's to say (`bot.brain.tools.frozen_calls`)."""
+    view = AnsweringView(timeout=None)
+
+    async def press(interaction: discord.Interaction, *, do_it: bool) -> None:
+        member = interaction.user
+        # Discord sends the roles of now with each press.
+        roles = frozenset(role.id for role in member.roles) if isinstance(member, discord.Member) else frozenset()
+        refused = on_press(Person(member.id, member.display_name, member.bot, roles), do_it)
+        if refused is not None:
+            await answer(interaction, refused)
+        else:
+            await interaction.response.edit_message(view=None)
+
+    green = discord.ButtonStyle.success
+    view.add_button(_DO_IT_ID, in_language(DO_IT, language), partial(press, do_it=True), style=green)
+    view.add_button(_DO_NOT_ID, in_language(DO_NOT, language), partial(press, do_it=False))
+    return view
+
+
+class PostedCall:
+    """A call that is posted. Implements `bot.channel.port.CallMessage`."""
+
+    def __init__(self, message: discord.Message, buttons: AnsweringView, text: str, language: str) -> None:
+        self._message = message
+        self._buttons = buttons
+        self._text = text
+        self._language = language
+
+    async def conclude(self, outcome: Text) -> None:
+        self._buttons.stop()
+        text = f"{self._text}\n{in_message(outcome, self._language)}"
+        request = self._message.edit(content=text, view=None, allowed_mentions=discord.AllowedMentions.none())
+        await attempt(request, None, event="call_not_concluded")
+
+
+async def post_call(
+    channel: discord.abc.Messageable, request: CallRequest, on_press: OnPress, language: str
+) -> PostedCall:
+    """Post a call with its buttons. Raises `REQUEST_ERRORS`. It has no time-out."""
+    buttons = call_buttons(on_press, language)
+    text, content = call_text(request, language)
+
+    def whole() -> discord.File:
+        return discord.File(io.BytesIO((content or "").encode()), "call.json")
+
+    message = await post_message(channel, text, view=buttons, file=None if content is None else whole)
+    return PostedCall(message, buttons, text, language)
+
+
+def call_text(request: CallRequest, language: str) -> tuple[str, str | None]:
+    """Return the message about a call, and the content of a file with all of it if that is too long for a message."""
+    named = OF_SERVER if request.server else OWN_TOOL
+    head = in_message(SHALL_I.fill(name=request.asker[:_NAME_CHARS]), language)
+    tool = in_message(named.fill(tool=request.tool[:_NAME_CHARS], server=request.server), language)
+    text = f"{head}\n{tool}\n```json\n{visible_json(request.arguments)}\n```"
+    if len(text) <= _CALL_CHARS and len(request.tool) <= _NAME_CHARS:
+        return text, None
+    whole = visible_json({"server": request.server, "tool": request.tool, "arguments": request.arguments})
+    return f"{head}\n{tool}\n{in_message(IN_FILE, language)}", whole
+
+
+def visible_json(value: Mapping[str, object]) -> str:
+    """Return a value as JSON in which each character can be seen: those that cannot, that turn the direction of the
+    text, or that would end a block of code, are escaped.
+    """
+    written = json.dumps(value, ensure_ascii=False, indent=2)
+    return "".join(char if char == "\n" or (char.isprintable() and char != "`") else _escaped(char) for char in written)
+
+
+def _escaped(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -9,42 +9,43 @@ import asyncio
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
 
 from bot.brain.tools.frozen_calls import LAPSED
 from bot.channel.port import MembershipChange
-from bot.discord import call_buttons
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
-from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.chat import CALL_BUTTONS
+from bot.discord.command_tree import CheckedCommandTree, command_failed, over_buttons
 from bot.discord.commands import recall
-from bot.discord.commands.participation import TalkButton
-from bot.discord.commands.room import CommandedRooms, add_room_commands
-from bot.discord.commands.sessions import CatchUpButton
-from bot.discord.consent_buttons import ConsentButtons
+from bot.discord.commands.participation import consent_buttons, talk_button
+from bot.discord.commands.room import add_room_commands
+from bot.discord.commands.sessions import catch_up_button
 from bot.discord.endpoint import connector
-from bot.discord.failures import OverButtons, command_failed
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import ChatButtons, DiscordPlace, person_of
-from bot.discord.request_errors import REQUEST_ERRORS
-from bot.discord.shard_connections import ShardLosses
-from bot.discord.typed_messages import TypedMessages, TypedTalkRooms
+from bot.discord.posting import REQUEST_ERRORS
+from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
+from bot.errors import BotError
+from bot.health import DegradedPart
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text
+from voice.circuit_breaker import Outage
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bot.channel.port import Person, Place
-    from bot.discord.commands.participation import Silences
+    from bot.channel.port import Place
+    from bot.discord.command_tree import VoiceRooms
     from bot.discord.commands.sessions import CatchUp
-    from bot.discord.consent_buttons import Consents
+    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
@@ -57,26 +58,51 @@ DELETE_TIMEOUT_S = 10.0
 REGISTER_TIMEOUT_S = 5.0
 _TOO_MANY = 429
 
+SHARD_AWAY = Text("If this goes on, check the network and status.discord.com. I reconnect by myself.")
+
 log = structlog.get_logger()
 
 
-class VoiceEvents(CommandedRooms, TypedTalkRooms, Protocol):
-    """Callbacks of the client; `bot.room.rooms.Rooms` implements them."""
+class ShardLosses:
+    """The connections of `shards`, which all count as there at first. `monotonic`: returns seconds."""
 
-    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
-        """Somebody came into or left a voice channel."""
+    def __init__(self, shards: Shards, *, monotonic: Callable[[], float]) -> None:
+        self.shards = shards
+        self._monotonic = monotonic
+        self._since: dict[int, float] = {}
 
-    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
-        """Somebody has come into this voice channel of a server, from another one or from none."""
+    @property
+    def away(self) -> Mapping[int, float]:
+        """Return the shards without a connection, with the monotonic seconds since when."""
+        return self._since
 
-    def on_departure(self, place: Place) -> None:
-        """Somebody has left this voice channel."""
+    def lost(self, shard: int) -> None:
+        """Note that a shard has no connection. A second failure is the same loss."""
+        if shard not in self._since:
+            self._since[shard] = self._monotonic()
+            if self.shards.is_divided:
+                log.warning("shard_disconnected", shard=shard, shard_count=self.shards.total)
 
-    def on_bot_moved(self, place: Place) -> None:
-        """Somebody moved the bot from its voice channel into this one."""
+    def back(self, shard: int) -> None:
+        """Note that a shard has a connection again."""
+        if self._since.pop(shard, None) is not None and self.shards.is_divided:
+            log.info("shard_connected", shard=shard, shard_count=self.shards.total)
 
-    def on_bot_taken_out(self, guild_id: int) -> None:
-        """Somebody took the bot out of its voice channel, or the channel is gone."""
+    def degraded_parts(self) -> list[DegradedPart]:
+        """Return what /status says. Where there is one shard, nobody gets an answer while it is away."""
+        if not self.shards.is_divided:
+            return []
+        instead = Text("its servers do not reach me; what I hear there goes on")
+        return [
+            DegradedPart(
+                Text(
+                    "My connection to Discord for shard {shard} of {total}", shard=str(shard), total=self.shards.total
+                ),
+                instead,
+                Outage(since, None, BotError(SHARD_AWAY)),
+            )
+            for shard, since in sorted(self._since.items())
+        ]
 
 
 class RoomtoneClient(discord.Client):
@@ -85,12 +111,11 @@ class RoomtoneClient(discord.Client):
     def __init__(
         self,
         settings: DiscordSettings,
-        supervisor: VoiceEvents,
+        supervisor: VoiceRooms,
         more_commands: Sequence[AddCommands] = (),
         *,
         paced_sender: PacedSender | None = None,
-        consents: Consents | None = None,
-        silences: Silences | None = None,
+        participation: GuildParticipations | None = None,
         servers: ServerSettingsBook | None = None,
         catch_up: CatchUp | None = None,
         shards: Shards = ONLY_SHARD,
@@ -113,16 +138,15 @@ class RoomtoneClient(discord.Client):
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(
             self,
-            settings,
             admission=self.admission,
-            whereabouts=supervisor,
+            rooms=supervisor,
             servers=self.servers,
             shards=shards,
         )
         self._buttons = ChatButtons(
-            None if consents is None else partial(ConsentButtons, consents, self.tree),
-            None if silences is None else partial(TalkButton, silences, self.tree),
-            None if catch_up is None else partial(CatchUpButton, catch_up, self.tree),
+            None if participation is None else partial(consent_buttons, participation, self.tree),
+            None if participation is None else partial(talk_button, participation, self.tree),
+            None if catch_up is None else partial(catch_up_button, catch_up, self.tree),
         )
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
@@ -143,8 +167,8 @@ class RoomtoneClient(discord.Client):
         for button in (self._buttons.consent, self._buttons.talk, self._buttons.catch_up):
             if button is not None:
                 self.add_view(button(ENGLISH))
-        self.add_view(OverButtons(recall.BUTTONS, recall.OVER))
-        self.add_view(OverButtons(call_buttons.BUTTONS, LAPSED))
+        self.add_view(over_buttons(recall.BUTTONS, recall.OVER))
+        self.add_view(over_buttons(CALL_BUTTONS, LAPSED))
         for make in self.tree.lasting_views:
             for view in make():
                 self.add_view(view)
@@ -209,7 +233,9 @@ class RoomtoneClient(discord.Client):
         discord.py runs listeners later, each in a task, and reuses the state object. After two quick moves, both
         listeners would see the second move.
         """
-        with self.logged_shard(_guild_id(args)):
+        about = args[0] if args else None
+        guild = about if isinstance(about, discord.Guild) else getattr(about, "guild", None)
+        with self.logged_shard(guild.id if isinstance(guild, discord.Guild) else None):
             if event == "voice_state_update":
                 self._moved(*args)
             elif event in {"guild_available", "guild_join"}:
@@ -344,10 +370,3 @@ class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):
 
     async def on_shard_ready(self, shard_id: int) -> None:
         self.shard_losses.back(shard_id)
-
-
-def _guild_id(arguments: Sequence[object]) -> int | None:
-    """Return the server that an event of discord.py is about, if it is about one."""
-    about = arguments[0] if arguments else None
-    guild = about if isinstance(about, discord.Guild) else getattr(about, "guild", None)
-    return guild.id if isinstance(guild, discord.Guild) else None

@@ -1,11 +1,15 @@
-"""The tree of slash commands that asks `bot.discord.admission` and `bot.discord.access` before it runs one.
+"""The tree of slash commands that asks `bot.discord.admission` and `bot.discord.access` before it runs one, and the
+views of buttons and menus, whose presses are checked in the same way.
 
-It finds out who the person is: their permissions on the whole server, their roles, and where they are.
+It finds out who the person is: their permissions on the whole server, their roles, and where they are. If a command or
+a button breaks, they read why: Discord tells them only if it was not answered at all, and lets somebody wait for a
+quarter of an hour who was told to.
 """
 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
@@ -14,46 +18,81 @@ from discord import app_commands
 
 from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
-from bot.discord.answers import answer
-from bot.discord.audience import is_told_in, reader_of
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.answers import answer, is_over
+from bot.discord.posting import attempt
+from bot.discord.voice_channels import is_told_in, reader_of
+from bot.errors import crash_sentence
 from bot.readers import Reader
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Collection, Iterable
 
-    from bot.channel.port import Place
+    from bot.channel.port import ListenRequest, MembershipChange, Person, Place, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
     from bot.server_settings import ServerSettingsBook
-    from bot.settings import DiscordSettings
     from bot.shards import Shards
 
 log = structlog.get_logger()
 
 NOT_SHOWN = Text("Discord does not show me this server at the moment. Try again in a moment.")
+# A Discord client keeps the commands that it has seen, also while an upgrade of the bot changes them.
+OUTDATED = Text("Your Discord shows an old form of this command. Restart it, or press Ctrl+R in it, and try again.")
+NOT_FOUND = Text("I cannot find what you have chosen there: it is gone, or not on this server.")
 
 
-class BotWhereabouts(Protocol):
-    """Knows where the bot is; `bot.room.rooms.Rooms` implements it."""
+class VoiceRooms(Protocol):
+    """What Discord's side calls of the rooms; `bot.room.rooms.Rooms` implements it."""
 
     def place_of(self, guild_id: int) -> Place | None:
         """Return the channel that the bot is in, or None."""
+
+    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
+        """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
+
+    async def leave(self, guild_id: int) -> bool:
+        """Close the guild's room; return False if there is none."""
+
+    def only_listens(self, guild_id: int) -> bool:
+        """Return whether the bot only writes down in the guild's room."""
+
+    def status(self, guild_id: int) -> Text:
+        """Return the state of the guild's room in sentences."""
+
+    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
+        """Return what people in the guild's room are saying, as far as it is recognised; the latest first."""
+
+    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
+        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
+
+    def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
+        """Somebody came into or left a voice channel."""
+
+    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+        """Somebody has come into this voice channel of a server, from another one or from none."""
+
+    def on_departure(self, place: Place) -> None:
+        """Somebody has left this voice channel."""
+
+    def on_bot_moved(self, place: Place) -> None:
+        """Somebody moved the bot from its voice channel into this one."""
+
+    def on_bot_taken_out(self, guild_id: int) -> None:
+        """Somebody took the bot out of its voice channel, or the channel is gone."""
 
 
 class CheckedCommandTree(app_commands.CommandTree[Any]):
     """A command tree whose every command is checked. All commands work only on servers, not in direct messages.
 
-    `servers`: what each server has chosen. `whereabouts`: knows where the bot is.
+    `servers`: what each server has chosen. `rooms`: know where the bot is.
     """
 
     def __init__(
         self,
         client: discord.Client,
-        settings: DiscordSettings,
         *,
         admission: GuildAdmission,
-        whereabouts: BotWhereabouts,
+        rooms: VoiceRooms,
         servers: ServerSettingsBook,
         shards: Shards,
     ) -> None:
@@ -62,9 +101,8 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=False, private_channel=False),
             allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
         )
-        self._settings = settings
         self._admission = admission
-        self.whereabouts = whereabouts
+        self.rooms = rooms
         self.servers = servers
         self._shards = shards
         self._cooldowns = Cooldowns()
@@ -78,49 +116,40 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         """
         for command in self.get_commands():
             assert isinstance(command, app_commands.Command | app_commands.Group), "there are no context menus"
-            command.default_permissions = RULES[next(_names(command))].default
+            # Discord keeps one for a group, so its commands have the same.
+            first = next(command.walk_commands()) if isinstance(command, app_commands.Group) else command
+            command.default_permissions = RULES[first.qualified_name].default
 
     async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
         """Return whether the command may run. If not, answer with the reason, which only that person sees."""
         if self._shards.is_divided and interaction.guild_id is not None:
             # Each use of a command is a task of its own, which the room that it opens inherits this from.
             structlog.contextvars.bind_contextvars(shard=self._shards.of(interaction.guild_id))
-        command = interaction.command
-        if command is None:
+        if interaction.command is None:
             # discord.py reports the unknown command.
             return True
-        refused = await self._refusal(interaction, command.qualified_name)
-        completes = interaction.type is discord.InteractionType.autocomplete
-        if refused is None and not completes:
-            refused = self._cooldown(interaction, command.qualified_name)
+        name = interaction.command.qualified_name
+        if interaction.type is discord.InteractionType.autocomplete:
+            # It is no use, and can be answered with suggestions only: without the right there are none.
+            return await self._refusal(interaction, name) is None
+        refused = await self.refusal_of_use(interaction, command=name)
         if refused is None:
             return True
-        if completes:
-            # It can be answered with suggestions only, and there are none.
-            return False
-        log.info(
-            "command_refused",
-            command=command.qualified_name,
-            guild_id=interaction.guild_id,
-            user_id=interaction.user.id,
-        )
-        try:
-            await answer(interaction, refused)
-        except REQUEST_ERRORS as error:
-            log.warning("refusal_not_sent", command=command.qualified_name, error_class=type(error).__name__)
+        log.info("command_refused", command=name, guild_id=interaction.guild_id, user_id=interaction.user.id)
+        await attempt(answer(interaction, refused), None, event="answer_not_sent", command=name)
         return False
 
-    async def refusal_of_press(self, interaction: discord.Interaction, *, command: str) -> Text | None:
-        """Return why a button that does what `command` does may not be pressed, or None. A press counts as a use."""
+    async def refusal_of_use(self, interaction: discord.Interaction, *, command: str) -> Text | None:
+        """Return why somebody may not use `command`, or press what does the same; None if they may. It counts as a
+        use.
+        """
         return await self._refusal(interaction, command) or self._cooldown(interaction, command)
 
     async def _refusal(self, interaction: discord.Interaction, command: str) -> Text | None:
         guild = interaction.guild
-        if guild is None:
-            # The bot has left a server that is not known here, and Discord does not know it yet.
-            return Verdict.UNINVITED.sentence
-        verdict = await self._admission.check(guild)
-        if verdict is not Verdict.SERVED:
+        # Without one the bot has left a server that is not known here, and Discord does not know it yet.
+        verdict = Verdict.UNINVITED if guild is None else await self._admission.check(guild)
+        if guild is None or verdict is not Verdict.SERVED:
             return verdict.sentence
         refused = refusal(command, self.user_of(interaction))
         if not guild.roles and (refused is not None or RULES[command].needs_role):
@@ -139,16 +168,17 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
 
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
-        member, guild_id = interaction.user, interaction.guild_id
-        here = None if guild_id is None else self.whereabouts.place_of(guild_id)
+        member = interaction.user
         if not isinstance(member, discord.Member):
             return CommandUser(discord.Permissions.none(), has_role=False)
+        here = self.rooms.place_of(member.guild.id)
+        there = None if member.voice is None or member.voice.channel is None else member.voice.channel.id
         chosen = self.servers.of(member.guild.id).roles
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
             has_role=not chosen or has_chosen_role(member, chosen),
-            is_present=here is not None and member.voice is not None and _channel_id(member.voice) == here.channel_id,
+            is_present=here is not None and there == here.channel_id,
             bot_is_away=here is None,
         )
 
@@ -170,14 +200,75 @@ def has_chosen_role(member: discord.Member, chosen: Collection[int]) -> bool:
     return any(role.id in chosen for role in member.roles)
 
 
-def _channel_id(voice: discord.VoiceState) -> int | None:
-    return None if voice.channel is None else voice.channel.id
+class AnsweringView(discord.ui.View):
+    """A view for buttons: if one breaks, the person who pressed it reads why."""
+
+    def add_button(
+        self, custom_id: str, label: str, on_press: Callable[[discord.Interaction], Awaitable[None]], **how: Any
+    ) -> None:
+        """Add a button. `how`: see `discord.ui.Button`."""
+        button: discord.ui.Button[AnsweringView] = discord.ui.Button(custom_id=custom_id, label=label, **how)
+        button.callback = on_press  # type: ignore[method-assign,assignment]
+        self.add_item(button)
+
+    async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
+        await press_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
 
 
-def _names(command: app_commands.Command[Any, ..., Any] | app_commands.Group) -> Iterator[str]:
-    """Yield the full name of a command, or those of a group's commands."""
-    if isinstance(command, app_commands.Group):
-        for each in command.walk_commands():
-            yield from _names(each)
-    else:
-        yield command.qualified_name
+class CheckedView(AnsweringView):
+    """A view whose presses are checked as uses of `command` are, and count as such. It asks `tree`."""
+
+    def __init__(self, tree: CheckedCommandTree, command: str, *, timeout: float | None = None) -> None:
+        super().__init__(timeout=timeout)
+        self.tree = tree
+        self.command = command
+
+    async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
+        return await may_press(self.tree, interaction, command=self.command)
+
+
+async def may_press(tree: CheckedCommandTree, interaction: discord.Interaction, *, command: str) -> bool:
+    """Return whether somebody may press what does the same as a command. If not, they are told why."""
+    refused = await tree.refusal_of_use(interaction, command=command)
+    if refused is not None:
+        await answer(interaction, refused)
+    return refused is None
+
+
+def over_buttons(custom_ids: Iterable[str], told: Text) -> AnsweringView:
+    """Return what answers a press of a button that nobody waits for any more: after a restart, or when its time is
+    over. One serves all messages with these buttons.
+    """
+    view = AnsweringView(timeout=None)
+    for custom_id in custom_ids:
+        view.add_button(custom_id, custom_id, partial(answer, text=told))
+    return view
+
+
+async def press_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:
+    """Log a button, a menu or a window that raised an error, and tell the person."""
+    if is_over(error):
+        log.warning("button_answered_too_late", button=name, guild_id=interaction.guild_id)
+        return
+    log.error("button_failed", button=name, guild_id=interaction.guild_id, exc_info=error)
+    await attempt(answer(interaction, crash_sentence(error)), None, event="answer_not_sent", command=name)
+
+
+async def command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
+    """Log a command that raised an error, and tell the person."""
+    name = interaction.command.name if interaction.command else "unknown"
+    match error:
+        case app_commands.CommandNotFound() | app_commands.CommandSignatureMismatch():
+            log.warning("command_outdated", command=name, guild_id=interaction.guild_id)
+            sentence = OUTDATED
+        case app_commands.TransformerError():
+            log.info("option_not_found", command=name, guild_id=interaction.guild_id)
+            sentence = NOT_FOUND
+        case app_commands.CommandInvokeError() if is_over(error.original):
+            # Nothing can be told any more. Discord has told the person that the bot did not respond.
+            log.warning("command_answered_too_late", command=name, guild_id=interaction.guild_id)
+            return
+        case _:
+            log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
+            sentence = crash_sentence(error.original if isinstance(error, app_commands.CommandInvokeError) else error)
+    await attempt(answer(interaction, sentence), None, event="answer_not_sent", command=name)

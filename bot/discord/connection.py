@@ -11,20 +11,19 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
-from bot.discord.endpoint import connector, point_at
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
+from bot.discord.posting import REQUEST_ERRORS
 from bot.errors import SetupError
 from bot.shards import ONLY_SHARD, ranges
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from bot.discord.client import AddCommands, VoiceEvents
-    from bot.discord.commands.participation import Silences
+    from bot.discord.client import AddCommands
+    from bot.discord.command_tree import VoiceRooms
     from bot.discord.commands.sessions import CatchUp
-    from bot.discord.consent_buttons import Consents
+    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
@@ -48,12 +47,11 @@ _BY_THE_CLOCK = frozenset({9, 10})
 @asynccontextmanager
 async def connected(
     settings: DiscordSettings,
-    supervisor: VoiceEvents,
+    supervisor: VoiceRooms,
     more_commands: Sequence[AddCommands] = (),
     *,
     paced_sender: PacedSender | None = None,
-    consents: Consents | None = None,
-    silences: Silences | None = None,
+    participation: GuildParticipations | None = None,
     servers: ServerSettingsBook | None = None,
     catch_up: CatchUp | None = None,
     shards: Shards = ONLY_SHARD,
@@ -61,14 +59,14 @@ async def connected(
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `paced_sender` sends the bot's audio.
-    `consents` keeps who agreed to be heard, `silences` whether the bot may speak, `servers` what each server has
-    chosen. `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
+    `participation` keeps who agreed to be heard and whether the bot may speak, `servers` what each server has chosen.
+    `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
     *Ownership*: the client's task ends here.
     """
-    require_token(settings)
+    token = require_token(settings)
     point_at(settings)
     kind = ShardedRoomtoneClient if shards.is_divided else RoomtoneClient
     client = kind(
@@ -76,13 +74,12 @@ async def connected(
         supervisor,
         more_commands,
         paced_sender=paced_sender,
-        consents=consents,
-        silences=silences,
+        participation=participation,
         servers=servers,
         catch_up=catch_up,
         shards=shards,
     )
-    running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
+    running = client.running = asyncio.create_task(client.start(token), name="discord-client")
     try:
         about = f", shards {ranges(shards.ids)} of {shards.total}," if shards.is_divided else ""
         await until_ready(client.settled, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1), about)
@@ -113,10 +110,6 @@ async def name_of_token(settings: DiscordSettings) -> str:
             return str(client.user)
     except REQUEST_ERRORS as error:
         raise translated(error) from error
-
-
-async def _run(client: RoomtoneClient, settings: DiscordSettings) -> None:
-    await client.start(require_token(settings), reconnect=True)
 
 
 async def until_ready(

@@ -1,4 +1,5 @@
-"""Points discord.py at the real Discord, or at a local one for rehearsals.
+"""The way to Discord: the bot's token, the address and certificates of the real Discord or of a local one for
+rehearsals, and what is asked there before the client connects: the time, and how many shards to connect.
 
 discord.py keeps the two addresses as class attributes. Only this module sets them, once per process, before the first
 client is created.
@@ -6,24 +7,85 @@ client is created.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 import ssl
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import aiohttp
 import discord
+import structlog
 import yarl
 from discord.gateway import DiscordWebSocket
+from pydantic import BaseModel, Field, ValidationError
 
 from bot.errors import SetupError
+from bot.shards import MOST_SHARDS, whole
 
 if TYPE_CHECKING:
     from bot.settings import DiscordSettings
+    from bot.shards import Shards
+
+log = structlog.get_logger()
+
+COPY_AGAIN = "Copy it again from the Bot page of the developer portal (Reset Token) into DISCORD_TOKEN."
+
+_TOKEN = re.compile(r"([\w-]{20,})\.([\w-]{5,})\.([\w-]{20,})", re.ASCII)
+# What else people copy from the developer portal: the pages General Information and OAuth2 have these.
+_OTHER_THINGS = (
+    (re.compile(r"\d{17,20}", re.ASCII), "It looks like the application's id."),
+    (re.compile(r"[0-9a-f]{64}"), "It looks like the application's public key."),
+    (re.compile(r"[\w-]{32}", re.ASCII), "It looks like the application's client secret."),
+    (re.compile(r"Bot\s.*", re.DOTALL), "It begins with the word Bot, which is no part of it."),
+)
+
+
+def require_token(settings: DiscordSettings) -> str:
+    """Return the bot's token. Raises `SetupError` if there is none, or if its form is wrong."""
+    token = token_of(settings)
+    if not token:
+        raise SetupError("There is no bot token. Set DISCORD_TOKEN (or discord.token), see `roomtone doctor`.")
+    fault = form_fault(settings)
+    if fault is not None:
+        raise SetupError(f"{fault} {COPY_AGAIN}")
+    return token
+
+
+def token_of(settings: DiscordSettings) -> str:
+    """Return the token without blanks around it; empty if there is none."""
+    return "" if settings.token is None else settings.token.get_secret_value().strip()
+
+
+def form_fault(settings: DiscordSettings) -> str | None:
+    """Return in sentences why the text cannot be a token, never with the text; None if it has the form of one.
+
+    A local Discord (`discord.api_base`) takes any.
+    """
+    token = token_of(settings)
+    match = _TOKEN.fullmatch(token)
+    if settings.api_base or (match is not None and application_of(match[1]) is not None):
+        return None
+    fault = "DISCORD_TOKEN has not the form of a bot's token (three parts joined by dots)."
+    guess = next((guess for form, guess in _OTHER_THINGS if form.fullmatch(token)), None)
+    return fault if guess is None else f"{fault} {guess}"
+
+
+def application_of(token: str) -> int | None:
+    """Return the application's id, which the first part of a bot's token is in base64; None if it is no such token."""
+    first = token.strip().split(".")[0]
+    try:
+        number = base64.b64decode(first + "=" * (-len(first) % 4), validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        return None
+    return int(number) if number.isdecimal() and len(number) <= 20 else None
+
 
 _REAL_API = discord.http.Route.BASE
 _REAL_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
-# How long Discord may take to tell the time.
-_TIME_TIMEOUT_S = 10.0
+# How long Discord may take to answer before the client connects.
+_ASK_TIMEOUT_S = 10.0
 
 
 def point_at(settings: DiscordSettings) -> None:
@@ -35,7 +97,7 @@ def point_at(settings: DiscordSettings) -> None:
 async def discord_time(settings: DiscordSettings) -> float:
     """Return what time it is by Discord's clock, in UTC epoch seconds. Raises `OSError` if it does not tell."""
     address = f"{settings.api_base.rstrip('/') or _REAL_API}/gateway"
-    timeout = aiohttp.ClientTimeout(total=_TIME_TIMEOUT_S)
+    timeout = aiohttp.ClientTimeout(total=_ASK_TIMEOUT_S)
     try:
         async with (
             aiohttp.ClientSession(connector=connector(settings), timeout=timeout) as http,
@@ -72,4 +134,67 @@ def trusted_certificates(settings: DiscordSettings) -> ssl.SSLContext | None:
         raise SetupError(
             f"discord.ca_file {settings.ca_file} is not a readable PEM certificate. "
             "Point it at the one that `roomtone rehearse --serve` prints, or leave it empty."
+        ) from error
+
+
+class _StartLimit(BaseModel):
+    """How often the bot may connect. `reset_after`: in how many milliseconds `remaining` is `total` again."""
+
+    total: int
+    remaining: int
+    reset_after: int
+
+
+class _GatewayBot(BaseModel):
+    """Discord's answer (reference, "Get Gateway Bot")."""
+
+    shards: int = Field(ge=1, le=MOST_SHARDS)
+    session_start_limit: _StartLimit
+
+
+async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Shards:
+    """Return the shards to serve. `choice`: the operator's; None: all of as many as Discord recommends.
+
+    A bot with one shard asks nothing. Raises `SetupError` if Discord cannot be asked, or lets no more shards connect.
+    """
+    if choice is not None and not choice.is_divided:
+        return choice
+    advice = await _ask(settings)
+    shards = choice or whole(advice.shards)
+    limit = advice.session_start_limit
+    if limit.remaining < len(shards.ids):
+        raise SetupError(
+            f"Discord has {limit.remaining} of {limit.total} connections left for this bot, and this process needs "
+            f"{len(shards.ids)}, one for each shard. Start it again in {max(1, round(limit.reset_after / 60_000))} min "
+            "and find out what connected so often."
+        )
+    if shards.total < advice.shards:
+        log.warning(
+            "fewer_shards_than_recommended",
+            shard_count=shards.total,
+            recommended_count=advice.shards,
+            remedy="Give all processes a higher total.",
+        )
+    return shards
+
+
+async def _ask(settings: DiscordSettings) -> _GatewayBot:
+    point_at(settings)
+    token = require_token(settings)
+    timeout = aiohttp.ClientTimeout(total=_ASK_TIMEOUT_S)
+    try:
+        async with (
+            aiohttp.ClientSession(connector=connector(settings), timeout=timeout) as session,
+            session.get(
+                f"{discord.http.Route.BASE}/gateway/bot", headers={"Authorization": f"Bot {token}"}
+            ) as response,
+        ):
+            if response.status == 401:
+                raise SetupError(f"Discord refused the bot's token. {COPY_AGAIN}")
+            response.raise_for_status()
+            return _GatewayBot.model_validate_json(await response.read())
+    except (aiohttp.ClientError, TimeoutError, OSError, ValidationError) as error:
+        raise SetupError(
+            f"Discord did not say how many shards this bot needs ({type(error).__name__}). Check the network and "
+            "status.discord.com, then start again."
         ) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.posting import REQUEST_ERRORS, attempt
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language
 from voice.shielded import run_shielded
@@ -103,8 +103,5 @@ async def remove_leftover(me: discord.Member) -> None:
 
 async def _rename(me: discord.Member, nickname: str | None) -> None:
     own = me.global_name or me.name
-    try:
-        async with asyncio.timeout(TIMEOUT_S):
-            await me.edit(nick=None if nickname == own else nickname)
-    except REQUEST_ERRORS as error:
-        log.warning("name_still_marked", guild_id=me.guild.id, error_class=type(error).__name__)
+    request = me.edit(nick=None if nickname == own else nickname)
+    await attempt(request, None, event="name_still_marked", within_s=TIMEOUT_S, guild_id=me.guild.id)

@@ -14,14 +14,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import discord
-import structlog
 
 from bot.background_task import owned_task
 from bot.channel.markdown import in_message
-from bot.discord.bot_token import require_token
 from bot.discord.connection import until_ready
-from bot.discord.endpoint import connector, point_at
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.endpoint import connector, point_at, require_token
+from bot.discord.posting import attempt
 from bot.errors import SetupError
 from bot.texts.text import Text, counted
 from voice.transport.connector import Connector
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
     from bot.settings import DiscordSettings
     from voice.transport.private.connection_state import ReceivingState
-
-_log = structlog.get_logger()
 
 _TELL_TIMEOUT_S = 10.0
 # Seconds between two looks at the connection. Keepalives leave when they are due.
@@ -176,13 +172,8 @@ def notice(seconds: int) -> Text:
 
 async def _tell(channel: VoiceChannel, text: Text) -> bool:
     """Post a sentence in the channel's chat, in the server's language. Returns whether Discord took it."""
-    try:
-        async with asyncio.timeout(_TELL_TIMEOUT_S):
-            await channel.send(in_message(text, channel.guild.preferred_locale.value))
-    except REQUEST_ERRORS as error:
-        _log.warning("live_probe_not_announced", error_class=type(error).__name__)
-        return False
-    return True
+    request = channel.send(in_message(text, channel.guild.preferred_locale.value))
+    return await attempt(request, None, event="live_probe_not_announced", within_s=_TELL_TIMEOUT_S) is not None
 
 
 def _versions() -> dict[str, str]:

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import discord
-import structlog
 
 from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
 from bot.discord.access import CommandUser
-from bot.discord.answers import Field, embed_in, message_parts
-from bot.discord.audience import FOR_EVERY_AGE, is_told_in, may_enter, reader_of
-from bot.discord.call_buttons import post_call
-from bot.discord.chat import DiscordChat
-from bot.discord.digest_embed import RECAP, digest_embed
-from bot.discord.entry import entry_refusal, look_at
+from bot.discord.answers import RECAP, Field, digest_embed, embed_in
+from bot.discord.chat import DiscordChat, post_call
 from bot.discord.listening_mark import ListeningMark
-from bot.discord.occasions import occasions_of
-from bot.discord.posting import WRITE_TIMEOUT_S, not_posted, post_message
-from bot.discord.request_errors import REQUEST_ERRORS
-from bot.discord.threads import DiscordThread, open_thread
+from bot.discord.posting import (
+    WRITE_TIMEOUT_S,
+    DiscordThread,
+    attempt,
+    message_parts,
+    not_posted,
+    open_thread,
+    post_message,
+    within,
+)
+from bot.discord.voice_channels import (
+    FOR_EVERY_AGE,
+    entry_refusal,
+    is_told_in,
+    look_at,
+    may_enter,
+    occasions_of,
+    reader_of,
+)
 from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
     from bot.channel.port import CallRequest, Card, Link, OnPress
-    from bot.discord.call_buttons import PostedCall
+    from bot.discord.chat import PostedCall
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
@@ -43,15 +52,9 @@ if TYPE_CHECKING:
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
 
-log = structlog.get_logger()
-
-T = TypeVar("T")
-
 VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
-# How long Discord may take to describe one member.
-MEMBER_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +160,12 @@ class DiscordPlace:
         self._fetched = {user_id: member for user_id, member in self._fetched.items() if user_id in present}
         self._names = {user_id: name for user_id, name in self._names.items() if user_id in present}
         for user_id in present - set(self._fetched) if newcomers_only else present:
-            try:
-                async with asyncio.timeout(MEMBER_TIMEOUT_S):
-                    member = await channel.guild.fetch_member(user_id)
-            except REQUEST_ERRORS as error:
+            request = channel.guild.fetch_member(user_id)
+            member = await attempt(request, None, event="rights_not_known", channel_id=self.channel_id)
+            if member is None:
                 self._fetched.pop(user_id, None)
-                log.warning("rights_not_known", channel_id=self.channel_id, error_class=type(error).__name__)
-                continue
-            self._fetched[user_id], self._names[user_id] = member, member.display_name
+            else:
+                self._fetched[user_id], self._names[user_id] = member, member.display_name
 
     def shared_channels(self) -> frozenset[int]:
         channel = self._channel
@@ -210,7 +211,7 @@ class DiscordPlace:
     async def offer_talk(self, sentence: str) -> None:
         view = discord.utils.MISSING if self._buttons.talk is None else self._buttons.talk(self.language)
         request = post_message(self._channel, in_message(sentence, self.language), view=view)
-        await self._try(request, None, event="message_not_written")
+        await attempt(request, None, event="message_not_written", channel_id=self.channel_id)
 
     async def write_notice(self, text: str, *, asks: bool = False) -> bool:
         buttons = discord.utils.MISSING
@@ -225,16 +226,7 @@ class DiscordPlace:
             await post_message(self._channel, last, view=buttons)
             return True
 
-        return await self._try(write(), False, event="message_not_written")
-
-    async def _try(self, request: Awaitable[T], instead: T, *, event: str) -> T:
-        """Return what a request to Discord returns; if it fails or takes too long, log `event` and return `instead`."""
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                return await request
-        except REQUEST_ERRORS as error:
-            log.warning(event, channel_id=self.channel_id, error_class=type(error).__name__)
-            return instead
+        return await attempt(write(), False, event="message_not_written", channel_id=self.channel_id)
 
     async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
         fields = [Field(name, text) for name, text in card.fields]
@@ -244,7 +236,7 @@ class DiscordPlace:
         else:
             message = self._channel.get_partial_message(edits)
             request = message.edit(embed=embed, allowed_mentions=discord.AllowedMentions.none())
-        shown = await self._try(request, None, event="card_not_shown")
+        shown = await attempt(request, None, event="card_not_shown", channel_id=self.channel_id)
         return None if shown is None else shown.id
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordThread:
@@ -259,26 +251,18 @@ class DiscordPlace:
 
     async def post_file(self, name: str, content: bytes, text: Text) -> int:
         sentence = in_message(text, self.language)
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                message = await post_message(
-                    self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name)
-                )
-        except REQUEST_ERRORS as error:
-            raise not_posted(error, NO_FILE, self.name) from error
+        async with within(WRITE_TIMEOUT_S, not_posted(NO_FILE, self.name)):
+            message = await post_message(self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name))
         return message.id
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                return await post_call(self._channel, request, on_press, self.language)
-        except REQUEST_ERRORS as error:
-            raise not_posted(error, NO_CALL, self.name) from error
+        async with within(WRITE_TIMEOUT_S, not_posted(NO_CALL, self.name)):
+            return await post_call(self._channel, request, on_press, self.language)
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
         request = post_message(self._channel, embed=self._recap(digest), silent=True)
-        written = await self._try(request, None, event="recap_not_written")
+        written = await attempt(request, None, event="recap_not_written", channel_id=self.channel_id)
         return None if written is None else written.id
 
     async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
@@ -293,7 +277,7 @@ class DiscordPlace:
                     await message.edit(embed=self._recap(digest), allowed_mentions=discord.AllowedMentions.none())
             return True
 
-        return await self._try(renew(), False, event="recap_not_renewed")
+        return await attempt(renew(), False, event="recap_not_renewed", channel_id=self.channel_id)
 
     def _recap(self, digest: Digest) -> discord.Embed:
         return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
@@ -309,7 +293,7 @@ class DiscordPlace:
         )
         view = self._buttons.catch_up(self.language)
         request = post_message(self._channel, in_message(offer, self.language), view=view, silent=True)
-        return await self._try(request, None, event="catch_up_not_offered") is not None
+        return await attempt(request, None, event="catch_up_not_offered", channel_id=self.channel_id) is not None
 
     async def show_listening(self, *, on: bool) -> bool:
         if on:

@@ -1,24 +1,44 @@
-"""Posts a message: it mentions nobody, and is there once, also if Discord or the network was in trouble."""
+"""Posts a message: it mentions nobody, and is there once, also if Discord or the network was in trouble. Also into
+threads with what is said, or the chat of a voice channel in the place of one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import aiohttp
 import discord
 import structlog
 
 from bot.channel.port import ChatError
-from bot.discord.request_errors import PASSING_ERRORS
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from voice.transport.discord_gateway import VoiceChannel
+
 
 log = structlog.get_logger()
 
+# discord.py passes on what aiohttp raises when a connection breaks in the middle of a request
+# (`ServerDisconnectedError`, `ClientPayloadError`), which is no `OSError`. Discord may have carried out such a request.
+# `RuntimeError` is aiohttp's "Session is closed": the client is ending, or has given up.
+REQUEST_ERRORS = (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError, RuntimeError)
+# Trouble of Discord's servers or of the network, after which another try may succeed. discord.py itself tries again
+# after 500, 502 and 504 only.
+PASSING_ERRORS = (discord.DiscordServerError, aiohttp.ClientError, OSError)
+
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+# Discord's limit.
+MESSAGE_CHARS = 2_000
 WRITE_TIMEOUT_S = 10.0
 # The pause before a message is sent again.
 AGAIN_AFTER_S = 1.0
@@ -26,6 +46,21 @@ AGAIN_AFTER_S = 1.0
 _NONCE_BYTES = 8
 
 NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /transcript has what was said.")
+
+
+def message_parts(text: str, *, most_chars: int = MESSAGE_CHARS) -> list[str]:
+    """Return a text as messages that Discord takes, cut at the ends of lines or words. A text that fits is one."""
+    if len(text) <= most_chars:
+        return [text]
+    parts: list[str] = []
+    rest = text.strip()
+    while len(rest) > most_chars:
+        # White space behind a part needs no room in it.
+        window = rest[: most_chars + 1]
+        end = max(window.rfind("\n"), 0) or max(window.rfind(" "), 0) or most_chars
+        parts.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    return [*parts, rest]
 
 
 async def post_message(
@@ -57,12 +92,95 @@ async def post_message(
     return await send()
 
 
+@asynccontextmanager
+async def within(limit_s: float, failure: Callable[[Exception], ChatError]) -> AsyncIterator[None]:
+    """Let requests to Discord take so long. If one fails, or takes longer, raise what `failure` makes of it."""
+    try:
+        async with asyncio.timeout(limit_s):
+            yield
+    except REQUEST_ERRORS as error:
+        raise failure(error) from error
+
+
+async def attempt(
+    request: Awaitable[T], instead: D, *, event: str, within_s: float = WRITE_TIMEOUT_S, **about: Any
+) -> T | D:
+    """Return what a request to Discord returns; if it fails or takes too long, log `event` and return `instead`.
+    `about`: what else the log line has.
+    """
+    try:
+        async with asyncio.timeout(within_s):
+            return await request
+    except REQUEST_ERRORS as error:
+        log.warning(event, error_class=type(error).__name__, **about)
+        return instead
+
+
 def nonce_of(text: str) -> str:
     """Return the nonce for a text that is posted once, however often it is tried."""
     return hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
 
 
-def not_posted(error: Exception, forbidden: Text, channel: str) -> ChatError:
-    """Return why something is not in a channel. `forbidden`: the sentence if the bot lacks a permission for it."""
-    sentence = forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN
-    return ChatError(sentence.fill(channel=channel))
+def not_posted(forbidden: Text, channel: str) -> Callable[[Exception], ChatError]:
+    """Return what says why something is not in a channel. `forbidden`: the sentence if the bot lacks a permission."""
+    return lambda error: ChatError(
+        (forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN).fill(channel=channel)
+    )
+
+
+# Discord's limit for the name of a thread.
+_THREAD_CHARS = 100
+NO_THREAD = Text(
+    "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
+    "Send Messages in Threads there."
+)
+NO_CHAT = Text(
+    "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
+)
+
+
+class DiscordThread:
+    """A thread, or the chat of a voice channel in its place. Implements `bot.channel.port.Thread`."""
+
+    def __init__(self, thread: discord.Thread | VoiceChannel) -> None:
+        self._thread = thread
+
+    @property
+    def id(self) -> int:
+        return self._thread.id
+
+    async def post(self, text: str) -> int:
+        failure = not_posted(NO_CHAT, self._thread.name)
+        if isinstance(self._thread, discord.Thread):
+            failure = not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
+        async with within(WRITE_TIMEOUT_S, failure):
+            message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
+        return message.id
+
+
+async def open_thread(channel: discord.TextChannel, name: str, *, begun: int | None) -> DiscordThread:
+    """Return a new thread of a text channel, or the one that was begun there if it can still be written into. Raises
+    `ChatError`.
+    """
+    async with within(WRITE_TIMEOUT_S, not_posted(NO_THREAD, channel.name)):
+        thread = await _open_thread_in(channel, begun)
+        if thread is None:
+            kind = discord.ChannelType.public_thread
+            thread = await channel.create_thread(name=name[:_THREAD_CHARS], type=kind)
+    return DiscordThread(thread)
+
+
+async def _open_thread_in(channel: discord.TextChannel, thread_id: int | None) -> discord.Thread | None:
+    """Return a thread of the channel; None if it is gone or locked. Raises `REQUEST_ERRORS`.
+
+    Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
+    """
+    if thread_id is None:
+        return None
+    try:
+        found = await channel.guild.fetch_channel(thread_id)
+    except (discord.NotFound, discord.Forbidden):
+        return None
+    if not isinstance(found, discord.Thread) or found.parent_id != channel.id or found.locked:
+        return None
+    return found

@@ -10,7 +10,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import discord
 import structlog
@@ -18,12 +18,10 @@ from discord.app_commands import Cooldown
 
 from bot.channel.markdown import in_message
 from bot.discord.access import Cooldowns
-from bot.discord.answers import MESSAGE_CHARS, message_parts
-from bot.discord.audience import FOR_EVERY_AGE, is_told_in
 from bot.discord.commands.room import ELSEWHERE
 from bot.discord.place import VOICE_CHANNELS, person_of
-from bot.discord.posting import WRITE_TIMEOUT_S, post_message
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.posting import MESSAGE_CHARS, REQUEST_ERRORS, WRITE_TIMEOUT_S, message_parts, post_message
+from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in
 from bot.server_settings import language_in
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
@@ -32,23 +30,14 @@ from compaction.untrusted_text import inline
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import Person, Place, TypedMessage
+    from bot.channel.port import Person
+    from bot.discord.command_tree import VoiceRooms
     from bot.server_settings import ServerSettingsBook
 
 log = structlog.get_logger()
 
 # More messages of one person are ignored: each may cost a call of the model.
 HOW_OFTEN = Cooldown(10, 60.0)
-
-
-class TypedTalkRooms(Protocol):
-    """The rooms that answer; `bot.room.rooms` implements it."""
-
-    def place_of(self, guild_id: int) -> Place | None:
-        """Return the channel that the bot is in, or None."""
-
-    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
-        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
 
 
 class For(Enum):
@@ -111,7 +100,7 @@ class TypedMessages:
     """The messages to one bot. `serves`: returns whether it serves a server."""
 
     def __init__(
-        self, rooms: TypedTalkRooms, servers: ServerSettingsBook, serves: Callable[[int], Awaitable[bool]]
+        self, rooms: VoiceRooms, servers: ServerSettingsBook, serves: Callable[[int], Awaitable[bool]]
     ) -> None:
         self._rooms = rooms
         self._servers = servers

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.posting import REQUEST_ERRORS
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 TIMEOUT_S = 10.0
+NOWHERE = (None, None)
 
 
 class Move(NamedTuple):
@@ -69,14 +70,11 @@ class VoicePresence:
         self._servers[guild.id] = now
         if before is None:
             return ()
-        gone = [Move(person, channel, None) for number, (person, channel) in before.items() if number not in now]
-        come = [Move(person, None, channel) for number, (person, channel) in now.items() if number not in before]
-        changed = [
-            Move(person, before[number][1], channel)
-            for number, (person, channel) in now.items()
-            if number in before and before[number][1] != channel
+        moves = [
+            Move(person, before.get(number, NOWHERE)[1], now.get(number, NOWHERE)[1])
+            for number, (person, _) in (before | now).items()
         ]
-        return (*gone, *changed, *come)
+        return tuple(each for each in moves if each.before != each.after)
 
     def forget(self, guild_id: int) -> None:
         """Forget a server that the bot has left."""

@@ -45,7 +45,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "screen_page": "bot.screen.sharer.Sharer.outbox",
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecogniser._queue",
-    "dashboard": "bot.dashboard.follower.Follower._waiting",
+    "dashboard": "bot.dashboard.live.Follower._waiting",
 }
 
 INFINITE = float("inf")

@@ -2,7 +2,7 @@
 
 What it finds are faults for `bot.health`.
 
-`HealthProbes` answers what monitoring asks (`bot.web.probes.Probes`): is the process alive, can it do its work, and its
+`HealthProbes` answers what monitoring asks (`bot.web.server.Probes`): is the process alive, can it do its work, and its
 metrics. The answers hold kinds and our own sentences, and nothing about people.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.health import Health
     from bot.shards import Shards
-    from bot.web.dashboard_port import Json
+    from bot.web.port import Json
 
 log = structlog.get_logger()
 

@@ -1,6 +1,6 @@
 """The bot's web server: the page on which people share a screen, the dashboard, and what monitoring asks.
 
-`server` serves the files in `static` (translated by `page_texts`), the addresses of `login_routes`, `dashboard_routes`
-and `probes`, and the web socket, whose protocol is `socket`. `security`, `connection`, `refusals` and
-`viewer` decide who may do what. `port` and `dashboard_port` are what `bot.screen` and `bot.dashboard` implement.
+`server` serves the files in `static` (translated by `page_texts`), what monitoring asks, the addresses of
+`login_routes` and `dashboard_routes`, and the web socket, whose protocol is `socket`. `security` and `connection`
+decide who may do what. `port` is what `bot.screen` and `bot.dashboard` implement.
 """

@@ -15,21 +15,19 @@ import structlog
 from aiohttp import web
 
 from bot.texts.text import Text, sentence_of
-from bot.web.connection import WebConnection
-from bot.web.dashboard_port import AccessNotToldError, NotShownError
+from bot.web.connection import WebConnection, WebRefusal
 from bot.web.login_routes import LOGIN_PATH
 from bot.web.page_texts import json_response, page_language
-from bot.web.refusals import WebRefusal
+from bot.web.port import AccessNotToldError, NotShownError
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.web.connection import OpenPages
-    from bot.web.dashboard_port import Dashboard, Json, LiveFeed
     from bot.web.login_routes import LoginRoutes
+    from bot.web.port import Dashboard, Json, LiveFeed, Viewer
     from bot.web.security import ClientAddress
-    from bot.web.viewer import Viewer
 
 log = structlog.get_logger()
 
@@ -85,15 +83,19 @@ class DashboardRoutes:
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
-        routes = app.router
-        routes.add_get("/api/events", self._events)
-        routes.add_get("/api/rooms", self._answer(lambda viewer, _: self._dashboard.rooms(viewer)))
-        routes.add_get("/api/rooms/{session}", self._answer(self._room))
-        routes.add_get("/api/sessions", self._answer(self._sessions))
-        routes.add_get("/api/sessions/{session}", self._answer(self._session))
-        routes.add_get("/api/sessions/{session}/replies", self._answer(self._replies))
-        routes.add_get("/api/sessions/{session}/replies/{turn}", self._answer(self._reply))
-        routes.add_get("/api/search", self._answer(self._search))
+        show = self._dashboard
+        reads: dict[str, Callable[[Viewer, web.Request], Awaitable[Json]]] = {
+            "/api/rooms": lambda viewer, _: show.rooms(viewer),
+            "/api/rooms/{session}": lambda viewer, asked: show.room(viewer, asked.match_info["session"]),
+            "/api/sessions": lambda viewer, asked: show.sessions(viewer, before=_number(asked.query.get("before"))),
+            "/api/sessions/{session}": self._session,
+            "/api/sessions/{session}/replies": lambda viewer, asked: show.replies(viewer, asked.match_info["session"]),
+            "/api/sessions/{session}/replies/{turn}": self._reply,
+            "/api/search": lambda viewer, asked: show.search(viewer, asked.query.get("q", "")[:400]),
+        }
+        app.router.add_get("/api/events", self._events)
+        for path, read in reads.items():
+            app.router.add_get(path, self._answer(read))
 
     def close(self) -> None:
         """End the live events of every page."""
@@ -131,29 +133,17 @@ class DashboardRoutes:
 
         return handle
 
-    def _room(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
-        return self._dashboard.room(viewer, request.match_info["session"])
-
-    def _sessions(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
-        return self._dashboard.sessions(viewer, before=_number(request.query.get("before")))
-
     def _session(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
         first = _number(request.query.get("first"))
         return self._dashboard.session(
             viewer, request.match_info["session"], first=None if first is None else int(first)
         )
 
-    def _replies(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
-        return self._dashboard.replies(viewer, request.match_info["session"])
-
     def _reply(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
         turn = _number(request.match_info["turn"])
         if turn is None:
             raise NotShownError(Text("A reply is named by the number of its turn."))
         return self._dashboard.reply(viewer, request.match_info["session"], int(turn))
-
-    def _search(self, viewer: Viewer, request: web.Request) -> Awaitable[Json]:
-        return self._dashboard.search(viewer, request.query.get("q", "")[:400])
 
     # -- live events -----------------------------------------------------------------------------------------------
 

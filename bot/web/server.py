@@ -1,42 +1,117 @@
-"""The bot's web server: the share page with its web socket, and the dashboard. By default for the local machine only.
+"""The bot's web server: the share page with its web socket, the dashboard, and what monitoring asks: /healthz, /readyz
+and /metrics. By default for the local machine only.
 
-Every response forbids the browser all features that the pages do not need, and slow requests are disconnected.
+Every response forbids the browser all features that the pages do not need, and slow requests are disconnected. What
+monitoring asks is open to everybody who reaches the server, so it holds nothing about people. `/metrics` answers only
+who asks the server itself: how much a bot is used is nobody's business beyond a reverse proxy. Nor is it that of a page
+on the internet, opened on this machine, whose own name leads to this server (DNS rebinding).
 """
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Self
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Protocol, Self
+from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import WSCloseCode, web
 
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
-from bot.web.connection import OpenPages, WebConnection, quiet_application
+from bot.web.connection import (
+    OpenPages,
+    RefusalCounter,
+    WebConnection,
+    WebRefusal,
+    quiet_application,
+    require_own_origin,
+)
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
-from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
+from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes, Logins
 from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
-from bot.web.probes import ProbeRoutes
-from bot.web.refusals import RefusalCounter, WebRefusal, require_own_origin
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
-from bot.web.viewer import Logins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
     from bot.settings import WebSettings
-    from bot.web.dashboard_port import Dashboard
-    from bot.web.port import SharePageHost
-    from bot.web.probes import Probes
+    from bot.web.port import Dashboard, Json, SharePageHost
     from bot.web.security import ClientAddress
 
+
 log = structlog.get_logger()
+
+HEALTH_PATH: Final = "/healthz"
+READY_PATH: Final = "/readyz"
+METRICS_PATH: Final = "/metrics"
+# What reverse proxies add to a request.
+FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via")
+# Ends of names that public DNS has not: RFC 6761, RFC 6762, RFC 8375, ICANN's for private use, and Kubernetes'.
+_PRIVATE_NAMES: Final = (".localhost", ".local", ".home.arpa", ".internal", ".svc")
+
+
+class Probes(Protocol):
+    """What monitoring is answered. Both methods return at once: whether all is well, and the JSON that says why not."""
+
+    def liveness(self) -> tuple[bool, Json]:
+        """Return whether the process is alive: none of its tasks has ended, and nothing has failed for good that a new
+        process would have. If not, restart it.
+        """
+
+    def readiness(self) -> tuple[bool, Json]:
+        """Return whether the bot can do its work now."""
+
+    def metrics(self) -> tuple[bytes, str]:
+        """Return the metrics in Prometheus' format, and its content type."""
+
+
+def add_probes(app: web.Application, probes: Probes) -> None:
+    """Add the addresses that monitoring asks."""
+
+    async def health(_: web.Request) -> web.Response:
+        return _answer(*probes.liveness())
+
+    async def ready(_: web.Request) -> web.Response:
+        return _answer(*probes.readiness())
+
+    async def metrics(request: web.Request) -> web.Response:
+        if any(name in request.headers for name in FORWARDED):
+            raise web.HTTPForbidden(text="Metrics are not given through a proxy. Ask me directly.\n")
+        if not _is_private_host(request.headers.get("Host", "")):
+            raise web.HTTPForbidden(text="Metrics are not given under a public host name. Ask me by my address.\n")
+        body, kind = probes.metrics()
+        return web.Response(body=body, headers={"Content-Type": kind})
+
+    app.router.add_get(HEALTH_PATH, health)
+    app.router.add_get(READY_PATH, ready)
+    app.router.add_get(METRICS_PATH, metrics)
+
+
+def _is_private_host(host: str) -> bool:
+    """Return whether a Host header is an address, or a name that nobody can point here by public DNS."""
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").removesuffix(".")
+    except ValueError:
+        return False
+    if "." not in name or name.endswith(_PRIVATE_NAMES):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _answer(well: bool, body: Json) -> web.Response:
+    return web.json_response(body, status=HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE)
+
 
 # A request's headers arrive within milliseconds. A slower client only holds the connection open.
 HEAD_TIMEOUT_S: Final = 10.0
@@ -102,7 +177,7 @@ class WebServer:
         self._pages = OpenPages()
         self._on_login_link = on_login_link
         self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
-        self._probes = None if probes is None else ProbeRoutes(probes)
+        self._probes = probes
         self._login: LoginRoutes | None = None
         self._dashboard: DashboardRoutes | None = None
         if dashboard is not None:
@@ -224,9 +299,11 @@ class WebServer:
             app.router.add_get(path, file_handler(name, kind))
         app.router.add_get(TEXTS_SCRIPT, serve_texts)
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
-        for routes in (self._login, self._dashboard, self._probes):
+        for routes in (self._login, self._dashboard):
             if routes is not None:
                 routes.add_to(app)
+        if self._probes is not None:
+            add_probes(app, self._probes)
         app.on_response_prepare.append(self._add_headers)
         return app
 

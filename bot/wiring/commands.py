@@ -10,7 +10,7 @@ from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.recall import RecallSearch, add_recall
 from bot.discord.commands.sessions import add_recap, add_transcript
-from bot.discord.commands.setting_sentences import OperatorSettings, SettingStores
+from bot.discord.commands.setting_values import OperatorSettings, SettingStores
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bot.shards import Shards
     from bot.store.database import Database
     from bot.store.sessions import Sessions
-    from bot.web.probes import Probes
+    from bot.web.server import Probes
     from bot.wiring.settings import BotSettings
 
 log = structlog.get_logger()

@@ -7,7 +7,7 @@ import os
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
 from bot.screen.readers import OcrOnlyReaders
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from bot.screen.readers import ScreenReaders
     from bot.screen.room import RoomScreens
-    from bot.texts.text import Text
     from compaction.model import Note, Turn
-    from voice.screen.frame import ScreenFrame
-    from voice.screen.port import LatestRequest, VisionReading
+
+    # Opens a room, its web server and a window of the browser. `script`: runs first in each page.
+    OpenEvening = Callable[..., AbstractAsyncContextManager["Evening"]]
 
 GUILD = 10
 LAPTOP, PHONE = (1280, 800), (390, 844)
@@ -144,41 +144,11 @@ async def until(met: Callable[[], object]) -> None:
             await asyncio.sleep(0.02)
 
 
-class KeptReaders:
+class KeptReaders(OcrOnlyReaders):
     """The real readers, which stay loaded between two tests."""
-
-    def __init__(self, readers: ScreenReaders) -> None:
-        self._readers = readers
-
-    @property
-    def by_model(self) -> bool:
-        """See `ScreenReaders.by_model`."""
-        return self._readers.by_model
-
-    @property
-    def limitation(self) -> Text:
-        """See `ScreenReaders.limitation`."""
-        return self._readers.limitation
-
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `ScreenReaders.read`."""
-        return await self._readers.read(latest, urgent=urgent)
-
-    async def check(self, data: bytes) -> ScreenFrame:
-        """See `ScreenReaders.check`."""
-        return await self._readers.check(data)
 
     async def unload(self) -> None:
         """Do nothing: the next test reads with what is loaded."""
-
-
-class OpenEvening(Protocol):
-    """Opens a room, its web server and a window of the browser. `script`: runs first in each page. `apart`: the web
-    server is in another process than the room, as far as they know.
-    """
-
-    def __call__(self, *, script: str = "") -> AbstractAsyncContextManager[Evening]:
-        """Return the room, to be entered."""
 
 
 @asynccontextmanager
@@ -189,7 +159,7 @@ async def evenings() -> AsyncIterator[OpenEvening]:
         FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder,
         browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):
-        yield partial(_evening, KeptReaders(OcrOnlyReaders(ocr, decoder)), chromium)
+        yield partial(_evening, KeptReaders(ocr, decoder), chromium)
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from bot.room.conversation import eager_recognition, membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
-from bot.web import login_routes, viewer
+from bot.web import login_routes
 from bot.wiring.services import ATTACHMENT_BYTES
 from compaction.budget import files, prompt, tool_outputs, trim
 from compaction.memory import quotes, tiers
@@ -67,7 +67,7 @@ QUOTED = [
     ("operations", "from 10 s to # minutes", reloading_model.LONGEST_PAUSE_S / 60),
     ("operations", "within half an hour it goes back to its room", HALF_AN_HOUR),
     ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
-    ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
+    ("dashboard", "# logged-in browsers", login_routes.MAX_LOGINS),
     ("dashboard", "At most # logins a minute", login_routes.MAX_TRIES),
     ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),
     ("operations", "limits each link to # sockets", web_connection.MAX_SOCKETS_PER_LINK),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bot.errors import ModelError
-from bot.models.loaded_voices import GONE
+from bot.models.loaded_voices import GONE, LoadedVoices
 from voice.errors import SynthesisError
 from voice.speaking.port import AudioChunk
 
@@ -27,7 +27,7 @@ class Silence:
         yield AudioChunk(np.zeros(100, np.int16), 22_050)
 
 
-class FakeVoices:
+class FakeVoices(LoadedVoices):
     """Voices without models. `here`: those that are installed; `unreachable`: why none can be downloaded."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
-from bot.discord.bot_token import form_fault, token_of
+from bot.discord.endpoint import form_fault, token_of
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
 from bot.mcp.tools import digest, used_tools

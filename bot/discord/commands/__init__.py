@@ -2,6 +2,5 @@
 
 Each has the name of its command, except: `participation` (/quiet, /talk, /opt-out, /opt-in), `room` (/join, /leave,
 /status), `privacy` (/privacy, /my-data, /forget-me), `sessions` (/recap, /transcript), and `settings` (/settings,
-/rolling-context), whose table is in `setting_table`. `store_failures` is shared. Who may use a command is in
-`bot.discord.access`, not here.
+/rolling-context), whose table is in `setting_table`. Who may use a command is in `bot.discord.access`, not here.
 """

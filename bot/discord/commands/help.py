@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from discord import app_commands
 
 from bot.discord.access import RULES, Who, refusal
-from bot.discord.answers import Field, answer, embed_in, guild_id_of, language_of, message_parts
+from bot.discord.answers import Field, answer, embed_in, guild_id_of, language_of
+from bot.discord.posting import message_parts
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 

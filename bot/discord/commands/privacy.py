@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer, defer
-from bot.discord.commands.store_failures import not_read
+from bot.discord.answers import answer, defer, not_read
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from bot.memory.person_forgetting import PersonForgetReport
-    from bot.memory.personal_data import DataFile
+    from bot.memory.people import PeopleBook
+    from bot.memory.personal_data import DataFile, PersonalData
     from compaction.memory.people import PersonFact
 
 # How much of the facts about a person stands above their file, which has all of them.
@@ -44,26 +43,6 @@ OUT_OF_REACH = Text(
     "I cannot reach the backups and exports that whoever runs me may have made: ask them. What was sent to other "
     "services (/privacy names them) is kept or deleted by their rules."
 )
-
-
-class PersonalRecords(Protocol):
-    """What the commands work on; `bot.memory.personal_data.PersonalData` implements it."""
-
-    async def file_of(self, person_id: str) -> DataFile:
-        """Return everything that is kept of a person as a file. Raises `StoreError`."""
-
-    async def forget(self, person_id: str) -> PersonForgetReport:
-        """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
-
-
-class PersonFacts(Protocol):
-    """The facts about people; `bot.memory.people.PeopleBook` implements it."""
-
-    async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
-        """Return all facts about a person in a guild, history included. Raises `StoreError`."""
-
-    async def forget(self, guild_id: int | None, person_id: str) -> int:
-        """Delete all facts about a person in a guild and return how many. Raises `StoreError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +125,7 @@ class PrivacyFacts:
 
 
 def add_privacy_commands(
-    tree: app_commands.CommandTree[Any], *, records: PersonalRecords, people: PersonFacts, facts: PrivacyFacts
+    tree: app_commands.CommandTree[Any], *, records: PersonalData, people: PeopleBook, facts: PrivacyFacts
 ) -> None:
     """Put /privacy, /my-data and /forget-me on `tree`."""
 
@@ -184,7 +163,7 @@ def add_privacy_commands(
             await answer(interaction, await forget_person(records, person_id))
 
 
-async def format_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> Text:
+async def format_facts(people: PeopleBook, guild_id: int | None, person_id: str) -> Text:
     """Return the facts about a person on a server with their dates; empty if there are none."""
     try:
         facts = await people.facts_about(guild_id, person_id)
@@ -208,7 +187,7 @@ def _line(fact: PersonFact) -> Text:
     return verbatim(f"- {escape_markdown(fact.text)} (<t:{fact.at:.0f}:D>)")
 
 
-async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> Text:
+async def delete_facts(people: PeopleBook, guild_id: int | None, person_id: str) -> Text:
     try:
         count = await people.forget(guild_id, person_id)
     except StoreError as error:
@@ -224,7 +203,7 @@ async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str
     )
 
 
-async def send_data(records: PersonalRecords, person_id: str) -> tuple[Text, DataFile | None]:
+async def send_data(records: PersonalData, person_id: str) -> tuple[Text, DataFile | None]:
     """Return the sentence for a person who asked for their data, and the file."""
     try:
         file = await records.file_of(person_id)
@@ -242,7 +221,7 @@ async def send_data(records: PersonalRecords, person_id: str) -> tuple[Text, Dat
     return sentence, file
 
 
-async def forget_person(records: PersonalRecords, person_id: str) -> Text:
+async def forget_person(records: PersonalData, person_id: str) -> Text:
     """Forget a person, and return what was done and what was not."""
     try:
         done = await records.forget(person_id)

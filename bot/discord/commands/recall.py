@@ -13,10 +13,9 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.answers import answer, defer, embed_in, language_of
-from bot.discord.audience import channel_name, nearest_channels
-from bot.discord.commands.store_failures import not_looked_up
-from bot.discord.failures import CheckedView
+from bot.discord.answers import answer, defer, embed_in, language_of, not_looked_up
+from bot.discord.command_tree import CheckedView
+from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.errors import StoreError
@@ -69,14 +68,6 @@ class _Shown:
     until: float
     page: int = 0
     around: tuple[SessionId, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A hit with its channel's name."""
-
-    hit: RecallHit
-    channel: str
 
 
 class RecallSearch:
@@ -154,13 +145,13 @@ class RecallSearch:
             return NOTHING, None, None
         pages = -(-len(hits) // PAGE)
         page = min(wanted.page, pages - 1)
-        shown: list[_Found] = []
+        shown: list[tuple[RecallHit, str]] = []
         for hit in hits[page * PAGE : (page + 1) * PAGE]:
             session = await self._reader.find(reader, session_id=hit.session_id)
             if session is not None:
-                shown.append(_Found(hit, channel_name(interaction, session.channel_id)))
+                shown.append((hit, channel_name(interaction, session.channel_id)))
         language = language_of(interaction)
-        lines = [_hit_text(each, number, language)[:_HIT_CHARS] for number, each in enumerate(shown, start=1)]
+        lines = [_hit_text(*each, number, language)[:_HIT_CHARS] for number, each in enumerate(shown, start=1)]
         found = counted(len(hits), "{count} place", "{count} places")
         head = Text("{found}, the best first; page {page} of {pages}.", found=found, page=page + 1, pages=pages)
         embed = embed_in(
@@ -170,8 +161,8 @@ class RecallSearch:
         )
         view = _Pages(self, replace(wanted, page=page), language)
         view.add_pages(page, pages)
-        for number, each in enumerate(shown, start=1):
-            view.add_around(number, each.hit)
+        for number, (hit, _) in enumerate(shown, start=1):
+            view.add_around(number, hit)
         return verbatim(""), embed, view
 
     async def _neighbourhood(
@@ -243,18 +234,13 @@ class _Pages(CheckedView):
         self._add(Text("Later"), "later", later, disabled=turns[-1].seq < seq + step - AROUND)
 
     def _add(self, label: Text, custom_id: str, wanted: _Shown, *, row: int = 0, disabled: bool = False) -> None:
-        name = in_language(label, self._language)
-        button: discord.ui.Button[_Pages] = discord.ui.Button(
-            label=name, custom_id=f"{_BUTTON}{custom_id}", row=row, disabled=disabled
-        )
-
         async def pressed(interaction: discord.Interaction) -> None:
             # The message gets other buttons; these would be kept until their time is over.
             self.stop()
             await self._search.turn(interaction, wanted)
 
-        button.callback = pressed  # type: ignore[method-assign]
-        self.add_item(button)
+        name = in_language(label, self._language)
+        self.add_button(f"{_BUTTON}{custom_id}", name, pressed, row=row, disabled=disabled)
 
 
 def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
@@ -276,10 +262,9 @@ def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
         await search.begin(interaction, tree, words, who, since)
 
 
-def _hit_text(found: _Found, number: int, language: str) -> str:
+def _hit_text(hit: RecallHit, channel: str, number: int, language: str) -> str:
     """Return a hit as people read it: when and where it was said, and the words with those around them."""
-    hit = found.hit
-    head = f"**{number}.** <t:{hit.at:.0f}:f> · {escape_markdown(found.channel)}"
+    head = f"**{number}.** <t:{hit.at:.0f}:f> · {escape_markdown(channel)}"
     if hit.superseded_by is not None:
         head += f" · *{in_language(Text('corrected later'), language)}*"
     if hit.kind is PassageKind.NOTE:

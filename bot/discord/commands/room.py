@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
@@ -11,8 +11,8 @@ from discord import app_commands
 from bot.background_task import owned_task
 from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
 from bot.discord.answers import answer, guild_id_of
-from bot.discord.audience import FOR_EVERY_AGE, is_told_in
 from bot.discord.place import VOICE_CHANNELS
+from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in
 from bot.errors import KNOWN_ERRORS
 from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from bot.channel.port import Place, UnfinishedWords
-    from bot.discord.command_tree import CheckedCommandTree
+    from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
     from voice.transport.discord_gateway import VoiceChannel
 
     FindPlace = Callable[[int, int], Place | None]
@@ -46,33 +46,7 @@ MOST_SPEAKERS = 4
 MOST_WORDS_CHARS = 200
 
 
-class CommandedRooms(Protocol):
-    """The rooms that the commands open and close; `bot.room.rooms.Rooms` implements it."""
-
-    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
-        """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
-
-    async def leave(self, guild_id: int) -> bool:
-        """Close the guild's room; return False if there is none."""
-
-    def place_of(self, guild_id: int) -> Place | None:
-        """Return the channel that the bot is in, or None."""
-
-    def only_listens(self, guild_id: int) -> bool:
-        """Return whether the bot only writes down in the guild's room."""
-
-    def status(self, guild_id: int) -> Text:
-        """Return the state of the guild's room in sentences."""
-
-    def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
-        """Return what people in the guild's room are saying, as far as it is recognised; the latest first."""
-
-
-def add_room_commands(
-    tree: CheckedCommandTree,
-    rooms: CommandedRooms,
-    find_place: FindPlace,
-) -> None:
+def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_place: FindPlace) -> None:
     """Put the commands on `tree`. `find_place` returns a voice channel by the ids of guild and channel."""
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
@@ -168,7 +142,7 @@ def _voice_channel_of(interaction: discord.Interaction) -> VoiceChannel | None:
 
 
 async def _join(
-    interaction: discord.Interaction, rooms: CommandedRooms, find_place: FindPlace, listen: ListenRequest | None = None
+    interaction: discord.Interaction, rooms: VoiceRooms, find_place: FindPlace, listen: ListenRequest | None = None
 ) -> None:
     guild, channel = interaction.guild, _voice_channel_of(interaction)
     place = None if guild is None or channel is None else find_place(guild.id, channel.id)

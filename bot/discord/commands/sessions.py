@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, defer, language_of, show
-from bot.discord.audience import channel_name, nearest_channels
-from bot.discord.commands.store_failures import not_read
-from bot.discord.digest_embed import RECAP, digest_embed
-from bot.discord.failures import CheckedView
+from bot.discord.answers import RECAP, answer, defer, digest_embed, language_of, not_read, show
+from bot.discord.command_tree import CheckedView
+from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.memory.absence import Absence, last_absence
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
-from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from datetime import tzinfo
 
     from bot.discord.command_tree import CheckedCommandTree
@@ -31,7 +28,9 @@ if TYPE_CHECKING:
     from bot.memory.session_reader import SessionReader
     from bot.memory.transcript_files import TranscriptFile
     from bot.readers import Reader
-    from bot.store.sessions import SessionBegin, StoredSession
+    from bot.store.sessions import SessionBegin
+
+    Choices = Callable[[discord.Interaction, str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
 
 NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
 NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
@@ -98,21 +97,15 @@ class CatchUp:
         return digest_embed(digest, language_of(interaction), title=title, shows_last=True)
 
 
-class CatchUpButton(CheckedView):
-    """The button below the offer. It does what /recap does with `missed`, for the same people.
+def catch_up_button(catch_up: CatchUp, tree: CheckedCommandTree, language: str) -> CheckedView:
+    """Return the button below the offer. It does what /recap does with `missed`, for the same people."""
 
-    One instance serves all offers of an earlier process.
-    """
+    async def missed(interaction: discord.Interaction) -> None:
+        await catch_up.show(interaction, tree.reader_of(interaction), None)
 
-    def __init__(self, catch_up: CatchUp, tree: CheckedCommandTree, language: str = ENGLISH) -> None:
-        super().__init__(tree, "recap")
-        self._catch_up = catch_up
-        self.missed.label = in_language(MISSED, language)
-
-    @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:catch-up")
-    async def missed(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
-        """Whoever presses reads what they missed."""
-        await self._catch_up.show(interaction, self.tree.reader_of(interaction), None)
+    view = CheckedView(tree, "recap")
+    view.add_button("roomtone:catch-up", in_language(MISSED, language), missed)
+    return view
 
 
 def add_recap(
@@ -138,18 +131,17 @@ def add_recap(
             return
         # A model may be asked for it.
         await defer(interaction)
-        await show(interaction, await recap_for(interaction, session, tree.reader_of(interaction), reader, digests))
+        chosen, person = None if session is None else SessionId(session), tree.reader_of(interaction)
+        await show(interaction, await recap_for(interaction, chosen, person, reader, digests))
 
-    @recap.autocomplete("session")
-    async def sessions(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        return await session_choices(interaction, typed, tree.reader_of(interaction), reader=reader, zone=zone)
+    recap.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
 
 
 async def recap_for(
-    interaction: discord.Interaction, session: str | None, person: Reader, reader: SessionReader, digests: Digests
+    interaction: discord.Interaction, session: SessionId | None, person: Reader, reader: SessionReader, digests: Digests
 ) -> Text | discord.Embed:
     try:
-        found = await chosen_session(interaction, session, person, reader=reader)
+        found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
         if found is None:
             return NO_SESSION
         digest = await digests.of(found, person)
@@ -179,20 +171,18 @@ def add_transcript(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzi
     ) -> None:
         # Reading takes longer than Discord's 3 seconds.
         await defer(interaction)
-        person = tree.reader_of(interaction)
-        sentence, file = await transcript_for(interaction, _FORMATS[wanted], session, person, reader=reader, zone=zone)
+        chosen, person = None if session is None else SessionId(session), tree.reader_of(interaction)
+        sentence, file = await transcript_for(interaction, _FORMATS[wanted], chosen, person, reader=reader, zone=zone)
         content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
         await answer(interaction, sentence, file=content)
 
-    @transcript.autocomplete("session")
-    async def sessions(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        return await session_choices(interaction, typed, tree.reader_of(interaction), reader=reader, zone=zone)
+    transcript.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
 
 
 async def transcript_for(
     interaction: discord.Interaction,
     wanted: TranscriptFormat,
-    session: str | None,
+    session: SessionId | None,
     person: Reader,
     *,
     reader: SessionReader,
@@ -200,7 +190,7 @@ async def transcript_for(
 ) -> tuple[Text, TranscriptFile | None]:
     """Return the sentence for the person and the file, if there is one."""
     try:
-        found = await chosen_session(interaction, session, person, reader=reader)
+        found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
         if found is None:
             return NO_SESSION, None
         read = await reader.read(found, person)
@@ -233,36 +223,25 @@ async def transcript_for(
     return joined((told, left_out if file.left_out else "")), file
 
 
-async def session_choices(
-    interaction: discord.Interaction, typed: str, person: Reader, *, reader: SessionReader, zone: tzinfo
-) -> list[app_commands.Choice[str]]:
-    """Return the sessions of which `person` may read something, newest first: those whose day, time or channel has what
-    they typed.
+def session_choices(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> Choices:
+    """Return what suggests the sessions of which the person may read something, newest first: those whose day, time or
+    channel has what they typed.
     """
-    try:
-        found = await reader.readable(person)
-    except StoreError:
-        # Discord has no place for the reason here; the command itself gives it.
-        return []
-    named = [(_name_of(each, channel_name(interaction, each.channel_id), zone), each.id) for each in found]
-    fitting = [(name, key) for name, key in named if typed.casefold() in name.casefold()]
-    return [app_commands.Choice(name=name, value=key) for name, key in fitting[:_MOST_CHOICES]]
+
+    async def choices(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        try:
+            found = await reader.readable(tree.reader_of(interaction))
+        except StoreError:
+            # Discord has no place for the reason here; the command itself gives it.
+            return []
+        named = {each.id: _name_of(each, channel_name(interaction, each.channel_id), zone) for each in found}
+        fitting = [(name, key) for key, name in named.items() if typed.casefold() in name.casefold()]
+        return [app_commands.Choice(name=name, value=key) for name, key in fitting[:_MOST_CHOICES]]
+
+    return choices
 
 
 def _name_of(session: SessionBegin, channel: str, zone: tzinfo) -> str:
     # As in a file's name, so that it is the same in every language.
     begun = datetime.fromtimestamp(session.started_at, zone)
     return f"{begun:%Y-%m-%d %H:%M} · {channel}"[:_NAME_CHARS]
-
-
-async def chosen_session(
-    interaction: discord.Interaction, wanted: str | None, person: Reader, *, reader: SessionReader
-) -> StoredSession | None:
-    """Return the session that `person` chose, else the newest that they most likely mean. None: there is none of which
-    they may read anything. Raises `StoreError`.
-    """
-    return await reader.find(
-        person,
-        session_id=None if wanted is None else SessionId(wanted),
-        nearest=nearest_channels(interaction),
-    )

@@ -8,9 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.commands.setting_sentences import (
+from bot.discord.commands.setting_values import (
     AS_OPERATOR,
+    AT_ONCE,
     MODES_OF_MEMORY,
+    OneOf,
+    ServerSetting,
+    SettingError,
+    SomeOf,
+    Written,
     auto_join_sentence,
     budget_sentence,
     channels_sentence,
@@ -22,14 +28,6 @@ from bot.discord.commands.setting_sentences import (
     own_words,
     retention_sentence,
     roles_sentence,
-)
-from bot.discord.commands.setting_values import (
-    AT_ONCE,
-    OneOf,
-    ServerSetting,
-    SettingError,
-    SomeOf,
-    Written,
     written_names,
     written_number,
     written_text,
@@ -54,8 +52,7 @@ from compaction.model import Mode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from bot.discord.commands.setting_sentences import Here, OperatorSettings, SettingStores
-    from bot.discord.commands.setting_values import Changes
+    from bot.discord.commands.setting_values import Changes, Here, OperatorSettings, SettingStores
 
 DEFAULT, ON, OFF = "default", "on", "off"
 

@@ -1,4 +1,6 @@
-"""What a setting of a server is: how it is chosen, and what people may write in it."""
+"""What a setting of a server is: how it is chosen, what people may write in it, and the sentences that tell what
+holds. Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bot.brain.wakeword import MOST_WORDS
+from bot.channel.markdown import escape_markdown
+from bot.discord.access import channel_refusal
 from bot.errors import BotError
+from bot.guild import VoiceMode
 from bot.server_settings import MOST_NAMES
-from bot.texts.text import Text
+from bot.texts.text import Text, counted, joined, verbatim
+from compaction.model import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from bot.discord.commands.setting_sentences import Here, OperatorSettings, SettingStores
+    from bot.discord.commands.voice import VoiceCommands
+    from bot.server_settings import ServerSettings, ServerSettingsBook
 
     Changes = Mapping[str, Any]
 
@@ -122,3 +129,184 @@ def parse_names(names: str) -> tuple[str, ...]:
 def _without_marks(name: str) -> str:
     """Return the letters of a name without the signs at them, which are vowels in many scripts."""
     return "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
+
+
+# So much of the notice and the persona is shown beside the other settings.
+_SHOWN_CHARS = 300
+AS_OPERATOR = Text("as set by whoever runs me")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """What applies where a server has chosen nothing, and what it cannot loosen. `retention_days` 0: for ever.
+    `searchable`: there is a memory search, which the mode `rolling` needs.
+    """
+
+    leave_when_empty_s: float
+    retention_days: float
+    asks: Callable[[int], bool]
+    mode: Mode = Mode.SUMMARY
+    budget_enabled: bool = True
+    max_input_tokens: int = 0
+    searchable: bool = True
+    voice_mode: VoiceMode = VoiceMode.ENGAGED
+    wake_names: tuple[str, ...] = ()
+
+    def kept_days(self, settings: ServerSettings) -> float:
+        """Return for how many days a server's sessions are kept: the shorter of both times; 0: for ever."""
+        chosen = [days for days in (self.retention_days, settings.retention_days or 0) if days]
+        return min(chosen, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingStores:
+    """What the settings are read from and stored in."""
+
+    servers: ServerSettingsBook
+    operator: OperatorSettings
+    voices: VoiceCommands
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What holds on one server."""
+
+    stores: SettingStores
+    guild_id: int
+    server: ServerSettings
+
+    @property
+    def operator(self) -> OperatorSettings:
+        return self.stores.operator
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.server.wake_names or self.operator.wake_names
+
+    @property
+    def voice_mode(self) -> VoiceMode:
+        return self.server.voice_mode or self.operator.voice_mode
+
+
+MODES_OF_MEMORY = {
+    Mode.SUMMARY.value: Text("summary: what leaves the last 50 turns is folded into a summary"),
+    Mode.ROLLING.value: Text("rolling: when the model is full the oldest turns are dropped, and search finds them"),
+    Mode.OFF.value: Text("off: I see the last 50 turns, and older ones only where memory search finds them"),
+}
+
+
+def mode_sentence(here: Here) -> Text:
+    """Return how the server's sessions remember."""
+    mode = here.server.mode or here.operator.mode
+    told = Text("{mode} ({source}).", mode=MODES_OF_MEMORY[mode.value], source=_source(here.server.mode))
+    if mode is Mode.ROLLING and not here.operator.searchable:
+        missing = Text("There is no memory search to find dropped turns, so I work as in summary until there is.")
+        return joined((told, missing))
+    return told
+
+
+def budget_sentence(here: Here) -> Text:
+    chosen = here.server.budget_enabled
+    if not (here.operator.budget_enabled if chosen is None else chosen):
+        return Text("Budget off: calls are sent as they are ({source}).", source=_source(chosen))
+    limit = here.operator.max_input_tokens
+    return Text("Budget on: at most {limit} tokens go into a call ({source}).", limit=limit, source=_source(chosen))
+
+
+def _source(chosen: object) -> Text:
+    return Text("my settings") if chosen is None else Text("chosen here")
+
+
+def channels_sentence(here: Here) -> Text:
+    if chosen := here.server.channels:
+        return Text("I may come into these voice channels only: {channels}.", channels=mentions("#", chosen))
+    return Text("I may come into all voice channels.")
+
+
+def roles_sentence(here: Here) -> Text:
+    if chosen := here.server.roles:
+        return Text(
+            "Members with one of these roles may call me, and moderators: {roles}.", roles=mentions("@&", chosen)
+        )
+    return Text("Everybody may call me.")
+
+
+def auto_join_sentence(here: Here) -> Text:
+    """Return where and when the bot comes without being called."""
+    settings = here.server
+    allowed = [each for each in settings.auto_join_channels if channel_refusal(each, "", settings.channels) is None]
+    sentences = []
+    if allowed:
+        sentences.append(
+            counted(
+                settings.auto_join_people,
+                "I come into {channels} by myself as soon as {count} person is there.",
+                "I come into {channels} by myself as soon as {count} people are there.",
+                channels=mentions("#", allowed),
+            )
+        )
+    if shut := [each for each in settings.auto_join_channels if each not in allowed]:
+        # The server's channels or those of the operator may have been restricted later.
+        sentences.append(
+            Text("I do not come into {channels} by myself: I may not come there.", channels=mentions("#", shut))
+        )
+    if settings.auto_join_with:
+        people = mentions("@", settings.auto_join_with)
+        sentences.append(Text("I come when one of these people does: {people}.", people=people))
+    return joined(sentences) if sentences else Text("I come only when I am called.")
+
+
+def empty_sentence(here: Here) -> Text:
+    return counted(
+        round((here.server.leave_when_empty_s or here.operator.leave_when_empty_s) / 60, 1),
+        "I leave a voice channel after {count} minute without people.",
+        "I leave a voice channel after {count} minutes without people.",
+    )
+
+
+def longest_sentence(here: Here) -> Text:
+    if here.server.longest_session_h is None:
+        return Text("A session may last as long as people stay.")
+    return counted(
+        here.server.longest_session_h,
+        "A session ends after {count} hour; /join begins a new one.",
+        "A session ends after {count} hours; /join begins a new one.",
+    )
+
+
+def retention_sentence(here: Here) -> Text:
+    days = here.operator.kept_days(here.server)
+    if not days:
+        return Text("I keep what was said until somebody deletes it.")
+    return counted(days, "I delete what was said after {count} day.", "I delete what was said after {count} days.")
+
+
+def chat_sentence(here: Here) -> Text:
+    if here.server.chat_channel is None:
+        return Text("Who mentions me in the chat of my voice channel is answered there.")
+    return Text(
+        "Who mentions me in the chat of my voice channel, or in {channel}, is answered there. Everybody who can read "
+        "{channel} reads what I answer, also what was said in my voice channel.",
+        channel=mentions("#", [here.server.chat_channel]),
+    )
+
+
+def history_sentence(here: Here) -> Text:
+    if not here.server.opens_history:
+        return Text("People may read what was said while they were in the channel, and nothing else.")
+    if here.server.history_role is None:
+        return Text("Who may manage the server may read everything in the channels that they may enter.")
+    return Text(
+        "Who may manage the server, and members with the role {role}, may read everything in the channels that they "
+        "may enter.",
+        role=mentions("@&", [here.server.history_role]),
+    )
+
+
+def own_words(text: str | None) -> Text:
+    return AS_OPERATOR if text is None else verbatim(escape_markdown(text[:_SHOWN_CHARS]))
+
+
+def mentions(kind: str, ids: Iterable[int]) -> Text:
+    """Return Discord's mentions of channels (`#`), roles (`@&`) or people (`@`). An answer pings nobody."""
+    return verbatim(", ".join(f"<{kind}{number}>" for number in ids))

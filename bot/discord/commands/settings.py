@@ -15,13 +15,12 @@ import structlog
 from discord import app_commands
 
 from bot.channel.markdown import in_message
-from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, guild_id_of, language_of
-from bot.discord.commands.setting_sentences import Here
+from bot.discord.answers import Field, answer, defer, embed_in, guild_id_of, language_of, not_chosen
+from bot.discord.command_tree import CheckedView, may_press, press_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
-from bot.discord.commands.setting_values import OneOf, SettingError, SomeOf, Written
-from bot.discord.commands.store_failures import not_chosen
+from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import tell
-from bot.discord.failures import CheckedView, may_press, press_failed
+from bot.discord.posting import MESSAGE_CHARS
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from bot.discord.command_tree import CheckedCommandTree
-    from bot.discord.commands.setting_sentences import SettingStores
-    from bot.discord.commands.setting_values import ServerSetting
+    from bot.discord.commands.setting_values import ServerSetting, SettingStores
 
     Menu = (
         discord.ui.Select[Any] | discord.ui.ChannelSelect[Any] | discord.ui.RoleSelect[Any] | discord.ui.UserSelect[Any]
@@ -204,7 +202,8 @@ class PanelView(CheckedView):
     def _add(self, menu: Menu, on_pick: Callable[[discord.Interaction, list[str]], Coroutine[Any, Any, None]]) -> None:
         async def picked(interaction: discord.Interaction) -> None:
             # One view serves all panels of an earlier process, so what was picked is read from the press itself.
-            await on_pick(interaction, _picked(interaction))
+            data: Mapping[str, Any] = interaction.data or {}
+            await on_pick(interaction, list(data.get("values", ())))
 
         menu.callback = picked  # type: ignore[method-assign]
         self.add_item(menu)
@@ -240,12 +239,6 @@ class SettingWindow(discord.ui.Modal):
         self, interaction: discord.Interaction, error: Exception, /
     ) -> None:
         await press_failed(interaction, error, name=self._setting.key)
-
-
-def _picked(interaction: discord.Interaction) -> list[str]:
-    """Return what was picked in a menu: the keys of options, or ids."""
-    data: Mapping[str, Any] = interaction.data or {}
-    return list(data.get("values", ()))
 
 
 def _option(language: str, key: str, text: Text, about: Text | None = None, *, now: bool) -> discord.SelectOption:

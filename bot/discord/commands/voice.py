@@ -5,17 +5,15 @@ A voice that is not installed is downloaded when a manager wants it.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import discord
-import structlog
 from discord import app_commands
 
 from bot.channel.markdown import in_message
-from bot.discord.answers import MESSAGE_CHARS, answer, defer, guild_id_of, language_of
-from bot.discord.request_errors import REQUEST_ERRORS
+from bot.discord.answers import answer, defer, guild_id_of, language_of
+from bot.discord.posting import MESSAGE_CHARS, attempt
 from bot.errors import ModelError
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
@@ -25,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bot.discord.command_tree import CheckedCommandTree
+    from bot.models.loaded_voices import LoadedVoices
     from bot.models.voices import EmbeddedVoice
-
-log = structlog.get_logger()
 
 USUAL_VOICE_HERE = Text("I speak with my usual voice here.")
 NOT_INSTALLED = Text(
@@ -36,44 +33,17 @@ NOT_INSTALLED = Text(
 ONE_OF_ITS_OWN = Text("A speech-to-speech model answers with its own voice; this one speaks whenever that one cannot.")
 # Discord's limit for a choice.
 _CHOICE_CHARS = 100
-# One change of an answer.
-TELL_TIMEOUT_S = 10.0
-
-
-class Voices(Protocol):
-    """Installs and loads voices; `bot.models.loaded_voices.LoadedVoices` implements it."""
-
-    def holds(self, voice: EmbeddedVoice) -> bool:
-        """Return whether the voice was installed when somebody last looked."""
-
-    async def look(self) -> None:
-        """Look which voices are installed."""
-
-    def problem(self, voice: EmbeddedVoice) -> Text | None:
-        """Return why the voice cannot speak now, or None if nothing is known against it."""
-
-    async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
-        """Download the voice. `report` gets the megabytes so far. Raises `ModelError`."""
-
-    async def load(self, voice: EmbeddedVoice) -> None:
-        """Load the voice. Raises `SynthesisError`."""
-
-
-class SamplePlayer(Protocol):
-    """Plays samples in voice channels; `bot.room.rooms.Rooms` implements it."""
-
-    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
-        """Say the voice's sample in the bot's voice channel; return why it was not said, or None. Raises
-        `SynthesisError`.
-        """
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceCommands:
-    """What hears and plays voices. `speech_to_speech`: a model of that kind answers with a voice of its own."""
+    """What hears and plays voices. `play_sample`: says a voice's sample in the bot's voice channel of a server; returns
+    why it was not said, or None; raises `SynthesisError`. `speech_to_speech`: a model of that kind answers with a voice
+    of its own.
+    """
 
-    voices: Voices
-    player: SamplePlayer
+    voices: LoadedVoices
+    play_sample: Callable[[int, EmbeddedVoice], Awaitable[Text | None]]
     speech_to_speech: bool = False
 
 
@@ -103,14 +73,14 @@ def voice_sentence(commands: VoiceCommands, current: str | None) -> Text:
     return joined((told, ONE_OF_ITS_OWN)) if commands.speech_to_speech else told
 
 
-def voice_facts(voice: EmbeddedVoice, voices: Voices) -> Text:
+def voice_facts(voice: EmbeddedVoice, voices: LoadedVoices) -> Text:
     """Return a voice's name, language, engine and licence, and how large a download would be."""
     size = "" if voices.holds(voice) else Text("to download: {size} MB", size=voice.model.size_mb)
     facts = joined((voice.language, verbatim(voice.engine), verbatim(voice.licence), size), ", ")
     return Text("{voice}: {facts}", voice=voice.title, facts=facts)
 
 
-def voice_choices(current: str, language: str, voices: Voices) -> list[app_commands.Choice[str]]:
+def voice_choices(current: str, language: str, voices: LoadedVoices) -> list[app_commands.Choice[str]]:
     """Return the voices whose name or language contains what somebody has typed."""
     typed = current.strip().casefold()
     known = {voice.name: in_language(voice_facts(voice, voices), language)[:_CHOICE_CHARS] for voice in VOICES}
@@ -133,7 +103,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     refused = await make_ready(voice, commands.voices, lambda text: tell(interaction, text))
     if refused is None:
         try:
-            refused = await commands.player.play_sample(guild_id_of(interaction), voice)
+            refused = await commands.play_sample(guild_id_of(interaction), voice)
         except SynthesisError as error:
             refused = sentence_of(error)
     await tell(
@@ -141,7 +111,9 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     )
 
 
-async def make_ready(voice: EmbeddedVoice, voices: Voices, report: Callable[[Text], Awaitable[None]]) -> Text | None:
+async def make_ready(
+    voice: EmbeddedVoice, voices: LoadedVoices, report: Callable[[Text], Awaitable[None]]
+) -> Text | None:
     """Download and load a voice; tell how far the download is. Return why the voice cannot be had, or None."""
 
     async def arrived(megabytes: float) -> None:
@@ -171,8 +143,5 @@ async def make_ready(voice: EmbeddedVoice, voices: Voices, report: Callable[[Tex
 async def tell(interaction: discord.Interaction, text: Text) -> None:
     """Replace the private answer. Discord takes changes for a quarter of an hour; what comes later is not told."""
     sentence = in_message(text, language_of(interaction))[:MESSAGE_CHARS]
-    try:
-        async with asyncio.timeout(TELL_TIMEOUT_S):
-            await interaction.edit_original_response(content=sentence, allowed_mentions=discord.AllowedMentions.none())
-    except REQUEST_ERRORS as error:
-        log.warning("voice_answer_not_written", error_class=type(error).__name__)
+    request = interaction.edit_original_response(content=sentence, allowed_mentions=discord.AllowedMentions.none())
+    await attempt(request, None, event="voice_answer_not_written")

@@ -17,10 +17,10 @@ import bot.dashboard.discord_login as login_module
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
 from bot.readers import Reader
-from bot.web.dashboard_port import LoginRefusedError
-from bot.web.viewer import Viewer
+from bot.web.port import LoginRefusedError, Viewer
 from tests.bot.dashboard.discord_oauth import CLIENT_ID, SECRET, FakeDiscordOAuth, discord_oauth
-from tests.bot.dashboard.house import House, open_house
+from tests.bot.dashboard.house import open_house
+from tests.bot.dashboard.test_pages import Browser
 from tests.bot.evening import CHANNEL, GUILD
 from tests.fakes.clock import FakeClock
 
@@ -127,26 +127,12 @@ async def test_a_user_without_a_proper_id_is_nobody(logging_in: Logging, user: d
     assert logging_in.discord.revoked == logging_in.discord.tokens
 
 
-class Public:
-    """The dashboard with logins by Discord, and one person's browser."""
+class Public(Browser):
+    """One person's browser at the dashboard, where people log in at `discord`."""
 
-    def __init__(self, house: House, discord: FakeDiscordOAuth, http: aiohttp.ClientSession) -> None:
-        self.house = house
-        self.discord = discord
-        self.http = http
+    discord: FakeDiscordOAuth
 
-    async def post(self, path: str, body: dict[str, str]) -> tuple[int, dict[str, str]]:
-        """Send JSON as our page does."""
-        headers = {"Origin": self.house.base}
-        async with self.http.post(self.house.base + path, json=body, headers=headers) as answer:
-            return answer.status, await answer.json()
-
-    async def get(self, path: str) -> tuple[int, dict[str, object]]:
-        """Read JSON."""
-        async with self.http.get(f"{self.house.base}/api/{path}") as answer:
-            return answer.status, await answer.json()
-
-    async def log_in(self) -> tuple[int, dict[str, str]]:
+    async def come_back(self) -> tuple[int, Any]:
         """Go to Discord and come back."""
         _, begun = await self.post("/api/login/discord", {})
         async with self.http.get(begun["url"], allow_redirects=False) as answer:
@@ -165,7 +151,9 @@ async def public(tmp_path: Path) -> AsyncIterator[Public]:
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http,
         ):
             await house.play(20)
-            yield Public(house, discord, http)
+            opened = Public(house, http)
+            opened.discord = discord
+            yield opened
 
 
 HERE = frozenset({CHANNEL})
@@ -185,11 +173,11 @@ async def test_members_see_the_rooms_that_their_roles_allow(public: Public) -> N
     """Who may enter the channel sees its room, its sessions and its search results, but no prompts."""
     assert await public.get("me") == (200, {"discord": True})
     public.house.directory.access[2001] = LOUNGE
-    assert (await public.log_in())[0] == 200
+    assert (await public.come_back())[0] == 200
     assert await public.get("me") == (200, {"name": "Ada L.", "operator": False, "shards": ""})
-    assert len((await public.get("rooms"))[1]["rooms"]) == 1  # type: ignore[arg-type]
+    assert len((await public.get("rooms"))[1]["rooms"]) == 1
     assert (await public.get("rooms/evening"))[0] == 200
-    assert len((await public.get("sessions"))[1]["sessions"]) == 1  # type: ignore[arg-type]
+    assert len((await public.get("sessions"))[1]["sessions"]) == 1
     assert (await public.get("sessions/evening"))[1]["prompts"] is False
     assert (await public.get("search?q=Leica"))[1]["hits"]
     assert (await public.get("sessions/evening/replies"))[0] == 404
@@ -199,7 +187,7 @@ async def test_members_see_the_rooms_that_their_roles_allow(public: Public) -> N
 async def test_managers_also_see_what_the_model_saw(public: Public) -> None:
     """To whom the history of all channels is open sees all of it."""
     public.house.directory.access[2001] = replace(LOUNGE, prompts=frozenset({GUILD}))
-    await public.log_in()
+    await public.come_back()
     assert (await public.get("sessions/evening"))[1]["prompts"] is True
     seen = await shown(public, "sessions/evening/replies/5")
     assert not any(part["withheld"] for part in seen["calls"][-1]["parts"])
@@ -208,7 +196,7 @@ async def test_managers_also_see_what_the_model_saw(public: Public) -> None:
 async def test_a_manager_who_was_not_there_reads_no_words(public: Public) -> None:
     """Of what the model saw they see the instructions and sizes: the other parts may quote what they have not heard."""
     public.house.directory.access[2001] = replace(OUTSIDER, prompts=frozenset({GUILD}))
-    await public.log_in()
+    await public.come_back()
     seen = await shown(public, "sessions/evening/replies/5")
     parts = {part["kind"]: part["withheld"] for part in seen["calls"][-1]["parts"]}
     assert parts.pop("system") is False
@@ -220,7 +208,7 @@ async def test_what_the_model_saw_of_other_channels_is_left_out_for_who_may_not_
     """Who was here all the time reads the turns of here; a quote may be from a channel where they were not."""
     await public.house.attend("2001")
     public.house.directory.access[2001] = replace(OUTSIDER, prompts=frozenset({GUILD}))
-    await public.log_in()
+    await public.come_back()
     turns = (await shown(public, "sessions/evening"))["turns"]
     assert not any(turn["gone"] for turn in turns)
     seen = await shown(public, "sessions/evening/replies/5")
@@ -232,7 +220,7 @@ async def test_what_the_model_saw_of_other_channels_is_left_out_for_who_may_not_
 async def test_who_sees_a_room_but_was_not_there_reads_none_of_its_words(public: Public) -> None:
     """They see that there is a room, and its figures."""
     public.house.directory.access[2001] = OUTSIDER
-    await public.log_in()
+    await public.come_back()
     assert len((await shown(public, "rooms"))["rooms"]) == 1
     for path in ("rooms/evening", "sessions/evening"):
         found = await shown(public, path)
@@ -248,7 +236,7 @@ async def test_who_loses_their_role_sees_nothing_soon_after(public: Public) -> N
     """What somebody may see is asked again after half a minute, also for sessions and searches."""
     directory = public.house.directory
     directory.access[2001] = LOUNGE
-    await public.log_in()
+    await public.come_back()
     assert (await public.get("rooms/evening"))[0] == 200
     asked = len(directory.asked)
     directory.access[2001] = Access({GUILD: frozenset({CHANNEL + 1})})
@@ -265,7 +253,7 @@ async def test_who_loses_their_role_sees_nothing_soon_after(public: Public) -> N
 
 async def test_a_stranger_is_not_logged_in(public: Public) -> None:
     """Who may see nothing gets a sentence and no cookie."""
-    status, refused = await public.log_in()
+    status, refused = await public.come_back()
     assert status == 403
     assert "no server where you may see my rooms" in refused["error"]
     assert (await public.get("rooms"))[0] == 401
@@ -275,13 +263,13 @@ async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(pub
     """Nobody is told that there is no room for them, or no room at all, because Discord has not answered."""
     directory = public.house.directory
     directory.access[2001] = Access(is_whole=False)
-    status, refused = await public.log_in()
+    status, refused = await public.come_back()
     assert status == 403
     assert "Discord has not said where" in refused["error"]
     directory.access[2001] = replace(LOUNGE, is_whole=False)
     public.house.clock.advance(31)
-    assert (await public.log_in())[0] == 200
-    assert len((await public.get("rooms"))[1]["rooms"]) == 1  # type: ignore[arg-type]
+    assert (await public.come_back())[0] == 200
+    assert len((await public.get("rooms"))[1]["rooms"]) == 1
     directory.access[2001] = Access(is_whole=False)
     public.house.clock.advance(31)
     for path in ("rooms", "rooms/evening", "sessions", "sessions/evening", "search?q=Leica"):
@@ -293,7 +281,7 @@ async def test_a_room_of_a_server_about_which_discord_does_not_answer_is_not_tol
     """Also to members of other servers, about which it has answered: an open page of theirs tries again."""
     elsewhere = {GUILD + 1: frozenset({CHANNEL + 1})}
     public.house.directory.access[2001] = Access(elsewhere, is_whole=False)
-    assert (await public.log_in())[0] == 200
+    assert (await public.come_back())[0] == 200
     for path in ("rooms/evening", "sessions/evening"):
         status, told = await public.get(path)
         assert (status, "Discord has not said where" in str(told["error"])) == (503, True), path
@@ -321,7 +309,7 @@ async def test_the_cookie_of_a_login_under_way_is_strict_and_goes_when_it_is_ove
     public.house.directory.access[2001] = LOUNGE
     for refused in (True, False):
         public.discord.scope = "guilds" if refused else "identify"
-        assert (await public.log_in())[0] == (403 if refused else 200)
+        assert (await public.come_back())[0] == (403 if refused else 200)
         assert not any("roomtone-login" in each.key for each in public.http.cookie_jar)
 
 
@@ -331,12 +319,12 @@ async def test_strangers_do_not_use_up_discords_patience(public: Public, monkeyp
     public.house.directory.access[2001] = LOUNGE
     for _ in range(3):
         assert (await public.post("/api/login/discord/back", {"code": "x", "state": "x"}))[0] == 403
-    status, refused = await public.log_in()
+    status, refused = await public.come_back()
     assert status == 429
     assert "Too many people" in refused["error"]
     assert public.discord.tokens == set()
     public.house.clock.advance(60)
-    assert (await public.log_in())[0] == 200
+    assert (await public.come_back())[0] == 200
 
 
 async def test_all_pages_of_one_person_ask_discord_once(tmp_path: Path) -> None:

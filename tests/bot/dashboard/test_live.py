@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from bot.channel.port import Person
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
-from bot.dashboard.follower import WAITING_CHARS, WAITING_EVENTS, Follower
+from bot.dashboard.live import WAITING_CHARS, WAITING_EVENTS, Follower
 from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.participation.costs import Cost
 from bot.readers import Reader
@@ -91,7 +91,7 @@ async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: House) ->
 
 async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a page is bounded. Beyond it, the feed ends."""
-    monkeypatch.setattr("bot.dashboard.follower.WAITING_EVENTS", 20)
+    monkeypatch.setattr("bot.dashboard.live.WAITING_EVENTS", 20)
     with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
         for number in range(20):
             await house.say(f"Number {number}.")

@@ -2,81 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pytest
 
 from bot import events
-from bot.dashboard.live_room import COST_EVERY_S, MEASURED, PROBLEMS, RoomCharts
+from bot.dashboard.live_room import CHARTS, COST_EVERY_S, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
+from bot.guild import VoiceMode
+from bot.participation.costs import Cost, CostCeiling, CostLedger
+from bot.participation.guild_participation import GuildParticipation
 from bot.texts.text import Text
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
+from tests.fakes.place import FakePlace
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
 
+if TYPE_CHECKING:
+    from bot.web.port import Json
 
-def shown(charts: RoomCharts, name: str) -> list[Any]:
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def room(clock: FakeClock) -> LiveRoom:
+    """A room of which nobody looks at a page."""
+    memory: Any = SimpleNamespace(
+        external_changes=0, total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn
+    )
+    guild = GuildParticipation(1, VoiceMode.ENGAGED, (), CostLedger(CostCeiling(0, 0, 0)))
+    place = FakePlace(channel_id=600)
+    return LiveRoom(SessionId("s"), place, memory, guild, clock=clock, publish=lambda *_: None)
+
+
+def shown(room: LiveRoom, name: str) -> list[Json]:
     """Return one of the charts."""
-    return cast("list[Any]", charts.as_json({})[name])
+    return cast("list[Json]", room.figures()[name])
 
 
-def answered(utterance_id: str | None) -> events.ReplySpoken:
-    """Return the reply to an utterance that ended at 99.5, heard a second later."""
-    return events.ReplySpoken(
-        text="At nine.",
-        answer_to=3,
-        utterance_id=utterance_id,
-        first_audio_at=100.5,
-        ended_at=102.0,
-        interrupted=False,
-        model_first_token_ms=200.0,
-        synthesis_first_audio_ms=350.0,
-    )
-
-
-def test_a_reply_has_the_stages_of_its_utterance() -> None:
+def test_a_reply_has_the_stages_of_its_utterance(room: LiveRoom) -> None:
     """For a reply to nobody, or to an utterance that is not known any more, nobody waited."""
-    charts = RoomCharts(FakeClock())
     utterance = Utterance("one", 7, 98.0, 99.5, 99.8, np.zeros(0, np.int16))
-    charts.remember_stages(
-        events.SpokenText(utterance, Recognition("When?", "en", -0.2, 1.0, 0.0, 1.5, 0.1), 99.8, 100.0)
-    )
-    reply = charts.add_reply(answered("one"))
-    assert reply is not None
+    spoken = events.SpokenText(utterance, Recognition("When?", "en", -0.2, 1.0, 0.0, 1.5, 0.1), 99.8, 100.0)
+    turn = Turn(Seq(3), TurnKind.SPEECH, 98.0, 99.5, (TurnPart("7", "Ada", "When?"),))
+    room.observe(events.TurnRecorded(turn, 100.0, (spoken,)))
+    for utterance_id in ("one", "another", None):
+        room.observe(events.ReplySpoken("At nine.", 3, utterance_id, 100.5, 102.0, False, 200.0, 350.0))
+    (reply,) = shown(room, "replies")
     assert (reply["total"], reply["endpoint"], reply["model"], reply["voice"]) == (1000, 300, 200, 150)
-    assert charts.add_reply(answered("another")) is None
-    assert charts.add_reply(answered(None)) is None
-    assert charts.as_json({})["replies"] == [reply]
 
 
-def test_only_the_queues_of_speech_are_shown() -> None:
+def test_only_the_queues_of_speech_are_shown(room: LiveRoom, clock: FakeClock) -> None:
     """Each figure has its time, and the oldest make room for new ones."""
-    clock = FakeClock()
-    charts = RoomCharts(clock)
     queues = (QueueFigures("recognise", 2, 8), QueueFigures("something_else", 9, None))
-    for _ in range(MEASURED + 1):
-        figures = charts.add_queues(events.QueuesMeasured(queues, 0.0), unfolded=61)
-    assert figures == {"at": clock.now(), "recognise": 2, "unfolded": 61}
-    assert len(shown(charts, "queues")) == MEASURED
+    for _ in range(CHARTS["queues"] + 1):
+        room.observe(events.QueuesMeasured(queues, 0.0))
+    assert shown(room, "queues") == [{"at": clock.now(), "recognise": 2, "unfolded": 61}] * CHARTS["queues"]
 
 
-def test_a_cost_is_kept_once_a_minute() -> None:
+def test_a_cost_is_kept_once_a_minute(room: LiveRoom, clock: FakeClock) -> None:
     """The cost of now is the last point in any case."""
-    charts = RoomCharts(FakeClock())
-    kept = [charts.add_cost({"calls": at}, float(at)) for at in (0, 30, int(COST_EVERY_S))]
-    assert kept == [True, False, True]
-    assert charts.as_json({"calls": 99})["costs"] == [{"calls": 0}, {"calls": 60}, {"calls": 99}]
+    for wait_s in (0.0, 30.0, COST_EVERY_S - 30.0):
+        clock.advance(wait_s)
+        room.guild.costs.add(Cost(calls=1), now=clock.monotonic())
+        room.look()
+    room.guild.costs.add(Cost(calls=1), now=clock.monotonic())
+    assert [cost["calls"] for cost in shown(room, "costs")] == [1, 3, 4]
 
 
-def test_what_was_dropped_and_what_failed_is_told() -> None:
+def test_what_was_dropped_and_what_failed_is_told(room: LiveRoom) -> None:
     """Reasons are counted; of problems only the latest are kept."""
-    charts = RoomCharts(FakeClock())
-    charts.add_dropped(OPTED_OUT)
-    told = charts.add_dropped(OPTED_OUT)
-    assert "2" in told
-    assert charts.as_json({})["dropped"] == told
-    for number in range(PROBLEMS + 1):
-        problem = charts.add_problem("store", Text("The disk is full ({number}).", number=number))
-    assert shown(charts, "problems")[-1] == problem
-    assert len(shown(charts, "problems")) == PROBLEMS
+    for _ in range(2):
+        room.observe(events.SpeechDropped("u", 7, OPTED_OUT, "", 0.0, 1.0, 2.0))
+    assert "2" in str(room.figures()["dropped"])
+    for number in range(CHARTS["problems"] + 1):
+        room.observe(events.Problem("store", Text("The disk is full ({number}).", number=number), 0.0))
+    problems = shown(room, "problems")
+    assert (len(problems), problems[-1]["sentence"]) == (5, "The disk is full (5).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dashboard.visible import SpeechFilter
+from bot.dashboard.access import SpeechFilter
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 
@@ -23,12 +23,12 @@ SAID = {
     2: turn(2, "ada", "ben"),
     3: turn(3, "assistant", kind=TurnKind.ASSISTANT),
 }
-EVERYBODY = {"ada", "ben", "assistant"}
+EVERYBODY = frozenset({"ada", "ben", "assistant"})
 
 
 def test_words_of_who_opted_out_and_what_may_repeat_them_are_left_out() -> None:
     """Their parts go, other people's words stay, and what the bot said is not shown."""
-    visible = SpeechFilter.of({"ada"}, EVERYBODY)
+    visible = SpeechFilter(frozenset({"ada"}), EVERYBODY)
     shown = [visible.turn(each) for each in SAID.values()]
     assert [[part.speaker_id for part in each.parts] for each in shown] == [[], ["ben"], ["ben"], []]
     assert [each.tombstone for each in shown] == [True, False, False, True]
@@ -37,7 +37,7 @@ def test_words_of_who_opted_out_and_what_may_repeat_them_are_left_out() -> None:
 
 def test_a_session_without_them_is_shown_whole() -> None:
     """Who opted out and did not speak in a session hides nothing of it."""
-    visible = SpeechFilter.of({"chloe"}, EVERYBODY)
+    visible = SpeechFilter(frozenset({"chloe"}), EVERYBODY)
     assert visible.shows_derived
     assert visible.turn(SAID[3]) is SAID[3]
 
@@ -69,12 +69,12 @@ def test_parts_of_a_prompt_are_shown_only_if_they_are_other_peoples_own_words(
     """Of a prompt, the instructions and the turns of others are shown."""
     first, last = (None, None) if seqs is None else (Seq(seqs[0]), Seq(seqs[1]))
     part = make_part("user", kind, SECRET, seq_from=first, seq_to=last)
-    assert SpeechFilter.of({"ada"}, EVERYBODY).prompt_part(part, SAID) == (SECRET if shown else None)
-    assert SpeechFilter.of((), EVERYBODY).prompt_part(part, SAID) == SECRET
+    assert SpeechFilter(frozenset({"ada"}), EVERYBODY).prompt_part(part, SAID) == (SECRET if shown else None)
+    assert SpeechFilter(frozenset(), EVERYBODY).prompt_part(part, SAID) == SECRET
 
 
 def test_quotes_from_other_sessions_are_left_out_for_anybody_who_opted_out() -> None:
     """Quotes may hold words of people who never spoke in this session."""
-    visible = SpeechFilter.of({"chloe"}, EVERYBODY)
+    visible = SpeechFilter(frozenset({"chloe"}), EVERYBODY)
     assert visible.prompt_part(make_part("user", PartKind.RECALL, SECRET), SAID) is None
     assert visible.prompt_part(make_part("user", PartKind.SUMMARY, SECRET), SAID) == SECRET

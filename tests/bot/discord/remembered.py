@@ -10,11 +10,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bot.discord.commands.sessions import CatchUp
 from bot.discord.connection import connected
+from bot.memory.digests import Digests
 from bot.memory.session_reader import SessionReader
 from bot.store.attendance import AttendanceStore, Presence
+from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
 from compaction.model import TurnKind, TurnPart
+from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands, RoomtoneClient
     from compaction.model import Turn
+    from compaction.summary.port import Summariser
     from rehearsal.discord.interactions.result import InteractionReply
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
@@ -107,6 +112,20 @@ async def handled() -> None:
     await settle(lambda: not any(task.get_name().startswith(AT_WORK) for task in asyncio.all_tasks()))
 
 
+def digests_of(evening: Evening, reader: SessionReader, model: Summariser | None = None) -> Digests:
+    """Return what makes digests, with a model or without one."""
+
+    async def summariser_of(_: int) -> Summariser:
+        return model or ExtractiveSummariser()
+
+    return Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
+
+
+def catch_up_of(evening: Evening, reader: SessionReader) -> CatchUp:
+    """Return what tells people what they missed."""
+    return CatchUp(reader, digests_of(evening, reader), now=evening.clock.now)
+
+
 @asynccontextmanager
 async def remembered(
     folder: Path,
@@ -128,7 +147,9 @@ async def remembered(
         supervisor = FakeSupervisor()
         async with (
             LocalDiscord(guild=GUILD) as local,
-            connected(settings_for(local), supervisor, commands(evening, reader)) as client,
+            connected(
+                settings_for(local), supervisor, commands(evening, reader), catch_up=catch_up_of(evening, reader)
+            ) as client,
         ):
             here = Remembered(local, client, supervisor, evening, withheld)
             await here.come(*present)

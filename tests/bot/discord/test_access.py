@@ -1,11 +1,23 @@
-"""Whom commands are for: people of each kind inside and outside the channel."""
+"""Whom commands are for: people of each kind inside and outside the channel; and how often one person may use one."""
 
 from __future__ import annotations
 
 import discord
 import pytest
+from discord.app_commands import Cooldown
 
-from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
+from bot.discord.access import (
+    MOST_KEPT,
+    NO_ROLE,
+    PEOPLE,
+    RULES,
+    CommandUser,
+    Cooldowns,
+    Rule,
+    Who,
+    channel_refusal,
+    refusal,
+)
 from bot.texts.text import Text
 
 # People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
@@ -73,18 +85,6 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
         assert refusal(name, person("member", inside=False, bot_is_away=True)) == expected
 
 
-def test_a_refusal_says_for_whom_the_command_is() -> None:
-    """Each refusal is one plain sentence."""
-    assert refusal("silence", person("member", inside=True)) == (
-        "Only moderators (who may manage the server or its channels, or mute members) can do that."
-    )
-    assert refusal("status", person("member", inside=False)) == (
-        "Only people in my voice channel and moderators (who may manage the server or its channels, or mute members) "
-        "can do that."
-    )
-    assert refusal("watch look", person("admin", inside=False)) == "Only people in my voice channel can do that."
-
-
 def test_the_commands_of_a_group_share_one_default() -> None:
     """Discord keeps one default permission for a group, so its commands have the same."""
     groups: dict[str, set[int | None]] = {}
@@ -115,3 +115,30 @@ def test_who_is_nowhere_near_may_not_do_it_without_a_limit(command: str) -> None
     elsewhere = CommandUser(KINDS["member+"], has_role=True, bot_is_away=True)
     assert refusal(command, elsewhere) is None
     assert RULES[command].cooldown is not None
+
+
+TWICE_A_MINUTE = Cooldown(2, 60.0)
+
+
+def test_a_command_can_be_used_so_often_and_then_again_later() -> None:
+    """The time begins with the first use. A refused use makes nobody wait longer."""
+    used = Cooldowns()
+    times = [1.0, 10.0, 20.0, 60.5, 61.5, 62.0, 70.0]
+    assert [used.use(1, 7, "join", TWICE_A_MINUTE, now=now) for now in times] == [0, 0, 41, 1, 0, 0, 52]
+
+
+def test_people_servers_and_commands_are_counted_apart() -> None:
+    """Nobody waits for what somebody else did, or for another command or server."""
+    used = Cooldowns()
+    once = Cooldown(1, 60.0)
+    keys = [(1, 7, "join"), (2, 7, "join"), (1, 8, "join"), (1, 7, "listen")]
+    assert [used.use(*key, once, now=1.0) for key in keys] == [0, 0, 0, 0]
+    assert [used.use(*key, once, now=1.0) for key in keys] == [60, 60, 60, 60]
+
+
+def test_no_number_of_people_fills_the_memory() -> None:
+    """The longest unused are forgotten."""
+    used = Cooldowns()
+    for person in range(MOST_KEPT + 10):
+        used.use(1, person, "join", TWICE_A_MINUTE, now=1.0)
+    assert len(used._used) == MOST_KEPT

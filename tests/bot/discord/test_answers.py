@@ -1,18 +1,47 @@
-"""Answers in the language of the person, posts in that of the server, and the commands' names, on the local Discord."""
+"""Answers on the local Discord: in the language of the person, digests of sessions, and those of commands whose
+database or room answers late. The local Discord waits as long as Discord does.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import discord
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.discord.answers import Field, embed_in, message_parts
+from bot.discord import admission, answers
+from bot.discord.answers import RECAP, Field, answer_when_known, digest_embed, embed_in
+from bot.discord.commands.participation import add_participation_commands
+from bot.discord.commands.privacy import add_privacy_commands
+from bot.discord.commands.setting_values import SettingStores
+from bot.discord.commands.settings import add_settings
+from bot.discord.commands.voice import VoiceCommands
+from bot.discord.connection import connected
+from bot.discord.posting import message_parts
+from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
 from bot.texts.text import Text, verbatim
+from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
+from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from tests.bot.discord.test_client import ADA, BEN, online, settle
+from rehearsal.discord.limits import check_embeds
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.commands.test_participation import participation_with
+from tests.bot.discord.commands.test_settings import operator
+from tests.bot.discord.remembered import seen
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, settings_for, settle
+from tests.fakes.choices import FakeOptOuts
+from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from bot.discord.client import AddCommands
+
 
 GERMAN = GuildSpec(
     people=(Member(ADA, "Ada", moderator=True, locale="de"), Member(BEN, "Ben", locale="en-GB")), locale="de"
@@ -71,3 +100,222 @@ def test_a_text_that_fits_is_one_message() -> None:
     """Also an empty one, for an answer that is an embed alone."""
     assert [message_parts(text) for text in ("", "Yes.", "x" * 2_000)] == [[""], ["Yes."], ["x" * 2_000]]
     assert message_parts("One line.\nAnother one.", most_chars=15) == ["One line.", "Another one."]
+
+
+AT = 1_769_889_600.0
+
+
+async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a session was about is one message that calls nobody, in the language of the server. A refusal is told."""
+    line = DigestLine(AT, "Who brings **the** map, @everyone?", "Ben")
+    digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
+    async with (
+        LocalDiscord(guild=GuildSpec(locale="de")) as local,
+        connected(settings_for(local), FakeSupervisor()) as client,
+    ):
+        place = client.place(local.guild.id, 600)
+        assert place is not None
+        assert await place.write_recap(digest)
+        (message,) = local.messages
+        (embed,) = message.payload["embeds"]
+        assert (embed["title"], message.channel_id) == ("Worum es in Evening ging", 600)
+        assert message.payload["flags"] & discord.MessageFlags.suppress_notifications.flag
+        assert embed["fields"][0] == {
+            "name": "Offene Fragen",
+            "value": f"- <t:{AT:.0f}:t> **Ben:** Who brings \\*\\*the\\*\\* map, @\u200beveryone?",
+            "inline": False,
+        }
+
+        assert await place.renew_recap(message.id, Digest(AT, AT + 60, 6, ("Ada",)))
+        (message,) = local.messages
+        (embed,) = message.payload["embeds"]
+        assert [field["value"] for field in embed["fields"]] == ["Ada"]
+        assert embed["description"].endswith("\n/suche findet wörtlich, was gesagt wurde.")
+        assert await place.renew_recap(message.id, None)
+        assert local.messages == ()
+        # Somebody else has deleted it.
+        assert await place.renew_recap(message.id, digest)
+
+        async def refuse(*_: object, **__: object) -> None:
+            raise TimeoutError
+
+        monkeypatch.setattr(discord.VoiceChannel, "send", refuse)
+        assert await place.write_recap(digest) is None
+        monkeypatch.setattr(discord.PartialMessage, "edit", refuse)
+        assert not await place.renew_recap(message.id, digest)
+
+
+def test_each_line_leads_to_its_place_on_the_dashboard() -> None:
+    """If people can reach it."""
+    line = DigestLine(AT, "We rent the cabin.", seq=Seq(7))
+    for page, link in (("https://a.example/#/history/s", " [↗](https://a.example/#/history/s/turn/7)"), ("", "")):
+        digest = Digest(AT, AT + 3_600, 1, to_do=(line,), page=page)
+        embed = digest_embed(digest, "en-US", title=RECAP.fill(channel="c"))
+        (field,) = embed.fields
+        assert (field.name, field.value) == ("To do", f"- <t:{AT:.0f}:t>{link} We rent the cabin.")
+        assert "(60 minutes); people spoke 1 time." in str(embed.description)
+
+
+@pytest.mark.parametrize("language", ["en-US", "de"])
+def test_the_longest_digest_fits(language: str) -> None:
+    """However much was said by however many people with however many signs, Discord takes the embed."""
+    line = DigestLine(AT, "_(" * 200, "[" * 32)
+    lines = (line,) * MOST_FACTS
+    digest = Digest(AT, AT, 1, ("*" * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines)
+    embed = digest_embed(digest, language, title=RECAP.fill(channel="*" * 100))
+    check_embeds([embed.to_dict()])
+    assert "more line" in str(embed.to_dict()) or "noch" in str(embed.to_dict())
+
+
+def test_one_line_that_is_too_long_is_counted() -> None:
+    """A line that does not fit is not cut in the middle of an escape; the embed says that there is more."""
+    line = DigestLine(AT, "word " * 400, "Ada")
+    embed = digest_embed(Digest(AT, AT, 1, ("Ada",), (), (line,)), "en-US", title=RECAP.fill(channel="c"))
+    assert embed.fields[0].value == "- … 1 more line."
+
+
+# The tests give it more.
+CHECK_S = admission.CHECK_TIMEOUT_S
+
+
+class BusyStore(MemoryServerSettings):
+    """Stands for all stores. It answers only once Discord was told to wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = asyncio.Event()
+
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        """Wait, and say how many facts are gone."""
+        del guild_id, person_id
+        await self.free.wait()
+        return 3
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        """Wait, and store."""
+        await self.free.wait()
+        await super().put(guild_id, settings, by=by)
+
+
+class BusyOptOuts(FakeOptOuts):
+    """Stores opt-outs once `free` is set."""
+
+    def __init__(self, free: asyncio.Event) -> None:
+        super().__init__()
+        self._free = free
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Wait, and store."""
+        await self._free.wait()
+        await super().put(guild_id, person_id, out=out)
+
+
+def commands_on(store: BusyStore) -> list[AddCommands]:
+    """Return what adds the commands to a tree."""
+    participation, book = participation_with(store, BusyOptOuts(store.free)), ServerSettingsBook(store)
+    stores = SettingStores(book, operator(), VoiceCommands(FakeVoices(), FakePlayer().play_sample))
+    records, facts = cast("Any", store), cast("Any", None)
+    return [
+        partial(add_participation_commands, participation=participation),
+        partial(add_privacy_commands, records=records, people=records, facts=facts),
+        partial(add_settings, stores=stores),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "told"),
+    [
+        ("opt-out", {}, "I no longer hear you"),
+        ("silence", {}, "I am silent on this server until a moderator"),
+        ("forget-me", {"sure": True, "what": "facts"}, "I have deleted all 3 things"),
+        ("settings", {}, "I keep what was said until somebody deletes it."),
+    ],
+)
+async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
+    monkeypatch: pytest.MonkeyPatch, command: str, options: dict[str, object], told: str
+) -> None:
+    """Discord is told in time that the answer comes later; then it has all of it, for the person alone."""
+    store = BusyStore()
+    defer = discord.InteractionResponse.defer
+
+    async def deferred(response: discord.InteractionResponse[Any], **how: bool) -> None:
+        await defer(response, **how)
+        store.free.set()
+
+    monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), commands_on(store)):
+        result = await local.invoke(ADA, command, options)
+        assert result.deferred
+        (reply,) = result.replies
+        assert told in seen(reply)
+        assert reply.ephemeral
+
+
+async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_delay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An opt-out that is being stored is not given up because Discord is away for a moment."""
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    free, sent = asyncio.Event(), list[str]()
+
+    async def refuse(**_: object) -> None:
+        free.set()
+        raise ConnectionResetError
+
+    async def send(text: str, **_: object) -> None:
+        sent.append(text)
+
+    async def work() -> Text:
+        await free.wait()
+        return Text("I may speak again.")
+
+    response = SimpleNamespace(defer=refuse, send_message=send, is_done=lambda: False)
+    async with asyncio.timeout(PATIENCE_S):
+        await answer_when_known(
+            cast(
+                "Any",
+                SimpleNamespace(
+                    locale=discord.Locale.american_english,
+                    response=response,
+                    extras={},
+                    created_at=discord.utils.utcnow(),
+                ),
+            ),
+            work(),
+        )
+    assert sent == ["I may speak again."]
+
+
+@pytest.mark.parametrize(
+    ("age_s", "expected"), [(-5.0, 1.0), (0.0, 1.0), (1.5, 1.0), (2.0, 0.5), (2.5, 0.0), (60.0, 0.0)]
+)
+def test_a_command_that_came_late_is_put_off_sooner(age_s: float, expected: float) -> None:
+    """Its three seconds began when the person used it."""
+    assert answers.patience_s(age_s) == expected
+
+
+def test_a_check_and_the_work_after_it_leave_time_to_tell_discord() -> None:
+    """Discord waits 3 s for the first answer; half a second is for the way there and back."""
+    assert CHECK_S + answers.DEFER_AFTER_S <= 2.5
+
+
+async def test_work_does_not_go_on_without_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect while Discord is told that the answer comes later ends the work: nobody would see what becomes of it."""
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    ended = asyncio.Event()
+
+    async def fail(**_: object) -> None:
+        raise KeyError
+
+    async def work() -> Text:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return Text("I may speak again.")
+
+    interaction = SimpleNamespace(response=SimpleNamespace(defer=fail), extras={}, created_at=discord.utils.utcnow())
+    with pytest.raises(KeyError):
+        await answer_when_known(cast("Any", interaction), work())
+    assert ended.is_set()

@@ -7,7 +7,7 @@ import base64
 import pytest
 from pydantic import SecretStr
 
-from bot.discord.bot_token import application_of, require_token
+from bot.discord.endpoint import application_of, require_token
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
 

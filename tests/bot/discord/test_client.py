@@ -18,13 +18,13 @@ from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
-from bot.discord.audience import FOR_EVERY_AGE
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import DiscordPlace
+from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
 from bot.settings import DiscordSettings
@@ -158,15 +158,6 @@ async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDis
         yield local, client, supervisor
 
 
-async def test_a_wrong_token_is_a_plain_sentence() -> None:
-    """A wrong token gives an error that says where the right one belongs, and does not contain the token."""
-    async with LocalDiscord() as local:
-        with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN") as caught:
-            async with connected(settings_for(local, token="9999.not-a-bot"), FakeSupervisor()):
-                pass
-    assert "9999" not in str(caught.value)
-
-
 async def test_discord_tells_whose_token_it_is() -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     async with LocalDiscord() as local:
@@ -177,26 +168,6 @@ async def test_discord_tells_whose_token_it_is() -> None:
         assert not any(member["online"] for member in local.status()["members"])
     with pytest.raises(SetupError, match="cannot be reached"):
         await name_of_token(settings.model_copy(update={"ca_file": ""}))
-
-
-async def test_no_discord_is_a_plain_sentence() -> None:
-    """If the server is stopped, connecting raises an error that says so."""
-    async with LocalDiscord() as local:
-        settings = settings_for(local)
-        local_certificate = local.certificate_path.read_bytes()
-    settings = settings.model_copy(update={"ca_file": ""})
-    assert local_certificate
-    with pytest.raises(SetupError, match="cannot be reached"):
-        async with connected(settings, FakeSupervisor()):
-            pass
-
-
-async def test_no_token_is_a_plain_sentence() -> None:
-    """A missing or blank token raises an error that names DISCORD_TOKEN."""
-    for token in (None, SecretStr(" ")):
-        with pytest.raises(SetupError, match="DISCORD_TOKEN"):
-            async with connected(DiscordSettings(token=token), FakeSupervisor()):
-                pass
 
 
 async def test_an_unreadable_certificate_is_a_plain_sentence(tmp_path: Path) -> None:

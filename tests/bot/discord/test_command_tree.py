@@ -1,4 +1,6 @@
-"""Every command asks the table before it runs, against the local Discord; and docs/commands.md shows the table."""
+"""Every command asks the table before it runs, against the local Discord; and docs/commands.md shows the table. Who
+used a command or a button that breaks reads why, whatever Discord was told before.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,18 @@ import re
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import discord
 import pytest
 from discord import app_commands
+from structlog.testing import capture_logs
 
+from bot.channel.port import Person
 from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
-from bot.discord.command_tree import NOT_SHOWN
+from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED, command_failed
 from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
@@ -24,22 +29,22 @@ from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected
-from bot.room.rooms import Rooms
-from bot.server_settings import ServerSettings, no_server_settings
+from bot.discord.place import DiscordPlace
+from bot.memory.session_reader import SessionReader
 from bot.settings import DiscordSettings
+from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads, permissions
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, Visit, settings_for, settle
-from tests.fakes.clock import FakeClock
+from tests.bot.discord.commands.test_sessions import catching_up
+from tests.bot.discord.remembered import GUILD, LOUNGE
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, settings_for, settle
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from bot.channel.port import ListenRequest, Place
     from bot.discord.client import AddCommands
-    from bot.room.guild_room import MakeRoom
+
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 NOTHING = cast("Any", object())
@@ -93,34 +98,6 @@ async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
         assert await here.say(BEN, "leave") == f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
         assert await here.say(ADA, "status") == "I am well."
-
-
-async def test_the_bot_comes_only_into_the_channels_that_the_server_has_chosen() -> None:
-    """If the server leaves a channel out, /join answers that, and the bot does not stay where somebody moves it."""
-    visits: list[Visit] = []
-
-    def make(place: Place, _: ListenRequest | None) -> Visit:
-        visits.append(Visit(place))
-        return visits[-1]
-
-    rooms = Rooms(cast("MakeRoom", make), clock=FakeClock())
-    async with LocalDiscord() as local:
-        servers = no_server_settings()
-        await servers.change(local.guild.id, lambda _: ServerSettings(channels=(600,)), by=None)
-        async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
-            place = client.place(local.guild.id, 600)
-            assert place is not None
-            await rooms.join(place)
-            await local.join(ROOMTONE_BOT_ID, channel_id=602)
-            await settle(lambda: rooms.place_of(local.guild.id) is None)
-            await settle(lambda: local.status()["voice_states"] == [])
-            await local.join(BEN, channel_id=602)
-            await settle(lambda: client.get_channel(602).members)  # type: ignore[union-attr]
-            result = await local.invoke(BEN, "join")
-            await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-            assert "I may not be called into Side room" in result.replies[0].content
-            assert [message.channel_id for message in local.messages] == [600, 602]
-            assert "could not come along" in local.messages[1].content
 
 
 async def test_discord_is_told_the_default_permissions() -> None:
@@ -193,3 +170,79 @@ async def test_the_documentation_shows_the_table() -> None:
     (shown,) = re.findall(r"(?:^\|.*\n)+", PAGE.read_text("utf-8"), re.MULTILINE)
     assert shown.strip() == table()
     assert {command.qualified_name for command in all_commands()} == set(RULES)
+
+
+BROKE = "Something in me broke."
+
+
+async def fail(*_: object, **__: object) -> None:
+    """Stand for a defect."""
+    raise KeyError("what Ada said")
+
+
+async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discord would show 'thinking…' for a quarter of an hour. The answer has none of the error's words."""
+    async with catching_up(tmp_path) as here:
+        place = here.client.place(GUILD.id, LOUNGE)
+        assert isinstance(place, DiscordPlace)
+        assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
+        (offer,) = here.local.messages
+        monkeypatch.setattr(SessionReader, "find", fail)
+        with capture_logs() as logs:
+            pressed = await here.local.press(BEN, offer.id, "roomtone:catch-up")
+        assert pressed.deferred
+        (reply,) = pressed.replies
+        assert (reply.content, reply.ephemeral) == (BROKE, True)
+        assert [line["button"] for line in logs if line["event"] == "button_failed"] == ["roomtone:catch-up"]
+
+
+async def test_who_uses_a_command_that_an_upgrade_has_removed_is_told_what_to_do() -> None:
+    """Discord clients go on showing it for a while. It is no fault of the bot."""
+    async with online() as (local, client, _):
+        client.tree.remove_command("status")
+        with capture_logs() as logs:
+            result = await local.invoke(BEN, "status")
+            await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+        assert result.replies[0].content == OUTDATED
+        assert [line for line in logs if line["log_level"] == "error"] == []
+
+
+_COMMAND = cast("Any", SimpleNamespace(name="look", qualified_name="watch look"))
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "level"),
+    [
+        (app_commands.CommandNotFound("dig", []), OUTDATED, "warning"),
+        (app_commands.CommandSignatureMismatch(_COMMAND), OUTDATED, "warning"),
+        (
+            app_commands.TransformerError(
+                "2009", discord.AppCommandOptionType.user, cast("Any", SimpleNamespace(_error_display_name="Member"))
+            ),
+            NOT_FOUND,
+            "info",
+        ),
+        (app_commands.CommandInvokeError(_COMMAND, KeyError("what Ada said")), BROKE, "error"),
+        (app_commands.CommandInvokeError(_COMMAND, StoreError("The disk is full.")), "The disk is full.", "error"),
+    ],
+)
+async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandError, told: str, level: str) -> None:
+    """An old form of a command, and somebody who is not on the server, are no defects of the bot."""
+    sent: list[str] = []
+
+    async def send(text: str, **_: object) -> None:
+        sent.append(text)
+
+    interaction = SimpleNamespace(
+        command=_COMMAND,
+        guild_id=GUILD.id,
+        locale=discord.Locale.american_english,
+        response=SimpleNamespace(send_message=send, is_done=lambda: False),
+        extras={},
+    )
+    with capture_logs() as logs:
+        await command_failed(cast("Any", interaction), error)
+    assert sent == [told]
+    assert [line["log_level"] for line in logs] == [level]

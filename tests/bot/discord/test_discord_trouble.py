@@ -12,7 +12,7 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import answers, client, place, posting
+from bot.discord import answers, client, posting
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
@@ -159,7 +159,7 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
         await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
         limit = asyncio.timeout(None)
         with monkeypatch.context() as hurried:
-            hurried.setattr(place, "asyncio", SimpleNamespace(timeout=lambda _: limit))
+            hurried.setattr(posting, "asyncio", SimpleNamespace(timeout=lambda _: limit))
             writing = asyncio.create_task(here.write_notice("This one is lost."))
             await settle(lambda: not client.http._global_over.is_set())
             limit.reschedule(0.0)
@@ -169,11 +169,8 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
 
 
 @pytest.mark.parametrize(("status", "carried_out"), [(503, 0), (503, 1), (502, 1)])
-async def test_a_notice_is_posted_once_though_discords_servers_fail(
-    status: int, carried_out: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_notice_is_posted_once_though_discords_servers_fail(status: int, carried_out: int) -> None:
     """Without the notice the bot would not listen, and leave. Discord may have posted it and told of an error."""
-    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
     async with online() as (local, client, _):
         here = client.place(local.guild.id, CHANNEL)
         assert isinstance(here, DiscordPlace)
@@ -185,11 +182,8 @@ async def test_a_notice_is_posted_once_though_discords_servers_fail(
 
 
 @pytest.mark.parametrize("carried_out", [0, 1])
-async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(
-    carried_out: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(carried_out: int) -> None:
     """Nobody makes it again: a room's transcript is posted when the room ends."""
-    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
     async with online() as (local, client, _):
         here = client.place(local.guild.id, CHANNEL)
         assert here is not None
@@ -210,19 +204,12 @@ async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(
         ("invalidate_session", {}),
     ],
 )
-async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
-    fault: str, options: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, options: dict[str, float]) -> None:
     """Whether the session is resumed or begins anew: the rooms are told of everybody, each move once.
 
     A newcomer of whom the room is not told would be heard without having had the notice.
     """
     async with online() as (local, client, supervisor):
-
-        async def at_once(*_: object, **__: object) -> None:
-            """Identify without discord.py's pause of five seconds."""
-
-        monkeypatch.setattr(client, "before_identify_hook", at_once)
         for person in (ADA, BEN):
             await local.join(person, channel_id=CHANNEL)
         await settle(lambda: len(supervisor.movements) == 2)
@@ -249,14 +236,9 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
 
 
-async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() -> None:
     """Who is there when the bot comes to a server is no news; who comes while Discord is away is."""
     async with online() as (local, client, supervisor):
-
-        async def at_once(*_: object, **__: object) -> None:
-            """Identify without discord.py's pause of five seconds."""
-
-        monkeypatch.setattr(client, "before_identify_hook", at_once)
         await local.join(ADA, channel_id=CHANNEL)
         await settle(lambda: supervisor.movements)
         supervisor.movements.clear()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import discord
 import pytest
 
-from bot.discord.entry import ChannelFacts, entry_refusal
+from bot.discord.voice_channels import ChannelFacts, entry_refusal
 from bot.texts.text import in_language
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec

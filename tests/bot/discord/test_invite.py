@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli import invite
-from bot.discord.invite import PERMISSIONS, invite_url
+from bot.discord.admission import PERMISSIONS, invite_url
 from bot.errors import SetupError
 from config.load import load
 

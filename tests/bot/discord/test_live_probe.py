@@ -172,14 +172,3 @@ def test_findings_name_what_is_odd() -> None:
     odd = {name for name, finding in found.items() if finding.status is Status.WARNING}
     assert odd == {"packets", "encryption", "loss"}
     assert "5 rtcp" in found["packets"].detail
-
-
-async def test_a_chat_that_does_not_answer_tells_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the test is not made, rather than waiting with no word on the terminal."""
-    monkeypatch.setattr(live_probe, "_TELL_TIMEOUT_S", 0.0, raising=False)
-    channel: Any = SimpleNamespace(
-        send=lambda _: asyncio.Event().wait(),
-        guild=SimpleNamespace(preferred_locale=SimpleNamespace(value="en-US")),
-    )
-    async with asyncio.timeout(5):
-        assert not await live_probe._tell(channel, live_probe.notice(60))

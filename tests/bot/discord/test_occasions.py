@@ -8,7 +8,7 @@ from typing import Any
 
 import discord
 
-from bot.discord.occasions import MOST_EVENTS_ELSEWHERE, MOST_TOPICS, occasions_of
+from bot.discord.voice_channels import MOST_EVENTS_ELSEWHERE, MOST_TOPICS, occasions_of
 
 NOW = datetime(2026, 1, 5, 20, tzinfo=UTC)
 STATUS = discord.EventStatus

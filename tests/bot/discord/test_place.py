@@ -12,10 +12,8 @@ import discord
 import pytest
 
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError
-from bot.discord import posting
 from bot.discord.place import NO_FILE, DiscordPlace
-from bot.discord.posting import NOT_TAKEN
-from bot.discord.threads import NO_CHAT, NO_THREAD
+from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.readers import Reader
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
@@ -309,23 +307,35 @@ async def test_a_card_is_one_message_that_is_edited() -> None:
         assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=7) is None
 
 
-@pytest.mark.parametrize("error", [aiohttp.ServerDisconnectedError(), aiohttp.ClientPayloadError(), OSError()])
+@pytest.mark.parametrize(
+    "error",
+    [aiohttp.ServerDisconnectedError(), aiohttp.ClientPayloadError(), OSError(), RuntimeError("Session is closed")],
+)
 async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message, a card or the mark that it listens may be lost; what the room does goes on."""
+    """A message, a card or the mark that it listens may be lost; what the room does goes on, or ends in order though
+    discord.py has closed its session, as after a reset of the token.
+    """
     async with online() as (local, client, _):
         place = client.place(local.guild.id, LOUNGE)
         assert place is not None
+        thread = await place.open_thread(local.guild.text_channel.id)
 
         async def broken(*_: object, **__: object) -> None:
             raise error
 
         monkeypatch.setattr(client.http, "request", broken)
-        await place.write(Text("I answer."))
+        assert not await place.write_notice(Text("I answer."))
         assert await place.show_card(Card(Text("This session"), Text("I answer."))) is None
-        await place.show_listening(on=True)
+        for on in (True, False):
+            await place.show_listening(on=on)
         await place.refresh_rights()
-        with pytest.raises(ChatError):
-            await place.open_thread(local.guild.text_channel.id)
+        for request in (
+            place.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")),
+            thread.post("Ada: Hello."),
+            place.open_thread(local.guild.text_channel.id),
+        ):
+            with pytest.raises(ChatError):
+                await request
 
 
 @pytest.mark.parametrize(
@@ -340,7 +350,6 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
     error: Exception, of_file: Text, of_thread: Text, of_chat: Text, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who reads why a transcript is not there does not look for a permission that the bot has or does not need."""
-    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
     async with online() as (local, client, _):
         place = client.place(local.guild.id, LOUNGE)
         assert place is not None
@@ -363,28 +372,6 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
         with pytest.raises(ChatError) as told:
             await place.open_thread(local.guild.text_channel.id)
         assert str(told.value) == of_thread.fill(channel="chat")
-
-
-async def test_a_room_ends_in_order_though_the_client_has_given_up() -> None:
-    """discord.py closes its session where Discord refuses the bot for good, as after a reset of the token. The rooms
-    end then: what they can write no more is no crash, in which the end of their sessions would be lost.
-    """
-    async with online() as (local, client, _):
-        place = client.place(local.guild.id, LOUNGE)
-        assert place is not None
-        thread = await place.open_thread(local.guild.text_channel.id)
-        assert await place.show_listening(on=True)
-        await client.close()
-        await place.show_listening(on=False)
-        assert not await place.write_notice(Text("I answer."))
-        assert await place.show_card(Card(Text("I answer."), Text("I answer."))) is None
-        await place.refresh_rights()
-        with pytest.raises(ChatError):
-            await place.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
-        with pytest.raises(ChatError):
-            await thread.post("Ada: Hello.")
-        with pytest.raises(ChatError):
-            await place.open_thread(local.guild.text_channel.id)
 
 
 async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:

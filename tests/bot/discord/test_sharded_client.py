@@ -11,9 +11,10 @@ import structlog
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from bot.discord.connection import connected, translated
-from bot.discord.place_names import KEPT_S, RETRY_S, PlaceNames
-from bot.discord.shard_connections import ShardLosses, chosen_shards
+from bot.discord.client import ShardLosses
+from bot.discord.connection import connected
+from bot.discord.dashboard_access import KEPT_S, RETRY_S, PlaceNames
+from bot.discord.endpoint import chosen_shards
 from bot.errors import SetupError
 from bot.health import format_degraded_part
 from bot.settings import DiscordSettings
@@ -190,10 +191,3 @@ async def test_discords_recommendation_and_limit_are_heeded() -> None:
     with pytest.raises(SetupError, match="did not say how many shards"):
         await chosen_shards(DiscordSettings(token=SecretStr("1.x"), api_base="http://127.0.0.1:9/api/v10"), None)
     assert await chosen_shards(settings_for(local), ONLY_SHARD) == ONLY_SHARD
-
-
-def test_shards_that_discord_refuses_are_told_in_a_sentence() -> None:
-    """The codes 4010 and 4011 say that the total is wrong."""
-    for code in (4010, 4011):
-        socket = type("Socket", (), {"close_code": code})()
-        assert "higher total" in str(translated(discord.ConnectionClosed(socket, shard_id=0)))

@@ -4,7 +4,7 @@
 2. A role that you choose may call it; who may manage the server changes its settings.
 3. Nothing is done outside of the talk before the person who asked has pressed a button.
 
-The third is in `tests/bot/brain/tools/test_sentences.py` and `test_call_buttons.py`, the first for the pages of the
+The third is in `tests/bot/brain/tools/test_sentences.py` and `test_chat.py`, the first for the pages of the
 dashboard in `tests/bot/dashboard/test_discord_login.py`.
 """
 
@@ -24,26 +24,27 @@ import bot.discord
 from bot.channel.port import Person
 from bot.discord.access import NO_ROLE, PEOPLE, RULES
 from bot.discord.command_tree import CheckedCommandTree
-from bot.discord.commands.recall import RecallSearch, add_recall
-from bot.discord.commands.sessions import CatchUp, add_recap, add_transcript
+from bot.discord.commands.sessions import add_recap, add_transcript
 from bot.discord.connection import connected
-from bot.memory.digests import Digests
-from bot.memory.personal_recall import PersonalRecall
-from bot.memory.recall import Recall
-from bot.memory.session_reader import SessionReader
 from bot.server_settings import ServerSettings, no_server_settings
-from bot.store.history import SessionHistory
-from bot.store.search.search import SqlRecallIndex
-from bot.store.search.vector_store import VectorStore
-from bot.store.sessions import Sessions
-from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import GuildSpec, Member, Role
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.remembered import ADA, BEN, CHLOE, GUILD, LOUNGE, Remembered, seen
+from tests.bot.discord.commands.test_recall import recall_command
+from tests.bot.discord.remembered import (
+    ADA,
+    BEN,
+    CHLOE,
+    GUILD,
+    LOUNGE,
+    Remembered,
+    catch_up_of,
+    digests_of,
+    remembered,
+    seen,
+)
 from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
-from tests.bot.evening import Evening
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from compaction.summary.port import Summariser
+    from bot.discord.client import AddCommands
+    from bot.memory.session_reader import SessionReader
+    from tests.bot.evening import Evening
+
 
 CALLERS, MUTERS, MANAGERS = 77, 78, 79
 # Two are in the bot's channel, the second with the role that was chosen. The others are elsewhere: with the role,
@@ -129,45 +133,29 @@ async def test_people_read_what_was_said_while_they_were_there(tmp_path: Path) -
     Once the server has opened its history, Ada reads all of it, and the others no more than before.
     """
 
-    async def summariser_of(_: int) -> Summariser:
-        return ExtractiveSummariser()
-
-    async def withheld(_: int) -> frozenset[str]:
-        return frozenset()
-
-    async with Evening(tmp_path / "roomtone.db", channel=LOUNGE, guild=GUILD.id) as evening:
-        reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=withheld)
-        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
-        found = PersonalRecall(recall, reader, reach="guild", accesses=evening.accesses)
-        digests = Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
-        catch_up = CatchUp(reader, digests, now=evening.clock.now)
-        search = RecallSearch(found, reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
-        commands = [
-            partial(add_recall, search=search),
+    def commands(evening: Evening, reader: SessionReader) -> list[AddCommands]:
+        digests, catch_up = digests_of(evening, reader), catch_up_of(evening, reader)
+        return [
+            recall_command(evening, reader),
             partial(add_recap, reader=reader, digests=digests, catch_up=catch_up, zone=UTC),
             partial(add_transcript, reader=reader, zone=UTC),
         ]
-        supervisor = FakeSupervisor()
-        async with (
-            LocalDiscord(guild=GUILD) as local,
-            connected(settings_for(local), supervisor, commands, catch_up=catch_up) as client,
-        ):
-            here = Remembered(local, client, supervisor, evening)
-            await here.come(BEN, CHLOE)
-            await here.say(BEN, "We decided to hide the lantern key under the old boat.")
-            evening.clock.advance(4.0)
-            await here.go(CHLOE)
-            await here.say(BEN, "We decided to sell the lantern boat to Chloe's brother.")
-            place = client.place(GUILD.id, LOUNGE)
-            assert place is not None
-            assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
 
-            assert await self_read(here, BEN) == {"hide", "sell"}
-            assert await self_read(here, CHLOE) == {"hide"}
-            assert await self_read(here, ADA) == set()
-            await client.servers.change(GUILD.id, lambda _: ServerSettings(opens_history=True), by=None)
-            assert await self_read(here, ADA) == {"hide", "sell"}
-            assert await self_read(here, CHLOE) == {"hide"}
+    async with remembered(tmp_path, commands, present=(BEN, CHLOE)) as here:
+        await here.say(BEN, "We decided to hide the lantern key under the old boat.")
+        here.evening.clock.advance(4.0)
+        await here.go(CHLOE)
+        await here.say(BEN, "We decided to sell the lantern boat to Chloe's brother.")
+        place = here.client.place(GUILD.id, LOUNGE)
+        assert place is not None
+        assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
+
+        assert await self_read(here, BEN) == {"hide", "sell"}
+        assert await self_read(here, CHLOE) == {"hide"}
+        assert await self_read(here, ADA) == set()
+        await here.client.servers.change(GUILD.id, lambda _: ServerSettings(opens_history=True), by=None)
+        assert await self_read(here, ADA) == {"hide", "sell"}
+        assert await self_read(here, CHLOE) == {"hide"}
 
 
 async def self_read(here: Remembered, person: int) -> set[str]:
@@ -194,13 +182,18 @@ async def self_read(here: Remembered, person: int) -> set[str]:
 
 
 def test_every_view_is_checked_as_a_command_is() -> None:
-    """But for what asks the room whether the press counts, and what only says that it is over."""
-    views: dict[str, set[str]] = {}
+    """But for what asks the room whether the press counts, what says that it is over, and what checks by itself."""
+    unchecked: set[str] = set()
     for path in Path(bot.discord.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                bases = {ast.unparse(base) for base in node.bases}
-                if any(base.endswith(("View", "Modal")) for base in bases):
-                    views[node.name] = bases
-    unchecked = {name for name, bases in views.items() if "CheckedView" not in bases}
-    assert unchecked == {"AnsweringView", "CheckedView", "CallButtons", "OverButtons", "SettingWindow"}
+            match node:
+                case ast.ClassDef(name=name, bases=bases):
+                    names = {ast.unparse(base) for base in bases}
+                    is_view = any(base.endswith(("View", "Modal")) for base in names) and "CheckedView" not in names
+                case ast.FunctionDef(name=name):
+                    is_view = any(ast.unparse(each).startswith("AnsweringView(") for each in ast.walk(node))
+                case _:
+                    continue
+            unchecked |= {name} if is_view else set()
+    views = {"AnsweringView", "CheckedView", "SettingWindow"}
+    assert unchecked == views | {"call_buttons", "over_buttons", "consent_buttons"}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.admission import GuildAdmission, Verdict
-from bot.discord.audience import FOR_EVERY_AGE
 from bot.discord.commands.room import ELSEWHERE
 from bot.discord.typed_messages import HOW_OFTEN, For, Posted, for_whom
+from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member

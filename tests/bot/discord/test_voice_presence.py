@@ -1,12 +1,14 @@
-"""What changed in a server's voice channels since the rooms were told."""
+"""What changed in a server's voice channels since the rooms were told, and who took the bot out of one."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
+
+import pytest
 
 from bot.channel.port import Person
-from bot.discord.voice_presence import Move, VoicePresence
+from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests
 
 GUILD, BOT = 500, 1001
 ADA, BEN, CHLOE = (
@@ -86,3 +88,49 @@ def test_a_server_that_the_bot_left_is_forgotten() -> None:
     watched.look(guild(evening=(ADA,)))
     watched.forget(GUILD)
     assert watched.look(guild()) == ()
+
+
+Step = Literal["asks in", "asks out", "entered", "left", "taken out"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(["asks in", "entered", "taken out"], id="by somebody"),
+        pytest.param(["asks in", "entered", "asks out", "left"], id="by itself"),
+        pytest.param(["left"], id="a process before this one was in"),
+        pytest.param(["asks in", "entered", "taken out", "left"], id="counted once"),
+        pytest.param(["asks in", "entered", "asks out", "asks in", "left", "entered", "taken out"], id="rejoined"),
+        pytest.param(
+            ["asks in", "entered", "taken out", "asks out", "asks in", "entered", "taken out"],
+            id="it asked to leave a channel that it was not in any more",
+        ),
+    ],
+)
+def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves(steps: list[Step]) -> None:
+    """Discord says the same of both. `left` and `taken out` are the same event, by whom it was caused."""
+    requests = VoiceRequests()
+    requests.on_request(11, 21)
+    for step in steps:
+        match step:
+            case "asks in":
+                requests.on_request(10, 20)
+            case "asks out":
+                requests.on_request(10, None)
+            case "entered":
+                requests.on_entered(10)
+            case "left" | "taken out":
+                assert requests.on_left(10) == (step == "taken out"), steps
+    assert requests.on_left(11)
+
+
+def test_nothing_is_left_of_a_server_that_the_bot_has_left() -> None:
+    """Neither what it wanted there nor that it was leaving."""
+    requests = VoiceRequests()
+    requests.on_request(10, 20)
+    requests.forget(10)
+    assert not requests.on_left(10)
+    requests.on_request(10, None)
+    requests.forget(10)
+    requests.on_request(10, 20)
+    assert requests.on_left(10)

@@ -21,12 +21,7 @@ MAKERS = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue",
 # What looks like a queue and needs no metric, and why.
 NO_METRIC = {
     # Nothing waits there for another task: it is the memory of a decision.
-    "bot.dashboard.live_room.RoomCharts._costs": "points of a chart",
-    "bot.dashboard.live_room.RoomCharts._folds": "points of a chart",
-    "bot.dashboard.live_room.RoomCharts._packets": "points of a chart",
-    "bot.dashboard.live_room.RoomCharts._problems": "points of a chart",
-    "bot.dashboard.live_room.RoomCharts._queues": "points of a chart",
-    "bot.dashboard.live_room.RoomCharts._replies": "points of a chart",
+    "bot.dashboard.live_room.LiveRoom._charts": "points of the charts",
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.inputs.Inputs._sent": "the latest inputs, to match transcripts",

@@ -1,8 +1,12 @@
-"""A connection counts as long as it holds a socket, and can be cut off that long."""
+"""A connection counts as long as it holds a socket, and can be cut off that long. Refused requests are told at most
+once a minute.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -10,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bot.web.connection as limits
-from bot.web.connection import MAX_CONNECTIONS, MAX_SOCKETS_PER_CLIENT, MAX_SOCKETS_PER_LINK, OpenPages, WebConnection
+from bot.web.connection import (
+    LOG_EVERY_S,
+    MAX_CONNECTIONS,
+    MAX_SOCKETS_PER_CLIENT,
+    MAX_SOCKETS_PER_LINK,
+    OpenPages,
+    RefusalCounter,
+    WebConnection,
+    WebRefusal,
+)
 from bot.web.security import ClientAddress
 
 if TYPE_CHECKING:
@@ -137,3 +150,18 @@ def test_a_link_never_has_too_many_sockets(links: list[str]) -> None:
         assert sum(mine) == min(len(mine), MAX_SOCKETS_PER_LINK)
         assert all(mine[-MAX_SOCKETS_PER_LINK:])
     assert all(wire.is_open for wire, link in wires if not link)
+
+
+@given(st.lists(st.tuples(st.sampled_from(WebRefusal), st.floats(0, 30)), max_size=60))
+def test_every_refusal_is_told_once(refusals: list[tuple[WebRefusal, float]]) -> None:
+    """Whatever the times, each refusal is in exactly one line, and two lines are at least a minute apart."""
+    counter, told, lines, now = RefusalCounter(), Counter[str](), list[float](), 0.0
+    for refusal, pause_s in refusals:
+        now += pause_s
+        if figures := counter.count(refusal, now):
+            told.update(figures)
+            lines.append(now)
+    told.update(counter.rest())
+    assert told == Counter(f"{refusal.value}_count" for refusal, _ in refusals)
+    assert all(later - earlier >= LOG_EVERY_S for earlier, later in itertools.pairwise(lines))
+    assert counter.rest() == {}

@@ -9,14 +9,13 @@ import aiohttp
 import pytest
 
 from bot.settings import WebSettings
-from bot.web.probes import FORWARDED
-from bot.web.server import WebServer
+from bot.web.server import FORWARDED, WebServer
 from tests.bot.web.test_server import FakeHost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.web.dashboard_port import Json
+    from bot.web.port import Json
 
 
 class FakeProbes:

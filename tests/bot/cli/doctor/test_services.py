@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
-from bot.discord.bot_token import COPY_AGAIN
 from bot.discord.connection import translated
+from bot.discord.endpoint import COPY_AGAIN
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings

@@ -27,6 +27,7 @@ from bot.discord.commands.privacy import (
 )
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
+from bot.memory.people import PeopleBook
 from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
 from bot.memory.personal_data import FILE_NAME, PersonalData
 from bot.server_settings import ServerSettings
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from bot.discord.commands.privacy import PersonalRecords, PersonFacts
     from bot.memory.personal_data import DataFile
     from bot.store.database import Database
     from bot.store.speakers import StoredSpeaker
@@ -61,7 +61,7 @@ FACTS = PrivacyFacts(
 SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
 
 
-class FailingRecords:
+class FailingRecords(PersonalData):
     """A store or a log that fails."""
 
     def __init__(self, error: Exception) -> None:
@@ -76,7 +76,7 @@ class FailingRecords:
         raise self._error
 
 
-class Facts:
+class Facts(PeopleBook):
     """Facts about one person."""
 
     def __init__(self, *texts: str, ended: int = 0) -> None:
@@ -94,8 +94,8 @@ class Facts:
             for at, text in enumerate(texts)
         ]
 
-    async def facts_about(self, guild_id: int | None, person_id: str) -> list[PersonFact]:
-        return [each for each in self.facts if (guild_id, each.person_id) == (500, person_id)]
+    async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
+        return tuple(each for each in self.facts if (guild_id, each.person_id) == (500, person_id))
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
         found = await self.facts_about(guild_id, person_id)
@@ -106,7 +106,7 @@ class Facts:
 class BrokenFacts(Facts):
     """A store that fails."""
 
-    async def facts_about(self, guild_id: int | None, person_id: str) -> list[PersonFact]:
+    async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
         raise StoreError("The disk is full.")
 
 
@@ -125,7 +125,7 @@ class RecordedRooms:
         self._calls.append(f"after {' '.join(sessions)}")
 
 
-def online(records: PersonalRecords, people: PersonFacts) -> AbstractAsyncContextManager[LocalDiscord]:
+def online(records: Any, people: Any) -> AbstractAsyncContextManager[LocalDiscord]:
     """Start a local Discord with the commands."""
     return server_with(partial(add_privacy_commands, records=records, people=people, facts=FACTS))
 

@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from bot.discord.commands.setting_sentences import (
+from bot.discord.commands.setting_table import BY_KEY, SETTINGS
+from bot.discord.commands.setting_values import (
     Here,
     OperatorSettings,
+    SettingError,
     SettingStores,
     auto_join_sentence,
     empty_sentence,
     longest_sentence,
     mode_sentence,
+    parse_names,
     retention_sentence,
 )
-from bot.discord.commands.setting_table import SETTINGS
-from bot.discord.commands.setting_values import parse_names
 from bot.discord.commands.voice import VoiceCommands
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.texts.text import Text, in_language
@@ -32,7 +33,7 @@ ONLY_THE_SECOND = (
 
 def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
     """Return what holds on a server with these choices."""
-    voices = VoiceCommands(FakeVoices(), FakePlayer())
+    voices = VoiceCommands(FakeVoices(), FakePlayer().play_sample)
     return Here(SettingStores(no_server_settings(), of or operator(), voices), 1, settings)
 
 
@@ -109,3 +110,19 @@ def test_a_channel_that_is_not_allowed_is_not_promised(allowed: tuple[int, ...],
 def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
     """There may be at most five wake names, each short, speakable, and no sentence: they stand in every prompt."""
     assert parse_names(names) == wanted
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "told"),
+    [
+        ("names", "42", "Give me one to 5 names"),
+        ("retention", "91", "Write a number from 1 to 90, or nothing."),
+        ("longest-session", "0.5", "Write a number from 1 to 24, or nothing."),
+        ("leave-when-empty", "soon", "Write a number from 0 to 1,440, or nothing."),
+        ("auto-join-people", "0", "Write a number from 1 to 99, or nothing."),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_can(key: str, written: str, told: str) -> None:
+    """The operator's own limit counts too."""
+    with pytest.raises(SettingError, match=told):
+        BY_KEY[key].changes([written], operator(retention_days=90))

@@ -46,7 +46,7 @@ class Server:
 async def online() -> AsyncIterator[Server]:
     async with LocalDiscord() as local:
         server = Server(local)
-        commands = VoiceCommands(server.voices, server.player)
+        commands = VoiceCommands(server.voices, server.player.play_sample)
         adder = partial(add_voice, commands=commands)
         async with connected(settings_for(local), server.supervisor, [adder]) as client:
             server.supervisor.place = client.place(GUILD, 600)

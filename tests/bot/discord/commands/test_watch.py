@@ -68,14 +68,6 @@ async def say(local: LocalDiscord, user_id: int, command: str, **options: object
     return await answer_to(local, user_id, f"watch {command}", **options)
 
 
-async def test_links_are_not_given_without_end() -> None:
-    """Each is good for a share, whose beginning and end are turns of the conversation."""
-    async with online(Desk()) as local:
-        told = [await say(local, ADA, "start") for _ in range(6)]
-        assert all(URL in each for each in told[:5])
-        assert "Please wait " in told[5]
-
-
 async def test_a_link_for_the_asker_alone() -> None:
     """The answer has a link without preview, says how long the link is valid, and warns if it works only on this
     computer.
