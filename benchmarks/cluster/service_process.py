@@ -165,6 +165,6 @@ async def _run(answers: int) -> None:
 if __name__ == "__main__":
     channel = keep_stdout_for_answers()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    # As in every recogniser (`bot.cluster.ray_files`): numpy's threads would spin beside the model's.
+    # As in every recogniser (`bot.cluster.ray_access`): numpy's threads would spin beside the model's.
     os.environ["OMP_NUM_THREADS"] = "1"
     asyncio.run(_run(channel))

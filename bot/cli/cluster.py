@@ -56,8 +56,7 @@ def up(
     It also writes the files for Ray's own commands.
     """
     from bot.cluster.deployment import keep_groups, serve_config, serve_recogniser
-    from bot.cluster.ray_connection import ClusterError
-    from bot.cluster.ray_files import start_commands, write_ray_files
+    from bot.cluster.ray_access import ClusterError, start_commands, write_ray_files
     from bot.cluster.shard_groups import divided
 
     settings = load()
@@ -123,11 +122,10 @@ def down() -> None:
         end_everything(say=say)
 
 
-def _connected(settings: Settings) -> AbstractContextManager[Any]:
-    from bot.cluster.ray_connection import connected
-    from bot.cluster.ray_files import ray_environment
+def _connected(settings: Settings) -> AbstractContextManager[None]:
+    from bot.cluster.ray_access import connected
 
-    return connected(ray_environment(cluster_folder(settings)))
+    return connected(cluster_folder(settings))
 
 
 def _service(

@@ -4,8 +4,7 @@
     shard_keeper ------ the actor of one group: keeps `roomtone run --shards …` running as its child
     transcription ----- requests and answers of the recogniser service: pure
     recogniser_service  a recogniser that Ray Serve runs and scales
-    ray_files --------- the files that Ray's own commands read
-    ray_connection ---- connects a command to the Ray of this machine
+    ray_access -------- the files that Ray's own commands read, and a command's connection to the Ray of this machine
     deployment -------- starts, moves and ends what is ours in a cluster
     state ------------- who serves what, as sentences
 

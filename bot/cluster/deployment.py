@@ -1,6 +1,6 @@
 """Starts, moves and ends what is ours in a cluster: the keepers of shards and the recogniser service.
 
-Everything here blocks, for commands that are connected to Ray (`ray_connection`).
+Everything here blocks, for commands that are connected to Ray (`ray_access`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from bot.cluster.ray_connection import NAMESPACE, ClusterError
+from bot.cluster.ray_access import NAMESPACE, ClusterError
 from bot.cluster.recogniser_service import APP, application
 from bot.cluster.shard_groups import name_of_next, shards_of
 from bot.cluster.shard_keeper import ShardKeeper

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.cluster.ray_connection import ClusterError
+from bot.cluster.ray_access import ClusterError
 from bot.shards import MOST_SHARDS, Shards, parse_shards
 
 _PREFIX = "shards "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bot.cluster.ray_connection import ClusterError
+from bot.cluster.ray_access import ClusterError
 from bot.cluster.recogniser_service import APP, DEPLOYMENT
 from bot.cluster.shard_groups import IDENTIFY_S, shards_of
 from bot.shards import ranges

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.cli.app import run_command_line
-from bot.cluster.ray_connection import ClusterError
+from bot.cluster.ray_access import ClusterError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def serve(settings: ServiceSettings, http: dict[str, Any]) -> None:
         found["service"], found["http"] = settings, http
 
-    monkeypatch.setattr("bot.cluster.ray_connection.connected", lambda _: nullcontext())
+    monkeypatch.setattr("bot.cluster.ray_access.connected", lambda _: nullcontext())
     monkeypatch.setattr("bot.cluster.deployment.keep_groups", keep)
     monkeypatch.setattr("bot.cluster.deployment.serve_recogniser", serve)
     return found
@@ -103,7 +103,7 @@ def test_without_ray_it_says_how_to_start_it(
     def refused(_: object) -> None:
         raise ClusterError("Ray does not answer on this machine.")
 
-    monkeypatch.setattr("bot.cluster.ray_connection.connected", refused)
+    monkeypatch.setattr("bot.cluster.ray_access.connected", refused)
     assert run_command_line(["cluster", "up", "--ip", "10.0.0.1"]) == 1
     said = capsys.readouterr().err
     assert "ray start --head" in said
@@ -120,6 +120,6 @@ def test_status_without_ray_is_a_plain_sentence(
     def refused(_: object) -> None:
         raise ClusterError("Ray does not answer on this machine.")
 
-    monkeypatch.setattr("bot.cluster.ray_connection.connected", refused)
+    monkeypatch.setattr("bot.cluster.ray_access.connected", refused)
     assert run_command_line(["cluster", "status"]) == 1
     assert "Ray does not answer" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cluster.ray_connection import ClusterError
+from bot.cluster.ray_access import ClusterError
 from bot.cluster.shard_groups import divided, name_of_next, shards_of
 
 

@@ -1,23 +1,35 @@
-"""Writes what Ray's own commands read: the token, the environment of `ray start`, and the file of `serve deploy`."""
+"""How Ray is reached: what its own commands read (the token, the environment of `ray start`, the file of
+`serve deploy`), and the connection of a command of ours to the Ray of this machine.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import secrets
 import shlex
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bot.cluster.ray_connection import ClusterError
+from bot.errors import SetupError
 from bot.private_files import make_private_folder, replace_private_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+# Our actors and applications have this namespace in Ray.
+NAMESPACE = "roomtone"
+NOT_INSTALLED = "Ray is not installed. In the checkout, run `make cluster`, or `uv tool install '.[cluster,piper]'`."
 TOKEN_FILE = "token"  # noqa: S105 - the name of a file
 ENVIRONMENT_FILE = "ray.env"
 SERVE_FILE = "serve.yaml"
 _TOKEN_BYTES = 32
+
+
+class ClusterError(SetupError):
+    """The cluster is not there or refused something: the operator must start or mend it."""
 
 
 def ray_environment(folder: Path) -> dict[str, str]:
@@ -64,3 +76,28 @@ def start_commands(folder: Path, ip: str) -> list[str]:
         f"{source}; ray start --head --include-dashboard false {common}",
         f"{source}; ray start --address {ip}:6379 --node-ip-address ITS-ADDRESS --disable-usage-stats",
     ]
+
+
+@contextmanager
+def connected(folder: Path) -> Iterator[None]:
+    """Connect Ray to the cluster that this machine belongs to. `folder`: has the token.
+
+    For commands that end soon: Ray ends a process that has lost the cluster's head. Raises `ClusterError`.
+    """
+    os.environ.update(ray_environment(folder))
+    try:
+        import ray
+    except ImportError as error:
+        raise ClusterError(NOT_INSTALLED) from error
+    for name in ("ray", "ray.serve"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        ray.init(address="auto", namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+    # Ray raises ConnectionError, RuntimeError, ValueError and its own errors here, by version.
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ClusterError(f"Ray does not answer on this machine: {lines[0][:200].rstrip('.')}.") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cluster.deployment import serve_config
-from bot.cluster.ray_connection import ClusterError
-from bot.cluster.ray_files import ENVIRONMENT_FILE, SERVE_FILE, TOKEN_FILE, ray_environment, write_ray_files
+from bot.cluster.ray_access import (
+    ENVIRONMENT_FILE,
+    SERVE_FILE,
+    TOKEN_FILE,
+    ClusterError,
+    ray_environment,
+    write_ray_files,
+)
 from bot.cluster.recogniser_service import ServiceSettings
 
 if TYPE_CHECKING:
