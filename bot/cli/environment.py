@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractContextManager
 
-    from bot.logs.output import LogStatus
+    from bot.logs.log_file import LogFile
     from bot.memory.admin import MemoryAdmin
     from bot.settings import StorageSettings
     from bot.store.database import Database
@@ -44,7 +44,7 @@ def null_console() -> Iterator[TextIO]:
         yield stream
 
 
-def logging_from_settings(settings: Settings, *, console: TextIO | None = None) -> AbstractContextManager[LogStatus]:
+def logging_from_settings(settings: Settings, *, console: TextIO | None = None) -> AbstractContextManager[LogFile]:
     """Write logs as `[logs]` and `[storage]` say until the context ends; the settings' secrets are redacted.
 
     `console`: the terminal's stream, stderr by default.

@@ -6,7 +6,7 @@ import logging.handlers
 import os
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import structlog
 
@@ -19,17 +19,26 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 20_000_000
 KEEP_FILES = 5
 FILE_NAME = "roomtone.jsonl"
+_REMEDY = "Free some space or give the user that runs the bot write access."
 
 
 def log_path(data_dir: Path) -> Path:
     return data_dir / "logs" / FILE_NAME
 
 
+def is_at(path: Path, file: IO[Any]) -> bool:
+    """Return whether an open file is still the one with this name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except OSError:
+        return False
+
+
 class LogFile(logging.handlers.RotatingFileHandler):
     """A rotating log file that survives a full disk, a missing directory and rotation by another process.
 
     Lines that cannot be written are lost. Every event tries again, so logging recovers by itself; the log then says how
-    many are missing.
+    many are missing. `problem`: why the file cannot be written, as a sentence; None while it can.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, keep_files: int) -> None:
@@ -42,77 +51,59 @@ class LogFile(logging.handlers.RotatingFileHandler):
         """Open the file now, so that a directory without write access is reported at the start."""
         self.acquire()
         try:
-            self._reopen_if_moved()
-            self.stream = self.stream or self._open()
+            self._opened()
         except OSError as exc:
             self._record_failure(exc)
         finally:
             self.release()
 
-    def _open(self) -> TextIOWrapper:
-        # Binary first, because open() with an opener has no precise type.
-        return TextIOWrapper(open(self.path, "ab", opener=open_private), encoding=self.encoding)
-
     def emit(self, record: logging.LogRecord) -> None:
         try:
             line = self.format(record) + self.terminator
-        except Exception:  # noqa: BLE001 - a line that cannot be formatted must not stop the work that logs it
-            self._lost_lines += 1
-            return
-        try:
-            self._reopen_if_moved()
-            if self.stream is not None and self.stream.tell() + len(line) > self.maxBytes:
+            stream = self._opened()
+            if stream.tell() + len(line) > self.maxBytes:
                 self.doRollover()
-            if self.stream is None:
-                self.stream = self._open()
-            self.stream.write(line)
-            self.stream.flush()
-        except (OSError, ValueError) as exc:
+                stream = self._opened()
+            stream.write(line)
+            stream.flush()
+        except OSError as exc:
             self._lost_lines += 1
             self._record_failure(exc)
+        except Exception:  # noqa: BLE001 - a line that cannot be formatted must not stop the work that logs it
+            self._lost_lines += 1
         else:
-            self._tell_lost_lines()
+            lost, self._lost_lines, self.problem = self._lost_lines, 0, None
+            if lost:
+                structlog.get_logger().warning("log_lines_lost", path=self.path, line_count=lost)
 
     def close(self) -> None:
         """Close the file; unflushed lines are lost if they cannot be written."""
-        with suppress(OSError, ValueError):
+        with suppress(OSError):
             super().close()
 
-    def _reopen_if_moved(self) -> None:
-        """Close the file if another process rotated, moved or deleted it, and create the directory again."""
-        if self.stream is not None:
-            with suppress(OSError):
-                here, ours = self.path.stat(), os.fstat(self.stream.fileno())
-                if (here.st_dev, here.st_ino) == (ours.st_dev, ours.st_ino):
-                    return
+    def _opened(self) -> TextIOWrapper:
+        """Return the open file, which is begun anew if another process has rotated, moved or deleted it."""
+        if self.stream is not None and not is_at(self.path, self.stream):
             self._close_stream()
-        make_private_folder(self.path.parent)
+        if self.stream is None:
+            make_private_folder(self.path.parent)
+            self.stream = self._open()
+        return self.stream
+
+    def _open(self) -> TextIOWrapper:
+        # Binary first, because open() with an opener has no precise type.
+        return TextIOWrapper(open(self.path, "ab", opener=open_private), encoding=self.encoding)
 
     def _close_stream(self) -> None:
         stream, self.stream = self.stream, None
         if stream is not None:
             # Closing flushes, so a failed write fails again here.
-            with suppress(OSError, ValueError):
+            with suppress(OSError):
                 stream.close()
 
-    def _record_failure(self, exc: BaseException) -> None:
+    def _record_failure(self, exc: OSError) -> None:
         self._close_stream()
-        first = self.problem is None
-        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else type(exc).__name__
-        self.problem = (
-            f"The log {self.path} cannot be written ({reason}); the bot goes on without it. Free some space or give "
-            "the user that runs the bot write access."
-        )
-        if first:
-            structlog.get_logger().error(
-                "log_file_refused",
-                path=self.path,
-                problem=exc,
-                remedy="Free some space or give the user that runs the bot write access.",
-            )
-
-    def _tell_lost_lines(self) -> None:
-        """Log how many lines before the one that was just written are missing, if there are any."""
-        lost, self._lost_lines, self.problem = self._lost_lines, 0, None
-        if lost:
-            structlog.get_logger().warning("log_lines_lost", path=self.path, line_count=lost)
+        is_new, reason = self.problem is None, exc.strerror or type(exc).__name__
+        self.problem = f"The log {self.path} cannot be written ({reason}); the bot goes on without it. {_REMEDY}"
+        if is_new:
+            structlog.get_logger().error("log_file_refused", path=self.path, problem=exc, remedy=_REMEDY)

@@ -1,8 +1,9 @@
 """Logging: JSON lines in a rotating file, and a shorter form on the terminal.
 
 The command that starts the process enters `configured_logging` once. `bot.logs.redaction` removes secrets and what
-people said before any output. If the file cannot be written, its lines are lost but the bot goes on: the terminal gets
-one sentence, and `LogStatus.problem` holds it.
+people said before any output, and the free text of libraries gets the form of an event. If the file cannot be written,
+its lines are lost but the bot goes on: the terminal gets one sentence, and `LogFile.problem` holds it.
+`speech`: the operator wants what people said in the log.
 """
 
 from __future__ import annotations
@@ -11,46 +12,33 @@ import logging
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.logs.formatters import (
-    file_formatter,
-    shared_processors,
-    terminal_formatter,
-    terminal_renderer,
-)
 from bot.logs.log_file import KEEP_FILES, MAX_FILE_BYTES, LogFile, log_path
-from bot.logs.redaction import LogRedactor
+from bot.logs.redaction import LogRedactor, describe_library_message, describe_traceback
+from bot.terminal_text import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
     from pathlib import Path
     from typing import TextIO
+
+    from structlog.typing import EventDict, Processor
 
     from bot.settings import LogLevel, LogsSettings
 
 # The bot logs through this one logger. Libraries keep their own, which are written from WARNING up.
 LOGGER_NAME = "roomtone"
-
-
-@dataclass(frozen=True, slots=True)
-class LogStatus:
-    """The log of this process: where it is written, and whether that works."""
-
-    file: LogFile
-
-    @property
-    def path(self) -> Path:
-        """The path of the log file, even if it could not be created."""
-        return self.file.path
-
-    @property
-    def problem(self) -> str | None:
-        """Why the file cannot be written, as a sentence; None while it can."""
-        return self.file.problem
+# What a library has logged.
+LIBRARY_EVENT = "library_logged"
+# Marks the lines of the file that were written while it may have what people said (`logs.speech`): `bot.logs.removal`
+# removes these when somebody in their session is forgotten.
+SPEECH_FIELD = "speech"
+# The keys whose values name people.
+PERSON_KEYS = frozenset({"participants", "person_id", "speaker_id", "user_id", "user_ids"})
 
 
 @contextmanager
@@ -64,81 +52,48 @@ def configured_logging(
     keep_files: int = KEEP_FILES,
     level: LogLevel = "info",
     console_level: LogLevel = "warning",
-) -> Iterator[LogStatus]:
+) -> Iterator[LogFile]:
     """Send all logs to the file and the terminal until the context ends, then restore the former configuration.
 
     `console`: the terminal's stream, stderr by default. `secrets`: values that must never be written, such as tokens.
     `level`, `console_level`: of the least severe event in the file, and on the terminal.
-    Does not raise if the file cannot be written: see `LogStatus.problem`.
+    Does not raise if the file cannot be written: see `LogFile.problem`.
     """
-    redactor = LogRedactor(speech=settings.speech, secrets=secrets)
-    file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=keep_files)
-    file.setLevel(level.upper())
-    file.setFormatter(file_formatter(redactor, speech=settings.speech))
     console = console if console is not None else sys.stderr
+    file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=keep_files)
     terminal = logging.StreamHandler(console)
+    file.setLevel(level.upper())
     terminal.setLevel(console_level.upper())
-    terminal.setFormatter(terminal_formatter(redactor, console, secrets=secrets, speech=settings.speech))
-    with _logging_to(file, terminal, speech=settings.speech):
-        file.probe()
-        with _uncaught_errors_logged():
-            yield LogStatus(file)
+    redactor = LogRedactor(speech=settings.speech, secrets=secrets)
+    marked = partial(_marked, redactor) if settings.speech else redactor
+    file.setFormatter(_formatter(marked, structlog.processors.JSONRenderer(default=_type_name), speech=settings.speech))
+    shown: Processor = redactor
+    if not console.isatty():
+        # A service manager keeps the lines where nobody can be forgotten.
+        shown = partial(_impersonal, LogRedactor(speech=False, secrets=secrets), settings.speech)
+    speech_shown = settings.speech and console.isatty()
+    terminal.setFormatter(_formatter(shown, _terminal_renderer(console), speech=speech_shown))
 
-
-@contextmanager
-def _logging_to(*handlers: logging.Handler, speech: bool) -> Iterator[None]:
-    """Send all logs to these handlers until the block ends, then restore the former configuration and close them."""
     root, ours = logging.getLogger(), logging.getLogger(LOGGER_NAME)
-    least = min(handler.level for handler in handlers)
-    before = (root.handlers[:], root.level, ours.level, structlog.get_config())
-    root.handlers[:] = handlers
+    least = min(file.level, terminal.level)
+    before = (root.handlers[:], root.level, ours.level, threading.excepthook, sys.unraisablehook)
+    root.handlers[:] = (file, terminal)
     root.setLevel(logging.WARNING)
     ours.setLevel(least)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            *shared_processors(speech=speech),
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(least),
-        logger_factory=lambda *_: ours,
-        # Loggers are created at import, before this runs; caching would keep them on the configuration of that time.
-        cache_logger_on_first_use=False,
-    )
     try:
-        yield
+        wrap = structlog.stdlib.ProcessorFormatter.wrap_for_formatter
+        with _structlog_configured(least, lambda *_: ours, wrap, speech=settings.speech):
+            file.probe()
+            # Python would print the messages of these errors, which may quote what people said.
+            threading.excepthook = partial(_log_uncaught, "thread_failed")
+            sys.unraisablehook = partial(_log_uncaught, "error_not_raised")
+            yield file
     finally:
-        root.handlers[:], root_level, our_level, configuration = before
+        root.handlers[:], root_level, our_level, threading.excepthook, sys.unraisablehook = before
         root.setLevel(root_level)
         ours.setLevel(our_level)
-        structlog.configure(**configuration)
-        for handler in handlers:
-            handler.close()
-
-
-@contextmanager
-def _uncaught_errors_logged() -> Iterator[None]:
-    """Log the errors of threads and of destructors, whose messages Python would print; they may quote what people
-    said.
-    """
-    before = threading.excepthook, sys.unraisablehook
-    threading.excepthook, sys.unraisablehook = _log_thread_error, _log_unraisable
-    try:
-        yield
-    finally:
-        threading.excepthook, sys.unraisablehook = before
-
-
-def _log_thread_error(args: threading.ExceptHookArgs) -> None:
-    """Log an error with which a thread has ended."""
-    if args.exc_value is not None and args.exc_type is not SystemExit:
-        structlog.get_logger().error("thread_failed", exc_info=args.exc_value)
-
-
-def _log_unraisable(args: sys.UnraisableHookArgs) -> None:
-    """Log an error that nobody can catch, of a destructor for example."""
-    if args.exc_value is not None:
-        structlog.get_logger().error("error_not_raised", exc_info=args.exc_value)
+        file.close()
+        terminal.close()
 
 
 @contextmanager
@@ -146,19 +101,97 @@ def warnings_on_terminal() -> Iterator[None]:
     """Send warnings to stderr until the context ends, for commands that keep no log: by itself structlog prints every
     event on stdout, where the command's answer is, which a program may read.
     """
+    last = (LogRedactor(speech=False), _terminal_renderer(sys.stderr))
+    with _structlog_configured(logging.WARNING, structlog.PrintLoggerFactory(sys.stderr), *last, speech=False):
+        yield
+
+
+@contextmanager
+def _structlog_configured(
+    least: int, logger_factory: Callable[..., Any], *last: Processor, speech: bool
+) -> Iterator[None]:
+    """Let events of that level and above go through the processors `last` until the block ends."""
     before = structlog.get_config()
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            *shared_processors(speech=False),
-            LogRedactor(speech=False),
-            terminal_renderer(sys.stderr),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        processors=[structlog.contextvars.merge_contextvars, *_first_processors(speech=speech), *last],
+        wrapper_class=structlog.make_filtering_bound_logger(least),
+        logger_factory=logger_factory,
+        # Loggers are created at import, before this runs; caching would keep them on the configuration of that time.
         cache_logger_on_first_use=False,
     )
     try:
         yield
     finally:
         structlog.configure(**before)
+
+
+def _log_uncaught(event: str, args: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    """Log an error of a thread or a destructor, which nobody can catch."""
+    if args.exc_value is not None and args.exc_type is not SystemExit:
+        structlog.get_logger().error(event, exc_info=args.exc_value)
+
+
+def _first_processors(*, speech: bool) -> list[Processor]:
+    """Return what adds level, time and traceback to an event, before it is redacted."""
+    return [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+        # Plain tracebacks: the pretty ones show local variables, and so tokens and what people said.
+        structlog.processors.format_exc_info if speech else structlog.processors.ExceptionRenderer(describe_traceback),
+    ]
+
+
+def _formatter(redact: Processor, render: Processor, *, speech: bool) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*_first_processors(speech=speech), partial(_name_foreign, speech=speech)],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, _order_keys, render],
+        pass_foreign_args=True,
+    )
+
+
+def _terminal_renderer(console: TextIO) -> Processor:
+    """Return what makes a line for the terminal of a redacted event. Nothing in it acts on the terminal."""
+    render = structlog.dev.ConsoleRenderer(
+        colors=console.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=32
+    )
+
+    def rendered(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+        # An endpoint or a tool server may have written a text. Those in a list are written as Python writes them.
+        plain = {key: escaped(value) if isinstance(value, str) else value for key, value in event.items()}
+        return render(logger, method, plain)
+
+    return rendered
+
+
+def _marked(redactor: LogRedactor, logger: object, method: str, event: EventDict) -> EventDict:
+    return {**redactor(logger, method, event), SPEECH_FIELD: True}
+
+
+def _impersonal(
+    redactor: LogRedactor, speech_in_file: bool, logger: object, method: str, event: EventDict
+) -> EventDict:
+    """Return an event without what people said and without their ids."""
+    # With speech in the file, the traceback of an event of ours was written with the messages of its errors.
+    left_out = {"exception"} if speech_in_file and event["event"] != LIBRARY_EVENT else set()
+    kept = {key: each for key, each in event.items() if key not in PERSON_KEYS | left_out}
+    return redactor(logger, method, kept)
+
+
+def _name_foreign(_logger: object, _method: str, event: EventDict, *, speech: bool) -> EventDict:
+    """Turn a library's free text into an event with a name of its own. `location`: where the library logged it."""
+    record: logging.LogRecord = event["_record"]
+    arguments = event.pop("positional_args", None)
+    detail = event["event"] if speech else describe_library_message(record, arguments)
+    location = f"{record.module}:{record.lineno}"
+    return {**event, "event": LIBRARY_EVENT, "logger": record.name, "location": location, "detail": detail}
+
+
+def _order_keys(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """Put the keys that every line has first, for people who read the file directly."""
+    first = [key for key in ("timestamp", "level", "event", "session_id") if key in event]
+    return {key: event[key] for key in (*first, *(each for each in event if each not in first))}
+
+
+def _type_name(value: object) -> str:
+    return f"<{type(value).__name__}>"

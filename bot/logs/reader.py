@@ -11,6 +11,8 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
+from bot.logs.log_file import is_at
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -20,18 +22,14 @@ Event: TypeAlias = dict[str, Any]
 CHUNK_BYTES = 1 << 16
 # No event is this long. A longer line is skipped, so that it does not fill the memory.
 MAX_LINE_BYTES = 1 << 20
-# How each line begins (`bot.logs.formatters`). That stays when words are taken out of it.
+# How each line begins (`bot.logs.output`). That stays when words are taken out of it.
 _BEGINNING = re.compile(rb'^\{"timestamp": ?"[^"]+".*?"event": ?"[^"]*"')
 
 
 def rotated_files(path: Path) -> list[Path]:
     """Return the rotated files of a log, oldest first: `name.3`, `name.2`, `name.1`."""
-    numbered = {}
-    with suppress(OSError):
-        for other in path.parent.iterdir():
-            if (match := re.fullmatch(re.escape(path.name) + r"\.(\d+)", other.name)) is not None:
-                numbered[int(match[1])] = other
-    return [numbered[number] for number in sorted(numbered, reverse=True)]
+    found = [each for each in path.parent.glob("*") if each.stem == path.name and each.suffix[1:].isdecimal()]
+    return sorted(found, key=lambda each: -int(each.suffix[1:]))
 
 
 class LogReader:
@@ -43,10 +41,8 @@ class LogReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: BinaryIO | None = None
-        self._partial = b""
-        self._last = b""
+        self._partial = self._last = b""
         self._too_long = False
-        self._begun = False
 
     def __enter__(self) -> LogReader:
         return self
@@ -57,29 +53,19 @@ class LogReader:
 
     def read(self) -> Iterator[bytes]:
         """Yield the complete lines that were not read yet, rotated files first."""
-        if not self._begun:
-            self._begun = True
-            # Open all files before reading any: a rotation in between would change their names.
-            older = [file for path in rotated_files(self._path) if (file := _opened(path)) is not None]
-            self._file = _opened(self._path)
-            for file in older:
-                yield from self._whole(file)
-        while True:
-            self._file = self._file or _opened(self._path)
-            if self._file is None:
-                return
-            yield from self._more()
-            unread = self._newer_files()
-            if unread is None:
-                return
-            # Our file was rotated or replaced: read what was written to it meanwhile, then the newer files.
+        newer = self._newer_files()
+        # All are opened before any is read: a rotation in between would change their names.
+        for file in list(map(_opened, [self._path] if newer is None else newer)):
+            if file is None:
+                continue
+            # Ours was rotated or replaced: read what was written to it meanwhile.
             yield from self._more()
             yield from self.rest()
-            self._close()
-            for newer in unread:
-                yield from self._whole(newer)
-            if not unread:
-                self._skip_what_was_read()
+            self.__exit__()
+            self._file = file
+            if newer is None:
+                self._skip_what_was_read(file)
+        yield from self._more()
 
     def rest(self) -> Iterator[bytes]:
         """Yield the incomplete last line, if the caller does not read again."""
@@ -88,66 +74,43 @@ class LogReader:
             yield partial
         self._too_long = False
 
-    def _whole(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield all lines of a finished file, and close it."""
-        with file:
-            while chunk := file.read(CHUNK_BYTES):
-                yield from self._lines(chunk)
-            yield from self.rest()
-
     def _more(self) -> Iterator[bytes]:
         """Yield what was added to the open file. A truncated file is read from its beginning."""
-        assert self._file is not None
-        if self._status().st_size < self._file.tell():
+        if self._file is None:
+            return
+        if os.fstat(self._file.fileno()).st_size < self._file.tell():
             self._file.seek(0)
             self._partial = b""
         while chunk := self._file.read(CHUNK_BYTES):
-            yield from self._lines(chunk)
+            *whole, self._partial = (self._partial + chunk).split(b"\n")
+            for line in whole:
+                if line and not self._too_long:
+                    self._last = line
+                    yield line
+                self._too_long = False
+            if len(self._partial) > MAX_LINE_BYTES:
+                self._partial, self._too_long = b"", True
 
-    def _lines(self, chunk: bytes) -> Iterator[bytes]:
-        *whole, self._partial = (self._partial + chunk).split(b"\n")
-        for line in whole:
-            if not self._too_long and line:
-                self._last = line
-                yield line
-            self._too_long = False
-        if len(self._partial) > MAX_LINE_BYTES:
-            self._partial, self._too_long = b"", True
+    def _newer_files(self) -> list[Path] | None:
+        """Return the files after the open one, oldest first; None if the open one was moved, deleted or replaced."""
+        paths = [*rotated_files(self._path), self._path]
+        if self._file is None:
+            return paths
+        for place, path in enumerate(paths, start=1):
+            if is_at(path, self._file):
+                return paths[place:]
+        return None
 
-    def _skip_what_was_read(self) -> None:
-        """Open the current log and go behind the last line that was read, if it is there: a log from which lines or
-        words are removed is written anew (`bot.logs.removal`), and its other lines were read before.
+    def _skip_what_was_read(self, file: BinaryIO) -> None:
+        """Go behind the last line that was read, if it is in the file: a log from which lines or words are removed is
+        written anew (`bot.logs.removal`), and its other lines were read before.
         """
-        self._file = _opened(self._path)
         begins = _BEGINNING.match(self._last)
-        if self._file is None or begins is None:
-            return
         read_to = 0
-        for line in self._file:
+        while begins and (line := file.readline()):
             if line.startswith(begins[0]):
-                read_to = self._file.tell()
-        self._file.seek(read_to)
-
-    def _newer_files(self) -> list[BinaryIO] | None:
-        """Return the rotated files newer than the open one, oldest first; None if the open one is the current log."""
-        ours = self._status()
-        if _is(self._path, ours):
-            return None
-        older = rotated_files(self._path)
-        for place, path in enumerate(older):
-            if _is(path, ours):
-                return [file for newer in older[place + 1 :] if (file := _opened(newer)) is not None]
-        # Moved or deleted by hand: the rotated files were read before, and a new log may still appear.
-        return [] if self._path.exists() else None
-
-    def _status(self) -> os.stat_result:
-        assert self._file is not None
-        return os.fstat(self._file.fileno())
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file = None
+                read_to = file.tell()
+        file.seek(read_to)
 
 
 def parse_event(line: bytes) -> tuple[str, Event] | None:
@@ -157,25 +120,14 @@ def parse_event(line: bytes) -> tuple[str, Event] | None:
     """
     text = line.decode("utf-8", errors="replace").strip("\x00 \r\t")
     for candidate in (text, text[max(text.rfind('{"timestamp"'), 0) :]):
-        try:
+        with suppress(ValueError, RecursionError):
             event = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and isinstance(event.get("event"), str):
-            return candidate, event
+            if isinstance(event, dict) and isinstance(event.get("event"), str):
+                return candidate, event
     return None
 
 
 def _opened(path: Path) -> BinaryIO | None:
-    try:
+    with suppress(FileNotFoundError):
         return path.open("rb")
-    except FileNotFoundError:
-        return None
-
-
-def _is(path: Path, status: os.stat_result) -> bool:
-    try:
-        other = path.stat()
-    except OSError:
-        return False
-    return (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)
+    return None

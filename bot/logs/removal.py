@@ -13,17 +13,17 @@ import re
 import time
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from bot.logs.formatters import SPEECH_FIELD
-from bot.logs.log_file import FILE_NAME
+from bot.logs.log_file import FILE_NAME, is_at
+from bot.logs.output import SPEECH_FIELD
 from bot.private_files import open_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-# Each line begins with its time (`bot.logs.formatters`).
+# Each line begins with its time (`bot.logs.output`).
 _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
 # Writing a log file anew takes seconds. What is older was left by a process that was killed.
@@ -37,21 +37,14 @@ def drop_lines_before(folder: Path, at: float) -> int:
 
     Raises `OSError`: if one file fails, at the end, when the others are done.
     """
-    return _in_each_file(folder, lambda path: _rewrite(path, _since(at)) if _begins_before(path, at) else 0)
 
-
-def _since(at: float) -> Callable[[bytes], bytes]:
-    """Return a function that removes the lines written before `at`. Call it for each line of one file, in order."""
-    reached = False
-
-    def kept(line: bytes) -> bytes:
-        nonlocal reached
+    def recent(lines: list[bytes]) -> list[bytes]:
         # Lines are in the order of their times. A line without a time belongs to the one before it.
-        written_at = None if reached else _time_of(line)
-        reached = reached or (written_at is not None and written_at >= at)
-        return line if reached else b""
+        times = map(_time_of, lines)
+        first = next((place for place, written_at in enumerate(times) if (written_at or 0.0) >= at), len(lines))
+        return lines[first:]
 
-    return kept
+    return _in_each_file(folder, recent)
 
 
 def forget_in_logs(folder: Path, forgotten_at: Callable[[str], float], *, person_id: str | None = None) -> int:
@@ -66,10 +59,10 @@ def forget_in_logs(folder: Path, forgotten_at: Callable[[str], float], *, person
     """
     has_id = None if person_id is None else re.compile(rb"(?<!\w)" + re.escape(person_id.encode()) + rb"(?!\w)")
 
-    def without(line: bytes) -> bytes:
-        return b"" if (has_id and has_id.search(line)) or _may_tell(line, forgotten_at) else line
+    def stays(line: bytes) -> bool:
+        return not ((has_id and has_id.search(line)) or _may_tell(line, forgotten_at))
 
-    return _in_each_file(folder, lambda path: _rewrite(path, without))
+    return _in_each_file(folder, lambda lines: list(filter(stays, lines)))
 
 
 def _may_tell(line: bytes, forgotten_at: Callable[[str], float]) -> bool:
@@ -83,75 +76,57 @@ def _may_tell(line: bytes, forgotten_at: Callable[[str], float]) -> bool:
     if event.get(SPEECH_FIELD) is not True:
         return False
     session_id, written_at = event.get("session_id"), _time_of(line)
-    if not isinstance(session_id, str):
+    if not isinstance(session_id, str) or written_at is None:
         return True
-    return written_at is None or written_at < forgotten_at(session_id) + _STILL_WRITTEN_S
-
-
-def _in_each_file(folder: Path, change: Callable[[Path], int]) -> int:
-    """Return the sum of what `change` returns for the log files. Raises the first `OSError` when all were tried."""
-    _remove_leftovers(folder)
-    count = 0
-    failure: OSError | None = None
-    seen: set[Path] = set()
-    # A rotation moves files to names that come later, also to one that was not there at first.
-    while (path := next((each for each in _log_files(folder) if each not in seen), None)) is not None:
-        seen.add(path)
-        try:
-            count += change(path)
-        except OSError as error:
-            failure = failure or error
-    if failure is not None:
-        raise failure
-    return count
-
-
-def _log_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob(f"{FILE_NAME}*") if path.suffix != _UNFINISHED)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes were writing. Nothing else reaches the lines in it."""
-    for path in folder.glob(f"{FILE_NAME}*{_UNFINISHED}"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _LEFTOVER_S:
-                path.unlink()
-
-
-def _begins_before(path: Path, at: float) -> bool:
-    with path.open("rb") as lines:
-        for line in lines:
-            written_at = _time_of(line)
-            if written_at is not None:
-                return written_at < at
-    return path.stat().st_mtime < at
+    return written_at < forgotten_at(session_id) + _STILL_WRITTEN_S
 
 
 def _time_of(line: bytes) -> float | None:
-    found = _WRITTEN_AT.match(line)
-    if found is None:
-        return None
     with suppress(ValueError):
-        return datetime.fromisoformat(found.group(1).decode("utf-8", "replace")).timestamp()
+        if found := _WRITTEN_AT.match(line):
+            return datetime.fromisoformat(found[1].decode("utf-8", "replace")).timestamp()
     return None
 
 
-def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
-    """Replace each line of a file by what `change` returns for it. Returns how many lines differ now: none if the file
-    was rotated meanwhile.
+def _in_each_file(folder: Path, change: Callable[[list[bytes]], list[bytes]]) -> int:
+    """Leave of the lines of each log file what `change` returns. Returns how many lines went. Raises the first
+    `OSError` when all were tried.
+    """
+    for path in folder.glob(f"{FILE_NAME}*{_UNFINISHED}"):
+        # What killed processes were writing. Nothing else reaches the lines in it.
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _LEFTOVER_S:
+                path.unlink()
+    count = 0
+    failures: list[OSError] = []
+    seen: set[Path] = set()
+    # A rotation moves files to names that come later, also to one that was not there at first.
+    while left := sorted({each for each in folder.glob(f"{FILE_NAME}*") if each.suffix != _UNFINISHED} - seen):
+        seen.add(left[0])
+        try:
+            count += _rewrite(left[0], change)
+        except OSError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return count
+
+
+def _rewrite(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> int:
+    """Leave of the lines of a file what `change` returns. Returns how many went: none if the file was rotated
+    meanwhile.
     """
     with path.open("rb") as old:
         before = old.readlines()
-        after = [change(line) for line in before]
-        count = sum(line != changed for line, changed in zip(before, after, strict=True))
-        if not count:
+        after = change(before)
+        if len(after) == len(before):
             return 0
         new_path = path.with_name(path.name + _UNFINISHED)
         try:
             with open(new_path, "wb", opener=_open_for_appending) as new:
                 new.writelines(after)
                 new.flush()
-                if not _is_at(path, old):
+                if not is_at(path, old):
                     new_path.unlink()
                     return 0
                 new_path.replace(path)
@@ -162,15 +137,7 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
             with suppress(OSError):
                 new_path.unlink()
             raise
-    return count
-
-
-def _is_at(path: Path, file: BinaryIO) -> bool:
-    """Return whether an open file is still the one with this name."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
+    return len(before) - len(after)
 
 
 def _open_for_appending(path: str, flags: int) -> int:

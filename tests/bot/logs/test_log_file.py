@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -13,9 +12,6 @@ from bot.logs.log_file import LogFile, log_path
 from bot.logs.output import configured_logging
 from bot.settings import LogsSettings
 from tests.bot.logs.test_output import lines_of
-
-if TYPE_CHECKING:
-    from bot.logs.output import LogStatus
 
 log = structlog.get_logger()
 
@@ -55,7 +51,7 @@ def test_a_log_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
     assert [each["event"] for each in lines_of(path)] == ["third"]
 
 
-def problem_of(logs: LogStatus) -> str | None:
+def problem_of(logs: LogFile) -> str | None:
     """Return the current problem. A function, because the type checker takes the attribute for unchanged."""
     return logs.problem
 
@@ -102,6 +98,6 @@ def test_a_full_disk_costs_only_the_lines() -> None:
 def test_a_line_that_cannot_be_made_is_dropped(tmp_path: Path) -> None:
     """A library's broken format string loses one line, which the log says, and raises nothing."""
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
-        logs.file.emit(logging.makeLogRecord({"msg": "%d", "args": ("no number",), "levelno": logging.WARNING}))
+        logs.emit(logging.makeLogRecord({"msg": "%d", "args": ("no number",), "levelno": logging.WARNING}))
         log.info("work_went_on")
     assert [each["event"] for each in lines_of(log_path(tmp_path))] == ["work_went_on", "log_lines_lost"]
