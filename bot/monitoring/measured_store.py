@@ -34,37 +34,30 @@ class MeasuredTurnStore:
         self._monotonic = monotonic
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """See `TurnStore.load`."""
         with self._measured("load"):
             return await self._store.load(session_id)
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
-        """See `TurnStore.append_turn`."""
         with self._measured("append_turn"):
             await self._store.append_turn(session_id, turn)
 
     async def turns(self, session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
-        """See `TurnStore.turns`."""
         with self._measured("turns"):
             return await self._store.turns(session_id, start, end)
 
     async def add_note(self, session_id: SessionId, note: Note) -> None:
-        """See `TurnStore.add_note`."""
         with self._measured("add_note"):
             await self._store.add_note(session_id, note)
 
     async def move_notes_to_pending(self, session_id: SessionId, note_ids: Sequence[NoteId]) -> None:
-        """See `TurnStore.move_notes_to_pending`."""
         with self._measured("move_notes"):
             await self._store.move_notes_to_pending(session_id, note_ids)
 
     async def land(self, landing: Landing) -> bool:
-        """See `TurnStore.land`."""
         with self._measured("land"):
             return await self._store.land(landing)
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
-        """See `TurnStore.close`."""
         with self._measured("close"):
             await self._store.close(session_id, segment, state)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
@@ -17,28 +18,32 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from bot import events
 from bot.dropped_sounds import REASONS
 from bot.monitoring.collectors import (
-    LATENCY_BUCKETS,
-    HealthCollector,
-    QueueCollector,
-    RecogniserCollector,
-    RemoteRecogniserCollector,
-    ShardCollector,
+    Scraped,
+    gauge,
+    health_metrics,
+    queue_metrics,
+    recogniser_metrics,
+    shard_metrics,
 )
 from bot.monitoring.measured_store import OPERATIONS
 from compaction.model import TurnKind
+from voice.asr.fallback import RemoteOutcome
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from prometheus_client.metrics_core import Metric
+
     from bot.clock import Clock
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
     from bot.monitoring.service_checks import GatewayState
-    from voice.asr.fallback import RemoteOutcome
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 
+# From the time of one packet to the longest wait of a reply.
+LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 # A model that folds takes up to a minute.
 FOLD_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -69,25 +74,27 @@ OTHER = "other"
 _LABEL_CHARS = 32
 
 
+@dataclass(eq=False, slots=True)
+class _Room:
+    """What the counters of a room said last."""
+
+    packets: Mapping[str, int] = field(default_factory=dict)
+    queues: tuple[QueueFigures, ...] = ()
+
+
 class Metrics:
     """Everything that is measured. One for each process; it is no global, so tests have their own."""
 
     def __init__(self, health: Health) -> None:
         self.health = health
         self._registry = CollectorRegistry(auto_describe=True)
+        self._queues: list[Callable[[], QueueFigures]] = []
+        self._rooms: list[_Room] = []
+        self._dropped_by_rooms: Tally[tuple[str, str]] = Tally()
+        self._scraped = Scraped()
+        self._scraped.sources += [partial(health_metrics, health), self._room_metrics]
         ProcessCollector(registry=self._registry)
-        self._queues = QueueCollector()
-        self._recogniser = RecogniserCollector()
-        self._shards = ShardCollector()
-        self._remote_recognisers = RemoteRecogniserCollector()
-        for collector in (
-            HealthCollector(health),
-            self._queues,
-            self._recogniser,
-            self._shards,
-            self._remote_recognisers,
-        ):
-            self._registry.register(collector)
+        self._registry.register(self._scraped)
 
         self._round_trip = self._histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
         self._stages = self._histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
@@ -113,10 +120,20 @@ class Metrics:
         self._store_time = self._histogram("store_seconds", "Duration of an operation of the store.", "operation")
         self._store_failures = self._counter("store_failures", "Operations of the store that failed.", "operation")
         self._lag = self._histogram("event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS)
-        self._begin_with_zero()
-
-    def _begin_with_zero(self) -> None:
-        """Make the series whose labels are known: a rate needs the 0 before the first event."""
+        # They are shown once there is a recogniser elsewhere.
+        self._elsewhere = Counter(
+            "roomtone_remote_recognitions",
+            "Requests for which a recogniser elsewhere comes first, by what became of them there.",
+            ("outcome",),
+            registry=None,
+        )
+        self._elsewhere_time = Histogram(
+            "roomtone_remote_recogniser_seconds",
+            "Until the answer of a recogniser elsewhere.",
+            buckets=LATENCY_BUCKETS,
+            registry=None,
+        )
+        # The series whose labels are known: a rate needs the 0 before the first event.
         for metric, labels in (
             (self._stages, STAGES),
             (self._packets, PACKET_OUTCOMES),
@@ -130,6 +147,7 @@ class Metrics:
             (self._problems, PROBLEMS),
             (self._store_time, OPERATIONS),
             (self._store_failures, OPERATIONS),
+            (self._elsewhere, RemoteOutcome),
         ):
             for label in labels:
                 metric.labels(str(label))
@@ -146,34 +164,49 @@ class Metrics:
         """Make a histogram, shown as `roomtone_NAME_…`. `text`, `labels`: see `_counter`. `buckets`: upper bounds."""
         return Histogram(name, text, labels, namespace="roomtone", registry=self._registry, buckets=buckets)
 
+    def _room_metrics(self) -> Iterator[Metric]:
+        yield gauge("rooms", "Rooms in which the bot is.", len(self._rooms))
+        in_rooms = [queue for room in self._rooms for queue in room.queues]
+        yield from queue_metrics([queue() for queue in self._queues], in_rooms, self._dropped_by_rooms)
+
     # -- what reports ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def room(self) -> Iterator[events.Observer]:
         """Measure a room while the block runs. Yields what takes the room's events."""
-        room = _RoomMeter(self)
-        with self._queues.of_room(lambda: room.queues):
-            yield room.observe
+        room = _Room()
+        self._rooms.append(room)
+        try:
+            yield partial(self._observe, room)
+        finally:
+            self._rooms.remove(room)
 
     def add_queue(self, queue: Callable[[], QueueFigures]) -> None:
         """Measure a queue of the process."""
-        self._queues.add(queue)
+        self._queues.append(queue)
 
     def add_shards(self, gateway: GatewayState) -> None:
         """Measure the connections to Discord."""
-        self._shards.set(gateway)
+        self._scraped.sources.append(partial(shard_metrics, gateway))
 
     def add_recogniser(self, figures: Callable[[], RecogniserFigures]) -> None:
         """Measure the local recogniser."""
-        self._recogniser.add(figures)
+        self._scraped.sources.append(lambda: recogniser_metrics(figures()))
 
     def add_remote_recogniser(self, is_in_use: Callable[[], bool]) -> None:
         """Measure a recogniser elsewhere. `is_in_use`: returns whether it is asked at present."""
-        self._remote_recognisers.add(is_in_use)
+        text = "1 unless the process leaves the recogniser alone because it failed."
+        self._scraped.sources += [
+            lambda: [gauge("remote_recogniser_in_use", text, float(is_in_use()))],
+            self._elsewhere.collect,
+            self._elsewhere_time.collect,
+        ]
 
     def on_remote_recogniser(self, outcome: RemoteOutcome, seconds: float) -> None:
         """Count what became of a request to a recogniser elsewhere, and how many seconds an answer took."""
-        self._remote_recognisers.observe(outcome, seconds)
+        self._elsewhere.labels(outcome.value).inc()
+        if outcome is RemoteOutcome.COMPLETED:
+            self._elsewhere_time.observe(seconds)
 
     def on_model_call(self, call: ModelCall) -> None:
         """Count a call of a model that is billed in tokens."""
@@ -196,15 +229,38 @@ class Metrics:
 
     # -- a room's events --------------------------------------------------------------------------------------------
 
-    def on_event(self, event: events.Event) -> None:
-        """Count what happened in a room."""
+    def _observe(self, room: _Room, event: events.Event) -> None:
+        match event:
+            case events.LinkChanged():
+                for outcome, count in _risen(room.packets, event.counters):
+                    if outcome in FRAME_OUTCOMES:
+                        self._frames.labels(outcome).inc(count)
+                    elif outcome in PACKET_OUTCOMES:
+                        self._packets.labels(outcome).inc(count)
+                room.packets = dict(event.counters)
+                if event.round_trip_s is not None:
+                    self._round_trip.observe(event.round_trip_s)
+            case events.QueuesMeasured():
+                before = {queue.name: queue.dropped for queue in room.queues}
+                for queue in event.queues:
+                    for reason, count in _risen(before.get(queue.name, {}), queue.dropped):
+                        self._dropped_by_rooms[queue.name, _word(reason)] += count
+                room.queues = event.queues
+            case _:
+                self._count(event)
+
+    def _count(self, event: events.Event) -> None:
         match event:
             case events.SoundReceived():
                 self._stage("receive", event.delay_s)
             case events.TurnRecorded():
                 self._turns.labels(event.turn.kind.value).inc()
                 for spoken in event.utterances:
-                    self._add_stages(spoken)
+                    utterance = spoken.utterance
+                    self._stage("endpoint", utterance.closed_at - utterance.ended_at)
+                    self._stage("queue", spoken.begun_at - utterance.closed_at)
+                    self._stage("recognise", spoken.text_at - spoken.begun_at)
+                    self._stage("end_to_text", spoken.text_at - utterance.ended_at)
             case events.TurnDecided():
                 self._stage("group", event.released_at - event.spoken.text_at)
                 self._stage("store", event.stored_at - event.released_at)
@@ -216,35 +272,14 @@ class Metrics:
                 self._heard_again.labels(event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)
-            case events.CompactionLanded():
-                self._folds.labels("landed").inc()
-                self._fold_time.labels("landed").observe(event.latency_ms / 1000)
-            case events.CompactionFailed():
-                self._folds.labels("failed").inc()
-                self._fold_time.labels("failed").observe(event.latency_ms / 1000)
+            case events.CompactionLanded() | events.CompactionFailed():
+                outcome = "landed" if isinstance(event, events.CompactionLanded) else "failed"
+                self._folds.labels(outcome).inc()
+                self._fold_time.labels(outcome).observe(event.latency_ms / 1000)
             case events.Problem():
                 self._problems.labels(_word(event.where)).inc()
             case _:
                 pass
-
-    def add_round_trip(self, seconds: float) -> None:
-        """Add how long a voice server took to answer."""
-        self._round_trip.observe(seconds)
-
-    def add_packets(self, counts: Mapping[str, int]) -> None:
-        """Add packets by outcome."""
-        for outcome, count in counts.items():
-            if outcome in FRAME_OUTCOMES:
-                self._frames.labels(outcome).inc(count)
-            elif outcome in PACKET_OUTCOMES:
-                self._packets.labels(outcome).inc(count)
-
-    def _add_stages(self, spoken: events.SpokenText) -> None:
-        utterance = spoken.utterance
-        self._stage("endpoint", utterance.closed_at - utterance.ended_at)
-        self._stage("queue", spoken.begun_at - utterance.closed_at)
-        self._stage("recognise", spoken.text_at - spoken.begun_at)
-        self._stage("end_to_text", spoken.text_at - utterance.ended_at)
 
     def _add_reply(self, reply: events.ReplyFinished) -> None:
         self._replies.labels(reply.outcome.value).inc()
@@ -260,43 +295,12 @@ class Metrics:
     def _stage(self, stage: str, seconds: float) -> None:
         self._stages.labels(stage).observe(max(0.0, seconds))
 
-    def add_dropped(self, queue: str, counts: Mapping[str, int]) -> None:
-        """Add what a queue has dropped, by reason."""
-        of_words: Tally[str] = Tally()
-        for reason, count in counts.items():
-            of_words[_word(reason)] += count
-        self._queues.add_dropped(queue, of_words)
 
-
-class _RoomMeter:
-    """One room's events, and what its counters said last."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-        self._packets: Tally[str] = Tally()
-        self._dropped: dict[str, Tally[str]] = {}
-        self.queues: tuple[QueueFigures, ...] = ()
-
-    def observe(self, event: events.Event) -> None:
-        match event:
-            case events.LinkChanged():
-                self._metrics.add_packets(_risen(self._packets, event.counters))
-                if event.round_trip_s is not None:
-                    self._metrics.add_round_trip(event.round_trip_s)
-                self._packets = Tally(event.counters)
-            case events.QueuesMeasured():
-                self.queues = event.queues
-                for queue in self.queues:
-                    before = self._dropped.get(queue.name, Tally())
-                    self._metrics.add_dropped(queue.name, _risen(before, queue.dropped))
-                    self._dropped[queue.name] = Tally(queue.dropped)
-            case _:
-                self._metrics.on_event(event)
-
-
-def _risen(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
-    """Return by how much each count has risen. A count that has fallen was begun anew."""
-    return {name: count - before[name] if count >= before[name] else count for name, count in now.items()}
+def _risen(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield by how much each count has risen. A count that has fallen was begun anew."""
+    for name, count in now.items():
+        rise = count - before.get(name, 0)
+        yield name, rise if rise >= 0 else count
 
 
 def _word(label: str) -> str:

@@ -60,7 +60,6 @@ FOLDER_GONE = HealthFault(
 DISCORD_AWAY = (
     "Discord's gateway has been away for more than a minute{shards}. Check the network and status.discord.com."
 )
-DISCORD_FAULT = HealthFault(FaultKind.DISCORD, DISCORD_AWAY.format(shards=""))
 
 
 class GatewayState(Protocol):
@@ -143,9 +142,7 @@ def _discord_faults(gateway: GatewayState, now: float) -> list[HealthFault]:
     away = [shard for shard, since in gateway.away.items() if now - since >= DISCORD_AWAY_S]
     if not away:
         return []
-    if not gateway.shards.is_divided:
-        return [DISCORD_FAULT]
-    about = f" for shard {ranges(away)} of {gateway.shards.total}"
+    about = f" for shard {ranges(away)} of {gateway.shards.total}" if gateway.shards.is_divided else ""
     return [HealthFault(FaultKind.DISCORD, DISCORD_AWAY.format(shards=about))]
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections import OrderedDict
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -24,10 +23,10 @@ from bot.errors import SetupError
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
     from opentelemetry.sdk.trace.export import SpanExporter
-    from opentelemetry.trace import Tracer
+    from opentelemetry.trace import Span, Tracer
 
 log = structlog.get_logger()
 
@@ -53,15 +52,24 @@ def wants_traces(environment: Mapping[str, str] = os.environ) -> bool:
     return not disabled and any(environment.get(name, "").strip() for name in ENDPOINT_VARIABLES)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _OpenTurn:
-    """A turn that is being traced. Times are monotonic seconds. `shift_s`: what makes them UTC epoch seconds."""
+    """A turn that is being traced. `shift_s`: what makes UTC epoch seconds of monotonic ones. The wall clock may be set
+    meanwhile, so every time of a span has the same distance to it.
+    """
 
-    seq: int
-    started_at: float
+    span: Span
     shift_s: float
-    moments: list[tuple[str, float]] = field(default_factory=list)
-    attributes: dict[str, str | bool | int | float] = field(default_factory=dict)
+    decided_at: float
+
+    def add(self, moments: Iterable[tuple[str, float | None]]) -> None:
+        for name, at in moments:
+            if at is not None:
+                self.span.add_event(name, timestamp=round((at + self.shift_s) * 1e9))
+
+    def end(self, at: float, **attributes: str | float) -> None:
+        self.span.set_attributes({f"roomtone.{name}": value for name, value in attributes.items()})
+        self.span.end(end_time=round((at + self.shift_s) * 1e9))
 
 
 class Traces:
@@ -73,36 +81,19 @@ class Traces:
     @contextmanager
     def room(self) -> Iterator[events.Observer]:
         """Trace a room while the block runs. Yields what takes the room's events. What is open at the end is sent."""
-        turns = _RoomTurns(self._send)
+        turns = _RoomTurns(self._tracer)
         try:
             yield turns.observe
         finally:
-            turns.close()
-
-    def _send(self, turn: _OpenTurn, ended_at: float) -> None:
-        from opentelemetry.trace import SpanKind
-
-        def nanoseconds(at: float) -> int:
-            # The wall clock may have been set meanwhile: every time of a span has the same distance to it.
-            return round((at + turn.shift_s) * 1e9)
-
-        span = self._tracer.start_span(
-            "turn",
-            kind=SpanKind.CONSUMER,
-            start_time=nanoseconds(turn.started_at),
-            attributes={f"roomtone.{name}": value for name, value in turn.attributes.items()},
-        )
-        for name, at in turn.moments:
-            span.add_event(name, timestamp=nanoseconds(at))
-        span.end(end_time=nanoseconds(max(ended_at, turn.started_at)))
+            turns.end_oldest("unfinished", left=0)
 
 
 class _RoomTurns:
     """The open turns of one room, by number."""
 
-    def __init__(self, send: Callable[[_OpenTurn, float], None]) -> None:
-        self._send = send
-        self._open: OrderedDict[int, _OpenTurn] = OrderedDict()
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._open: dict[int, _OpenTurn] = {}
         # From the room's monotonic clock to UTC.
         self._shift_s: float | None = None
 
@@ -112,60 +103,63 @@ class _RoomTurns:
                 self._shift_s = turn.started_at - min(spoken.started_at for spoken in utterances)
             case events.TurnDecided() if self._shift_s is not None:
                 self._add(event, self._shift_s)
-            case events.ReplyFinished():
-                self._finish(event)
+            case events.ReplyFinished() if event.answer_to in self._open:
+                self._finish(event, self._open.pop(event.answer_to))
             case _:
                 pass
 
-    def close(self) -> None:
-        while self._open:
-            self._send_oldest("unfinished")
+    def end_oldest(self, outcome: str, *, left: int) -> None:
+        """End all turns but the newest `left` with what is known of them."""
+        for seq in [*self._open][: max(0, len(self._open) - left)]:
+            turn = self._open.pop(seq)
+            turn.end(turn.decided_at, outcome=outcome)
 
     def _add(self, event: events.TurnDecided, shift_s: float) -> None:
+        from opentelemetry.trace import SpanKind
+
         spoken, utterance = event.spoken, event.spoken.utterance
-        turn = _OpenTurn(event.seq, utterance.started_at, shift_s)
-        turn.moments = [
-            ("speech_ended", utterance.ended_at),
-            ("end_certain", utterance.closed_at),
-            ("recognition_begun", spoken.begun_at),
-            ("text_ready", spoken.text_at),
-            ("turn_complete", event.released_at),
-            ("turn_stored", event.stored_at),
-            ("decided", event.at),
-        ]
-        turn.attributes = {
-            "answers": event.answers,
-            "reason": event.reason,
-            "early_recognition": spoken.early,
-            "speech_s": round(utterance.ended_at - utterance.started_at, 3),
-            "recogniser_compute_s": round(spoken.recognition.compute_s, 3),
+        attributes: dict[str, str | bool | float] = {
+            "roomtone.answers": event.answers,
+            "roomtone.reason": event.reason,
+            "roomtone.early_recognition": spoken.early,
+            "roomtone.speech_s": round(utterance.ended_at - utterance.started_at, 3),
+            "roomtone.recogniser_compute_s": round(spoken.recognition.compute_s, 3),
         }
+        started_at = round((utterance.started_at + shift_s) * 1e9)
+        span = self._tracer.start_span("turn", kind=SpanKind.CONSUMER, start_time=started_at, attributes=attributes)
+        turn = _OpenTurn(span, shift_s, event.at)
+        turn.add(
+            (
+                ("speech_ended", utterance.ended_at),
+                ("end_certain", utterance.closed_at),
+                ("recognition_begun", spoken.begun_at),
+                ("text_ready", spoken.text_at),
+                ("turn_complete", event.released_at),
+                ("turn_stored", event.stored_at),
+                ("decided", event.at),
+            )
+        )
         if not event.answers:
-            self._send(turn, event.at)
+            turn.end(event.at)
             return
         self._open[event.seq] = turn
-        if len(self._open) > OPEN_TURNS:
-            self._send_oldest("superseded")
+        self.end_oldest("superseded", left=OPEN_TURNS)
 
-    def _finish(self, reply: events.ReplyFinished) -> None:
-        turn = self._open.pop(reply.answer_to, None)
-        if turn is None:
-            # Nobody asked for this one.
-            return
-        moments = [("reply_begun", reply.begun_at), ("first_token", reply.first_token_at)]
-        moments += [("first_sound", reply.first_audio_at), ("reply_ended", reply.ended_at)]
-        turn.moments += [(name, at) for name, at in moments if at is not None]
-        turn.attributes["outcome"] = reply.outcome.value
+    def _finish(self, reply: events.ReplyFinished, turn: _OpenTurn) -> None:
+        turn.add(
+            (
+                ("reply_begun", reply.begun_at),
+                ("first_token", reply.first_token_at),
+                ("first_sound", reply.first_audio_at),
+                ("reply_ended", reply.ended_at),
+            )
+        )
+        figures: dict[str, float] = {}
         if reply.first_audio_at is not None and reply.asked_at is not None:
-            turn.attributes["end_to_sound_s"] = round(reply.first_audio_at - reply.asked_at, 3)
+            figures["end_to_sound_s"] = round(reply.first_audio_at - reply.asked_at, 3)
         if reply.synthesis_s is not None:
-            turn.attributes["synthesis_s"] = round(reply.synthesis_s, 3)
-        self._send(turn, reply.ended_at)
-
-    def _send_oldest(self, outcome: str) -> None:
-        _, turn = self._open.popitem(last=False)
-        turn.attributes["outcome"] = outcome
-        self._send(turn, turn.moments[-1][1])
+            figures["synthesis_s"] = round(reply.synthesis_s, 3)
+        turn.end(reply.ended_at, outcome=reply.outcome.value, **figures)
 
 
 @asynccontextmanager
