@@ -7,7 +7,9 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -21,7 +23,7 @@ from bot.logs.reader import Event, LogReader, parse_event, rotated_files
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
     from config.schema import Settings
@@ -136,23 +138,22 @@ async def _read_names(settings: Settings) -> dict[str, str]:
     return names
 
 
+@dataclass(frozen=True, slots=True)
 class EventFilter:
     """Decides which events are shown. `session`: the beginning of an id. `patterns`: names, in which * matches
     anything; none: all events.
     """
 
-    def __init__(self, *, session: str | None, patterns: Sequence[str]) -> None:
-        self.session = session
-        self._patterns = tuple(patterns)
+    session: str | None = None
+    patterns: Sequence[str] = ()
 
     def matches_session(self, event: Event) -> bool:
         """Return whether the event belongs to the selected session; True if none is selected."""
         return self.session is None or str(event.get("session_id", "")).startswith(self.session)
 
     def __contains__(self, event: Event) -> bool:
-        if not self.matches_session(event):
-            return False
-        return not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns)
+        named = not self.patterns or any(fnmatchcase(event["event"], pattern) for pattern in self.patterns)
+        return named and self.matches_session(event)
 
 
 class LogTail:
@@ -167,7 +168,6 @@ class LogTail:
         *,
         out: TextIO,
         notices: TextIO,
-        sleep: Callable[[float], None] = time.sleep,
         story: SessionSummaries | None = None,
     ) -> None:
         self._path = path
@@ -175,7 +175,6 @@ class LogTail:
         self._show = show
         self._out = out
         self._notices = notices
-        self._sleep = sleep
         self._story = story
         self._skipped = 0
         self._seen: Counter[str] = Counter()
@@ -183,37 +182,27 @@ class LogTail:
         self._sessions: dict[str, None] = {}
 
     def run(self, *, follow: bool, last: int | None) -> None:
-        """Show the existing events, and with `follow` new ones until `sleep` raises."""
+        """Show the existing events, and with `follow` new ones without end."""
         if not self._path.exists() and not rotated_files(self._path):
-            self._say(
-                f"There is no log yet at {self._path}. `roomtone run` and `roomtone rehearse` write it."
-                + (" Waiting for it." if follow else "")
-            )
+            there = f"There is no log yet at {self._path}. `roomtone run` and `roomtone rehearse` write it."
+            self._say(there + (" Waiting for it." if follow else ""))
             if not follow:
                 return
         with LogReader(self._path) as lines:
-            shown = self._show_all(self._existing(lines, last, whole=not follow))
-            if not follow:
-                self._print_summary(shown)
-                return
-            while True:
-                self._sleep(POLL_S)
-                self._show_all(self._selected(lines.read()))
+            # A last line without a newline is still being written.
+            found = self._selected(lines.read() if follow else chain(lines.read(), lines.rest()))
+            shown = self._print(found if last is None else deque(found, maxlen=last))
+            while follow:
+                time.sleep(POLL_S)
+                self._print(self._selected(lines.read()))
+        self._print_summary(shown)
 
-    def _existing(self, lines: LogReader, last: int | None, *, whole: bool) -> Iterator[tuple[str, Event]]:
-        """Yield the existing events. `whole`: include a last line without a newline."""
-
-        def everything() -> Iterator[bytes]:
-            yield from lines.read()
-            if whole:
-                yield from lines.rest()
-
-        chosen = self._selected(everything())
-        yield from chosen if last is None else deque(chosen, maxlen=last)
-
-    def _selected(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
-        for parsed in self._parsed(lines):
-            _, event = parsed
+    def _selected(self, lines: Iterable[bytes]) -> Iterator[tuple[str, Event]]:
+        for line in lines:
+            if (parsed := parse_event(line)) is None:
+                self._skipped += 1
+                continue
+            event = parsed[1]
             self._seen[event["event"]] += 1
             if isinstance(session := event.get("session_id"), str):
                 self._sessions.pop(session, None)
@@ -223,21 +212,13 @@ class LogTail:
             if event in self._filter:
                 yield parsed
 
-    def _parsed(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
-        for line in lines:
-            parsed = parse_event(line)
-            if parsed is None:
-                self._skipped += 1
-            else:
-                yield parsed
-
-    def _show_all(self, chosen: Iterator[tuple[str, Event]]) -> int:
-        count = 0
+    def _print(self, chosen: Iterable[tuple[str, Event]]) -> int:
+        shown = 0
         for text, event in chosen:
             self._out.write(self._show(text, event) + "\n")
-            count += 1
+            shown += 1
         self._out.flush()
-        return count
+        return shown
 
     def _print_summary(self, shown: int) -> None:
         for sentence in self._story.sentences() if self._story is not None and shown else ():
@@ -251,22 +232,18 @@ class LogTail:
             self._say(f"Skipped {count(self._skipped, 'incomplete or unreadable line')}.")
         if not self._seen and self._path.exists():
             self._say(f"{self._path} has no event yet.")
-        if not shown and self._seen:
-            self._require_session()
-            names = ", ".join(name for name, _ in self._seen.most_common(12))
-            has = count(self._seen.total(), "event")
-            self._say(f"Nothing in {self._path} matches. The log has {has}, such as {names}.")
+        if self._seen and not shown:
+            self._say(self._nothing_matches())
 
-    def _require_session(self) -> None:
-        """Raise `SetupError` if the log has nothing of the session that was named."""
+    def _nothing_matches(self) -> str:
+        """Return what the log has instead. Raises `SetupError` if it has nothing of the session that was named."""
         wanted = self._filter.session
         if wanted is None or any(session.startswith(wanted) for session in self._sessions):
-            return
-        last = list(reversed(self._sessions))[:_MOST_NAMED]
-        others = (
-            f". The last {'ones are' if len(last) > 1 else 'one is'} {', '.join(last)}." if last else ", or any other."
-        )
-        raise SetupError(f"There is no session {wanted} in {self._path}{others}")
+            names = ", ".join(name for name, _ in self._seen.most_common(12))
+            has = count(self._seen.total(), "event")
+            return f"Nothing in {self._path} matches. The log has {has}, such as {names}."
+        last = ", ".join(list(reversed(self._sessions))[:_MOST_NAMED]) or "none"
+        raise SetupError(f"There is no session {wanted} in {self._path}. Its last ones: {last}.")
 
     def _say(self, sentence: str) -> None:
         columns = terminal_columns(self._notices) if self._notices.isatty() else None

@@ -48,7 +48,7 @@ NO_METRIC = {
     "connection, which lasts less than an hour",
     "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
     "sentence of each room that it says now",
-    "bot.cli.log_view.tail.LogTail._existing": "the last lines of a file",
+    "bot.cli.log_view.tail.LogTail.run": "the last lines of a file",
 }
 
 

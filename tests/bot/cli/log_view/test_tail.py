@@ -25,16 +25,11 @@ from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 app = typer.Typer()
 app.command()(command)
 log = structlog.get_logger()
-
-
-class Enough(BaseException):
-    """Raised to end a tail that would follow for ever."""
 
 
 def write(path: Path, *events: dict[str, Any]) -> None:
@@ -116,35 +111,9 @@ def test_json_is_the_log_as_it_is(path: Path) -> None:
     write(path, {"event": "two"})
     out = io.StringIO()
     show = printer(full=False, as_json=True, names={})
-    LogTail(path, EventFilter(session=None, patterns=()), show, out=out, notices=io.StringIO()).run(
-        follow=False, last=None
-    )
+    LogTail(path, EventFilter(), show, out=out, notices=io.StringIO()).run(follow=False, last=None)
     assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == ["one", "two"]
     assert out.getvalue().splitlines()[0] == path.read_text().splitlines()[0]
-
-
-def follow(path: Path, *steps: Callable[[], None]) -> tuple[str, str]:
-    """Follow a log, run one of the `steps` at each pause, and return the shown lines and the notices."""
-    out, notices = io.StringIO(), io.StringIO()
-    left = list(steps)
-
-    def sleep(seconds: float) -> None:
-        assert seconds > 0
-        if not left:
-            raise Enough
-        left.pop(0)()
-
-    following = LogTail(
-        path,
-        EventFilter(session=None, patterns=()),
-        printer(full=True, as_json=False, names={}),
-        out=out,
-        notices=notices,
-        sleep=sleep,
-    )
-    with pytest.raises(Enough):
-        following.run(follow=True, last=None)
-    return out.getvalue(), notices.getvalue()
 
 
 def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
