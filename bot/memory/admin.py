@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.errors import BotError
+from bot.store.rows import StoredTier, with_accesses
 from bot.store.sessions import Sessions
-from bot.store.tier_rows import StoredTier, with_accesses
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.build import SessionContext, build_payload

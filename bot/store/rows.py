@@ -1,4 +1,4 @@
-"""Converts turns, notes and segments to database columns and back, without loss.
+"""Converts turns, notes, segments and their tiers to database columns and back, without loss.
 
 A row that cannot be read raises `UnreadableRowError`.
 """
@@ -6,11 +6,17 @@ A row that cannot be read raises `UnreadableRowError`.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sqlalchemy import func
+
+from bot.store.tables import segment_tiers
 from bot.texts.text import Text
 from compaction.errors import StoreError
+from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
+from compaction.memory.tiers import TieredSegment
 from compaction.model import (
     Fact,
     FactKind,
@@ -27,7 +33,7 @@ from compaction.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy import Row
 
@@ -217,9 +223,94 @@ def note_ids_of(stored: str) -> tuple[NoteId, ...]:
     return tuple(NoteId(_text(note_id)) for note_id in _list(json.loads(stored)))
 
 
-def texts_of(stored: str) -> tuple[str, ...]:
-    """Return a list of texts, from their JSON. Raises one of `UNREADABLE`."""
-    return tuple(map(_text, _list(json.loads(stored))))
+@dataclass(frozen=True, slots=True)
+class StoredTier:
+    """A stored segment's tier state, with the fields that `TieredSegment` lacks: how often it was retrieved, when last
+    (UTC epoch seconds), and its resulting relevance. `known`: it has a row already.
+    """
+
+    kept: TieredSegment
+    access_count: int = 0
+    last_accessed: float | None = None
+    relevance: float | None = None
+    known: bool = False
+
+
+def record_values(record: SegmentRecord) -> dict[str, object]:
+    return {
+        "compressed_at": record.compressed_at,
+        "topic": record.topic,
+        "compressed_content": record.compressed_content,
+        "original_tokens": record.original_tokens,
+        "compressed_tokens": record.compressed_tokens,
+        "key_decisions": json.dumps(record.key_decisions),
+        "key_files": json.dumps(record.key_files),
+        "contains_code": record.metadata.contains_code,
+        "contains_errors": record.metadata.contains_errors,
+        "task_completed": record.metadata.task_completed,
+        "relevance_score": func.coalesce(segment_tiers.c.relevance_score, record.relevance_score),
+    }
+
+
+def with_accesses(tier: StoredTier, record: SegmentRecord) -> SegmentRecord:
+    """Return `record` with the segment's access count."""
+    return replace(
+        record,
+        access_count=tier.access_count,
+        last_accessed=record.last_accessed if tier.last_accessed is None else tier.last_accessed,
+        relevance_score=record.relevance_score if tier.relevance is None else tier.relevance,
+    )
+
+
+def tier_from_row(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> StoredTier:
+    """Return a segment's tier state from its row. Without a row it is new; `counts` has its number of messages.
+
+    Raises `UnreadableRowError`.
+    """
+    if row is None:
+        return StoredTier(TieredSegment(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1)))
+    kept = TieredSegment(
+        segment=segment,
+        message_count=row.message_count,
+        last_mention=row.last_mention,
+        queued_at_turn=row.queued_at_turn,
+        queued_at=row.queued_at,
+        record=_record(segment, row),
+        compressed_at_turn=row.compressed_at_turn,
+        archived_at=row.archived_at,
+        pruned_at=row.pruned_at,
+    )
+    return StoredTier(kept, row.access_count, row.last_accessed, row.relevance_score, known=True)
+
+
+def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
+    if row.compressed_at is None:
+        return None
+    key_decisions, key_files = _texts_of_record(row)
+    return SegmentRecord(
+        segment_id=segment.id,
+        topic=row.topic,
+        session_id=segment.session_id,
+        start_turn=segment.start,
+        end_turn=segment.end - 1,
+        original_tokens=row.original_tokens,
+        compressed_tokens=row.compressed_tokens,
+        compression_ratio=compression_ratio(row.original_tokens, row.compressed_tokens),
+        compressed_at=row.compressed_at,
+        last_accessed=row.compressed_at if row.last_accessed is None else row.last_accessed,
+        access_count=row.access_count,
+        relevance_score=row.relevance_score,
+        compressed_content=row.compressed_content,
+        key_decisions=key_decisions,
+        key_files=key_files,
+        metadata=RecordMetadata(row.contains_code, row.contains_errors, row.task_completed),
+    )
+
+
+@read_from("segment_tiers", key="segment_id")
+def _texts_of_record(row: Row[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    decisions, files = (tuple(map(_text, _list(json.loads(each)))) for each in (row.key_decisions, row.key_files))
+    return decisions, files
 
 
 def _text(value: object) -> str:

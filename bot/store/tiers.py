@@ -13,11 +13,10 @@ from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 from bot.store.claims import writing_session
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_all_once, add_once, put_row
-from bot.store.rows import segment_from_row
+from bot.store.rows import record_values, segment_from_row, tier_from_row
 from bot.store.search.indexing import index_source
 from bot.store.search.tags import ARCHIVED_TAG
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
-from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
 from compaction.memory.tiers import TieredSegment
@@ -29,11 +28,26 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.tier_rows import StoredTier
+    from bot.store.rows import StoredTier
     from compaction.memory.tiers import TierChanges
     from compaction.model import Segment
 
 _SPOKEN = tuple(kind.value for kind in SAID | {TurnKind.ASSISTANT})
+_RECORD_COLUMNS = (
+    "queued_at_turn",
+    "queued_at",
+    "compressed_at_turn",
+    "compressed_at",
+    "topic",
+    "compressed_content",
+    "original_tokens",
+    "compressed_tokens",
+    "key_decisions",
+    "key_files",
+    "contains_code",
+    "contains_errors",
+    "task_completed",
+)
 # Segments pruned in one transaction: each holds the write lock for some milliseconds.
 MOST_PRUNED = 15
 
@@ -180,6 +194,11 @@ async def mark_archived(connection: AsyncConnection, session_id: SessionId, name
     await connection.execute(
         update(passages).where(here, passages.c.key == name, unmarked).values(tags=passages.c.tags + f" {ARCHIVED_TAG}")
     )
+
+
+async def drop_record(connection: AsyncConnection, session_id: SessionId, segment_id: SegmentId) -> None:
+    """Clear a segment's record, inside a write transaction. The access count is kept."""
+    await _change(connection, session_id, [segment_id], dict.fromkeys(_RECORD_COLUMNS))
 
 
 async def _message_counts(

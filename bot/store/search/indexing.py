@@ -1,6 +1,11 @@
 """Writes the search index: turns, notes and segments become passages in the transaction that stores them.
 
 `search` reads the index. Database triggers remove what is deleted or forgotten.
+
+A model writes 'Sami lives at Lindengasse 11' where Sami said 'Lindengasse, number eleven, second floor'. A question
+about where Sami lives is like the first and has no word of the second. So the facts that a model wrote are found too,
+and the turns that they cite are shown: a hit is always what was said. A fact in somebody's own words needs no passage
+of its own: its turn has one.
 """
 
 from __future__ import annotations
@@ -12,9 +17,9 @@ from sqlalchemy import and_, select, update
 
 from bot.store import rows
 from bot.store.inserts import add_all_once, add_once
-from bot.store.search.fact_passages import index_facts
-from bot.store.search.tags import passage_tags
+from bot.store.search.tags import FACT_KIND, passage_tags
 from bot.store.tables import corrections, passages, segments, sessions
+from compaction.language.terms import name_terms, terms
 from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import FactKind, Note, Segment, Seq, SessionId, Turn
 
@@ -38,7 +43,7 @@ async def index_source(connection: AsyncConnection, session_id: SessionId, sourc
             await _add(connection, session_id, source, key=source.id, start=None, at=source.at)
         case Segment():
             await _add(connection, session_id, source, key=source.id, start=source.start, at=source.started_at)
-            await index_facts(connection, session_id, source)
+            await _index_facts(connection, session_id, source)
             await _store_corrections(connection, session_id, source)
 
 
@@ -55,7 +60,7 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
     if values:
         await add_all_once(connection, passages, values)
     for each in made:
-        await index_facts(connection, session_id, each)
+        await _index_facts(connection, session_id, each)
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:
@@ -140,6 +145,45 @@ def _values(
 
 def _terms_text(source: PassageSource) -> str:
     return " ".join(source_terms(source))
+
+
+async def _index_facts(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
+    """Index the facts of a segment that a model wrote, inside a write transaction. A turn must be indexed before.
+
+    A fact has one passage for each turn that it cites, with the time and the tags of the turn, so that every filter
+    judges it as it judges the turn.
+    """
+    written = [
+        (f"{segment.id}#{index}.{seq}", seq, fact)
+        for index, fact in enumerate(segment.facts if segment.is_by_model else ())
+        if fact.text and fact.note_id is None
+        for seq in fact.turns
+    ]
+    if not written:
+        return
+    cited = select(passages.c.start_seq, passages.c.at, passages.c.tags).where(
+        passages.c.session_id == session_id,
+        passages.c.kind == PassageKind.TURN.value,
+        passages.c.start_seq.in_({seq for _, seq, _ in written}),
+    )
+    turns = {row.start_seq: row for row in await connection.execute(cited)}
+    values: list[dict[str, object]] = [
+        {
+            "session_id": session_id,
+            "kind": FACT_KIND,
+            "key": key,
+            "start_seq": seq,
+            "at": turns[seq].at,
+            "own": " ".join(dict.fromkeys((*name_terms(fact.speaker), *terms(fact.text)))),
+            "preceding": "",
+            "following": "",
+            "tags": turns[seq].tags,
+        }
+        for key, seq, fact in written
+        if seq in turns
+    ]
+    if values:
+        await add_all_once(connection, passages, values)
 
 
 async def _store_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:

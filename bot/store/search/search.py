@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, or_, select, tuple_
 
 from bot.store import rows
-from bot.store.search.fact_passages import cited_turns, terms_of_facts
-from bot.store.search.tags import ARCHIVED_TAG
+from bot.store.search.tags import ARCHIVED_TAG, FACT_KIND
 from bot.store.tables import corrections, notes, passages, segments, turns
 from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource, TermCounts
 from compaction.model import Seq, SessionId, Turn
@@ -73,7 +72,7 @@ class SqlRecallIndex:
         if not ids:
             return {}
         async with self._database.reading() as connection:
-            cited = await cited_turns(connection, ids)
+            cited = await _cited_turns(connection, ids)
         return {each: cited.get(each, each) for each in ids}
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
@@ -102,7 +101,7 @@ async def read_passages(connection: AsyncConnection, ids: Sequence[PassageId]) -
     found = (await connection.execute(wanted)).all()
     turn_keys = [(row.session_id, row.start_seq) for row in found if row.kind == PassageKind.TURN]
     around = await _turns_around(connection, turn_keys)
-    told = await terms_of_facts(connection, turn_keys)
+    told = await _terms_of_facts(connection, turn_keys)
     sources: dict[tuple[str, _Key], PassageSource] = {(PassageKind.TURN.value, key): around[key] for key in around}
     for kind, table, read in (
         (PassageKind.NOTE, notes, rows.note_from_row),
@@ -153,3 +152,29 @@ def _passage(
         replaced_by=None if row.new_seq is None else Seq(row.new_seq),
         archived=ARCHIVED_TAG in row.tags,
     )
+
+
+async def _cited_turns(connection: AsyncConnection, ids: Sequence[PassageId]) -> dict[PassageId, PassageId]:
+    """Return the passages of the cited turns, by the facts among `ids`."""
+    turn = passages.alias()
+    same = and_(
+        turn.c.session_id == passages.c.session_id,
+        turn.c.kind == PassageKind.TURN.value,
+        turn.c.start_seq == passages.c.start_seq,
+    )
+    facts = passages.c.id.in_(ids) & (passages.c.kind == FACT_KIND)
+    found = await connection.execute(select(passages.c.id, turn.c.id.label("turn")).join(turn, same).where(facts))
+    return {PassageId(row.id): PassageId(row.turn) for row in found}
+
+
+async def _terms_of_facts(
+    connection: AsyncConnection, turns: Sequence[tuple[str, int]]
+) -> dict[tuple[str, int], frozenset[str]]:
+    """Return the search terms of the facts that cite these turns, by session and seq."""
+    citing = tuple_(passages.c.session_id, passages.c.start_seq).in_(turns) & (passages.c.kind == FACT_KIND)
+    wanted = select(passages.c.session_id, passages.c.start_seq, passages.c.own).where(citing)
+    found: dict[tuple[str, int], frozenset[str]] = {}
+    for row in await connection.execute(wanted):
+        key = (row.session_id, row.start_seq)
+        found[key] = found.get(key, frozenset()) | frozenset(row.own.split())
+    return found

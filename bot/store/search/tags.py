@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from compaction.memory.passage import PassageSource, Scope
     from compaction.model import SessionId
 
-# The kind of the passages of facts (`fact_passages`). They are only a way to a turn, so it is no `PassageKind`.
+# The kind of the passages of facts (`indexing`). They are only a way to a turn, so it is no `PassageKind`.
 FACT_KIND = "fact"
 
 # A segment in the archive.

@@ -13,12 +13,12 @@ import numpy as np
 from sqlalchemy import String, cast, delete, exists, func, insert, or_, select, update
 
 from bot.store import rows
-from bot.store.search.fact_passages import text_of_fact
 from bot.store.search.tags import FACT_KIND, tag_clauses, tags_match
 from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.tuning import UNTUNED
-from compaction.memory.passage import PassageId, PassageKind, text_to_embed
+from compaction.language.terms import normalized_words
+from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind, text_to_embed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from compaction.memory.passage import PassageSource, Scope
+    from compaction.model import Fact
 
 # Rows converted to floats at once, in a buffer that stays in the processor's cache. With blocks of 4,096 rows the
 # buffer was allocated each time, and a search took 200 ms instead of 10.
@@ -37,10 +38,10 @@ _MAX_BYTE = 127.0
 _LEAST = 1e-30
 # The fields of a row besides its vector; sessions and tags as numbers.
 _ABOUT = np.dtype([("id", "i8"), ("seq", "i8"), ("at", "f8"), ("session", "i4"), ("tags", "i4"), ("scale", "f4")])
+# Rows read at once: they block the event loop for about 2 ms.
+_PAGE_ROWS = 1_000
 # A set that is too large keeps this share of what it may have, so that it is not cut with each new vector.
 _KEPT = 0.9
-# The arrays grow by this factor, so that appending stays cheap.
-_GROWTH = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +91,26 @@ class VectorSet:
         return self._count
 
     def add(self, vectors: Iterable[StoredVector]) -> None:
-        """Add vectors. Vectors of another width than the first are ignored. Of more than `most`, the newest passages
-        are kept.
+        """Add vectors, a page at most. Vectors of another width than the first are ignored. Of more than `most`, the
+        newest passages are kept.
         """
         new = list(vectors)
         if not new:
             return
-        width = self._bytes.shape[1] if self._count else len(new[0].vector)
-        new = [each for each in new if len(each.vector) == width]
-        self._make_room(len(new), width)
+        if not self._count:
+            # The system gives the memory as it is written to.
+            self._bytes = np.zeros((self.most + _PAGE_ROWS, len(new[0].vector)), dtype=np.int8)
+            self._about = np.zeros(self.most + _PAGE_ROWS, dtype=_ABOUT)
+        new = [each for each in new if len(each.vector) == self._bytes.shape[1]]
         rows = slice(self._count, self._count + len(new))
         joined = b"".join(each.vector for each in new)
-        self._bytes[rows] = np.frombuffer(joined, dtype=np.int8).reshape(len(new), width)
+        self._bytes[rows] = np.frombuffer(joined, dtype=np.int8).reshape(len(new), self._bytes.shape[1])
         self._about[rows] = [self._about_row(each) for each in new]
         self._count += len(new)
         if self._count > self.most:
             kept = np.argsort(self._about["id"][: self._count])[-max(1, int(self.most * _KEPT)) :]
-            self._bytes, self._about, self._count = self._bytes[kept], self._about[kept], len(kept)
+            self._count = len(kept)
+            self._bytes[: self._count], self._about[: self._count] = self._bytes[kept], self._about[kept]
 
     def nearest(self, vector: Sequence[float], scope: Scope, limit: int) -> list[tuple[int, float]]:
         """Return (passage id, cosine) of the vectors nearest to `vector` (unit length), nearest first."""
@@ -163,20 +167,6 @@ class VectorSet:
             code = self._tag_codes[tags] = len(self._tag_sets)
             self._tag_sets.append(frozenset(tags.split()))
         return code
-
-    def _make_room(self, more: int, width: int) -> None:
-        needed = self._count + more
-        if needed <= len(self._about) and self._bytes.shape[1] == width:
-            return
-        size = max(needed, int(len(self._about) * _GROWTH))
-        resized, about = np.zeros((size, width), dtype=np.int8), np.zeros(size, dtype=_ABOUT)
-        if self._count:
-            resized[: self._count], about[: self._count] = self._bytes[: self._count], self._about[: self._count]
-        self._bytes, self._about = resized, about
-
-
-# Rows read at once: they block the event loop for about 2 ms.
-_PAGE_ROWS = 1_000
 
 
 class VectorStore:
@@ -298,9 +288,22 @@ def _select_withheld_sessions() -> Select[str]:
     return select(sessions.c.id).where(sessions.c.id.in_(waiting), opted_out.correlate(sessions).exists())
 
 
+async def _text_of_fact(connection: AsyncConnection, session_id: str, key: str) -> str | None:
+    """Return the text of a fact to embed, or None if an embedding would not help."""
+    segment_id, _, place = key.rpartition("#")
+    index = place.partition(".")[0]
+    stored = select(segments).where(segments.c.session_id == session_id, segments.c.id == segment_id)
+    found = (await connection.execute(stored)).one_or_none()
+    facts: Sequence[Fact] = () if found is None else rows.segment_from_row(found).facts
+    if not index.isdecimal() or int(index) >= len(facts):
+        return None
+    text = facts[int(index)].text
+    return text if len(normalized_words(text)) >= LEAST_EMBEDDED_WORDS else None
+
+
 async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
     if row.kind == FACT_KIND:
-        return await text_of_fact(connection, row.session_id, row.key)
+        return await _text_of_fact(connection, row.session_id, row.key)
     table, same, read = _stored_as(row)
     wanted = select(table).where(table.c.session_id == row.session_id, same)
     found = (await connection.execute(wanted)).one_or_none()

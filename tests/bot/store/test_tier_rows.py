@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.store.rows import UnreadableRowError
-from bot.store.tier_rows import record_values, tier_from_row
+from bot.store.rows import UnreadableRowError, record_values, tier_from_row
 from compaction.memory.segment_record import make_record
 from tests.compaction.segments import batch, fact
 
