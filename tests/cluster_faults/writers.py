@@ -25,7 +25,7 @@ from bot.store.claims import claim_room, fenced
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
-from tests.bot.store.writer import tell
+from tests.bot.store.frozen_writer import tell
 from tests.cluster_faults.__main__ import tell as tell_targets
 from tests.compaction.turn_store_contract import turn
 from tests.postgres import running_server

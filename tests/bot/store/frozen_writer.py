@@ -18,12 +18,17 @@ from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
-from tests.bot.store.writer import tell
 from tests.compaction.turn_store_contract import turn
 
 SERVER = 1
 # How long the database waits for its next statement: longer than a busy machine takes for one.
 STEP_S = 2.0
+
+
+def tell(*words: object) -> None:
+    """Print one line and flush it."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
 
 
 async def main(url: str) -> None:

@@ -24,7 +24,7 @@ from compaction.memory.people import ExtractedFacts
 from compaction.memory.tiers import TierChanges
 from compaction.model import CompactionState, NoteId, SessionId
 from tests.bot.store.test_prompts import a_prompt
-from tests.compaction.turn_store_contract import TurnStoreContract, fill, landing, note, turn
+from tests.compaction.turn_store_contract import fill, landing, note, turn
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from compaction.model import Turn
-    from compaction.ports import TurnStore
     from tests.bot.conftest import Place
 
 GUILD, CHANNEL = 1_300_000_000_000_000_001, 1_300_000_000_000_000_003
@@ -67,15 +66,6 @@ async def claimed(database: Database, guild_id: int = GUILD) -> RoomClaim:
     """Claim the room of a server."""
     async with database.writing() as connection:
         return await claim_room(connection, guild_id)
-
-
-class TestFencedTurnStore(TurnStoreContract):
-    """The store of the newest owner fulfils the contract of every store."""
-
-    @pytest_asyncio.fixture
-    async def store(self, place: Place) -> AsyncIterator[TurnStore]:
-        async with open_database(place, synchronous="normal") as database:
-            yield SqlTurnStore(fenced(database, await claimed(database)), FakeClock())
 
 
 @pytest.mark.parametrize("kind", WRITES)

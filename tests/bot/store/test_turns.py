@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from bot.store.claims import claim_room, fenced
 from bot.store.database import open_database
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
@@ -28,12 +29,14 @@ EVENING = SessionId("evening")
 
 
 class TestSqlTurnStore(TurnStoreContract):
-    """The database store fulfils the same contract as the in-memory fake."""
+    """The database store of a room with the newest claim fulfils the same contract as the in-memory fake."""
 
     @pytest_asyncio.fixture
     async def store(self, place: Place) -> AsyncIterator[TurnStore]:
         async with open_database(place, synchronous="normal") as database:
-            yield SqlTurnStore(database, FakeClock())
+            async with database.writing() as connection:
+                claim = await claim_room(connection, 1)
+            yield SqlTurnStore(fenced(database, claim), FakeClock())
 
 
 async def test_everything_is_there_after_reopening(place: Place) -> None:
