@@ -16,23 +16,22 @@ from bot.cli.failures import INTERRUPTED, report_failure, report_misuse
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# What a command's module has: `command`, or the `app` of a group of commands.
+# Where each command, or group of commands, is in `bot.cli`.
 _COMMANDS = {
-    "run": "run",
-    "rehearse": "rehearse",
-    "replay": "replay",
-    "tail": "log_view.tail",
-    "explain": "explain",
-    "doctor": "doctor.command",
-    "invite": "invite",
-    "memory": "memory.commands",
-    "backup": "backup",
-    "restore": "restore",
-    "models": "models",
-    "cluster": "cluster",
-    "bench": "bench.commands",
+    "run": "run.command",
+    "rehearse": "rehearse.command",
+    "replay": "replay.command",
+    "tail": "log_view.tail.command",
+    "explain": "explain.command",
+    "doctor": "doctor.command.command",
+    "invite": "invite.command",
+    "memory": "memory.commands.app",
+    "backup": "backup.backup",
+    "restore": "backup.restore",
+    "models": "models.app",
+    "cluster": "cluster.app",
+    "bench": "bench.commands.app",
 }
-_GROUPS = {"memory", "models", "bench", "cluster"}
 # The lists of `roomtone -h`. The second is for people who work on the bot, or look into it.
 _HEADINGS = {
     "Commands": ("run", "doctor", "invite", "rehearse", "memory", "backup", "restore", "models"),
@@ -96,11 +95,12 @@ def _assemble(names: Sequence[str]) -> Callable[..., object]:
         callback=options,
     )
     for name in names:
-        module = import_module(f"bot.cli.{_COMMANDS[name]}")
-        if name in _GROUPS:
-            app.add_typer(module.app, name=name)
+        module, _, attribute = _COMMANDS[name].rpartition(".")
+        found = getattr(import_module(f"bot.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
         else:
-            app.command(name=name)(module.command)
+            app.command(name=name)(found)
     return get_command(app)
 
 

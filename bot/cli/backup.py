@@ -1,16 +1,24 @@
-"""`roomtone backup`: writes everything that the bot remembers into one file, while the bot runs."""
+"""`roomtone backup` and `restore`: everything that the bot remembers in one file, and back."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.output import count, say
+from bot.cli.environment import require_database, require_file_database
+from bot.cli.output import confirm, count, say
+from bot.clock import SystemClock
+from bot.folder_lock import folder_lock
+from config.load import load
+
+if TYPE_CHECKING:
+    from bot.store.backup import RestoreReport
 
 
-def command(
+def backup(
     file: Annotated[Path, typer.Argument(help="The file to write. It must not exist yet.", metavar="FILE")],
 ) -> None:
     """Back up the memory into one file. The bot may run meanwhile.
@@ -18,9 +26,7 @@ def command(
     The file is checked. It has everything that was said, so keep it where only you can read it. Settings, keys and logs
     are not in it; models are downloaded again.
     """
-    from bot.cli.environment import require_database, require_file_database
     from bot.store.backup import write_backup
-    from config.load import load
 
     settings = load()
     require_file_database(settings)
@@ -28,3 +34,46 @@ def command(
     made = write_backup(settings.storage.database_path, file)
     held = f"{count(made.sessions, 'session')} with {count(made.turns, 'turn')}"
     say(f"Backed up and checked: {held}, {made.size_bytes / 1e6:,.1f} MB in {file}.")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `roomtone backup` wrote.", metavar="FILE")],
+    regardless: Annotated[
+        bool,
+        typer.Option("--regardless", help="Also if the present database cannot be read. It is kept aside."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Restore a backup. The bot must not run.
+
+    What was said since the backup is no longer used; the present database is kept aside. Whoever was forgotten since
+    the backup stays forgotten, and whoever has opted out stays out. A damaged backup changes nothing.
+    """
+    from bot.store.backup import restore_backup
+
+    settings = load()
+    require_file_database(settings)
+    storage = settings.storage
+    with folder_lock(storage.data_dir):
+        if storage.database_path.exists() and not yes:
+            confirm(f"{file} will take the place of {storage.database_path}, which is kept aside. Go on?")
+        now = SystemClock().now()
+        done = asyncio.run(restore_backup(file, storage.database_path, now=now, regardless=regardless))
+    for line in _lines(done):
+        say(line)
+
+
+def _lines(done: RestoreReport) -> list[str]:
+    held = f"{count(done.content.sessions, 'session')} with {count(done.content.turns, 'turn')}"
+    lines = [f"Restored and checked: {held}. Start the bot."]
+    if done.aside is not None:
+        lines.append(f"What was here is in {done.aside}. /forget-me does not reach it: delete it when all is well.")
+    if done.forgotten is None:
+        lines.append(
+            "Who was forgotten after the backup is not known here, and is back. Forget them again: "
+            "`roomtone memory forget --person NAME`."
+        )
+    elif done.forgotten:
+        who = "1 person was" if done.forgotten == 1 else f"{done.forgotten} people were"
+        lines.append(f"{who} forgotten since the backup, and stay forgotten.")
+    return lines

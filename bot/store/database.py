@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from bot.shards import ONLY_SHARD, Succession
 from bot.store.dialects.sqlite import SqliteDialect
-from bot.store.forgetting_key import KEY_FILE, ForgettingKey
+from bot.store.forgettings import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -209,7 +209,7 @@ async def open_database(
     `place`: SQLite's file, or the URL of a PostgreSQL database. `synchronous`: of SQLite. `create`: whether to make the
     tables if there are none. `migrates`: False takes the database as it is and changes nothing in it, because another
     process has it open. `data_dir`: the folder with the
-    key of those who were forgotten (`bot.store.forgetting_key`); None: that of SQLite's file, or `DATA_DIR`.
+    key of those who were forgotten (`bot.store.forgettings`); None: that of SQLite's file, or `DATA_DIR`.
 
     Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, or is of a version that is unknown or must
     not be migrated.

@@ -17,8 +17,7 @@ from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import execute_for_each
 from bot.store.search.indexing import index_segments_again, index_source
 from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, sessions, turns
-from bot.store.tier_rows import drop_record
-from bot.store.tiers import mark_archived
+from bot.store.tiers import drop_record, mark_archived
 from compaction.memory.forgetting import forget_in_segment, has_part_of, turns_of_bot, without_part_of
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.forgetting_key import ForgettingKey
+    from bot.store.forgettings import ForgettingKey
     from compaction.model import Segment, Seq, SessionId, Turn
 
 

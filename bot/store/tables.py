@@ -175,7 +175,7 @@ segments = Table(
 )
 
 # The passages that memory search finds (`search.search`): one row for each turn, note, segment, and fact that a
-# model wrote (`search.fact_passages`). `key`: its seq or id. `own`, `preceding`, `following`: the terms of a turn
+# model wrote (`search.indexing`). `key`: its seq or id. `own`, `preceding`, `following`: the terms of a turn
 # and of its neighbours. `tags`: see `search.tags`. `embedded_by`: the model that has processed it, null before.
 passages = Table(
     "passages",
@@ -226,7 +226,7 @@ corrections = Table(
 )
 
 # `generation` increases when passages are deleted or retagged. `forgetting_key`: tells which key made the lists of who
-# was forgotten (`bot.store.forgetting_key`).
+# was forgotten (`bot.store.forgettings`).
 search_marks = Table(
     "search_marks",
     metadata,
@@ -343,7 +343,7 @@ quoted_turns = Table(
 )
 
 # The sessions in which something was forgotten: what was made of turns from `from_seq` on, before `at`. `digest`:
-# see `bot.store.forgetting_key`.
+# see `bot.store.forgettings`.
 forgotten_sessions = Table(
     "forgotten_sessions",
     metadata,
@@ -352,7 +352,7 @@ forgotten_sessions = Table(
     Column("at", Float, nullable=False),
 )
 
-# Who was forgotten (`bot.store.forgettings`). `number` rises with each. `person`: see `bot.store.forgetting_key`.
+# Who was forgotten (`bot.store.forgettings`). `number` rises with each. `person`: see `bot.store.forgettings`.
 # `only_session`, `only_seq`: if only that was forgotten.
 forgettings = Table(
     "forgettings",

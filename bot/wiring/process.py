@@ -26,7 +26,7 @@ from bot.store.claims import fenced
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.quoted_turns import QuoteStore
-from bot.store.restore import remove_leftovers
+from bot.store.backup import remove_leftovers
 from bot.store.servers import OptOutStore, SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore

@@ -89,7 +89,7 @@ def command(
 
 def _say_aside(settings: Settings) -> None:
     """Name the databases that `roomtone restore` has kept, which nobody else would look for."""
-    from bot.store.restore import kept_aside
+    from bot.store.backup import kept_aside
 
     storage = settings.storage
     if storage.database_url is None and (aside := kept_aside(storage.database_path)):

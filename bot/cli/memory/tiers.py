@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -12,14 +12,15 @@ from bot.cli.output import confirm, count, open_console, print_json, say
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.memory.admin import SegmentOverview
-    from bot.store.tier_rows import StoredTier
+    from bot.memory.admin import MemoryAdmin, SegmentOverview
+    from bot.store.rows import StoredTier
     from compaction.memory.tiers import TierChanges
-    from compaction.model import SegmentId
+    from compaction.model import SegmentId, SessionId
     from config.schema import Settings
 
+T = TypeVar("T")
 Session = Annotated[
     str | None,
     typer.Argument(help="A session's id or the beginning of it. Default: the latest session.", metavar="SESSION"),
@@ -33,7 +34,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
     Shows turns, tier, tokens before and after compression, turns since the last mention (silent), how often search
     found the segment, and its topic.
     """
-    overview = asyncio.run(_overview(load(), session))
+    overview = _in_session(session, lambda admin, found: admin.overview(found))
     if as_json:
         from compaction.memory.export_format import record_json
 
@@ -49,7 +50,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
 
 def queue(session: Session = None) -> None:
     """Print a session's compression queue. It is JSON, in the format of its file."""
-    print_json(asyncio.run(_overview(load(), session)).queue())
+    print_json(_in_session(session, lambda admin, found: admin.overview(found)).queue())
 
 
 _NOT_DUE = "Checked: nothing to do. (Segments move only above 60 % of the context; --regardless ignores that.)"
@@ -68,7 +69,8 @@ def compress(
     Cold segments are queued, and segments queued before are compressed. Nothing happens below 60 % of the context.
     Above 80 %, old compressed segments are archived.
     """
-    done = asyncio.run(_compress(load(), session, regardless=regardless))
+    room = load().budget.max_input_tokens
+    done = _in_session(session, lambda admin, found: admin.check(found, max_input_tokens=room, regardless=regardless))
     say(_format_changes(done) or (_NONE_COLD if regardless else _NOT_DUE))
 
 
@@ -93,10 +95,10 @@ def archive(
             confirm(
                 f"The facts of every archived segment {where} will be deleted; a few sentences of each stay. Continue?"
             )
-        cleared = asyncio.run(_clear(load(), session))
+        cleared = asyncio.run(_clear(session))
         say(f"Cleared: {count(cleared, 'archived segment')} reduced to the short content.")
         return
-    chosen = asyncio.run(_archive(load(), session, tuple(segments or ())))
+    chosen = _in_session(session, lambda admin, found: admin.archive(found, tuple(segments or ())))
     if not chosen:
         say(
             "Nothing to archive: no segment of the session is compressed. `roomtone memory compress --regardless` "
@@ -153,25 +155,18 @@ async def _change_frozen(settings: Settings, guild: int | None, session: str | N
         return lines
 
 
-async def _overview(settings: Settings, session: str | None) -> SegmentOverview:
-    async with open_memory_admin(settings) as admin:
-        return await admin.overview(await admin.find_session(session))
+def _in_session(session: str | None, work: Callable[[MemoryAdmin, SessionId], Awaitable[T]]) -> T:
+    """Run `work` with what manages the memory, and the session that was named: the latest one by default."""
+
+    async def run() -> T:
+        async with open_memory_admin(load()) as admin:
+            return await work(admin, await admin.find_session(session))
+
+    return asyncio.run(run())
 
 
-async def _compress(settings: Settings, session: str | None, *, regardless: bool) -> TierChanges:
-    async with open_memory_admin(settings) as admin:
-        return await admin.check(
-            await admin.find_session(session), max_input_tokens=settings.budget.max_input_tokens, regardless=regardless
-        )
-
-
-async def _archive(settings: Settings, session: str | None, names: tuple[str, ...]) -> tuple[SegmentId, ...]:
-    async with open_memory_admin(settings) as admin:
-        return await admin.archive(await admin.find_session(session), names)
-
-
-async def _clear(settings: Settings, session: str | None) -> int:
-    async with open_memory_admin(settings) as admin:
+async def _clear(session: str | None) -> int:
+    async with open_memory_admin(load()) as admin:
         return await admin.clear_archive(None if session is None else await admin.find_session(session))
 
 

@@ -11,11 +11,18 @@ import pytest
 
 from bot.memory.recall import Recall
 from bot.store import restore
-from bot.store.backup import BackupError, examine_backup, write_backup
+from bot.store.backup import (
+    BackupError,
+    RestoreReport,
+    examine_backup,
+    kept_aside,
+    remove_leftovers,
+    restore_backup,
+    write_backup,
+)
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import verify_database_file
-from bot.store.forgetting_key import KEY_FILE
-from bot.store.restore import RestoreReport, kept_aside, remove_leftovers, restore_backup
+from bot.store.forgettings import KEY_FILE
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import OptOutStore
