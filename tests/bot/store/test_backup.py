@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.memory.recall import Recall
-from bot.store import restore
+from bot.store import backup
 from bot.store.backup import (
     BackupError,
     RestoreReport,
@@ -233,10 +233,10 @@ async def test_a_restore_that_fails_changes_nothing(
         case "itself":
             file = path
         case "open":
-            monkeypatch.setattr(restore, "_WAIT_S", 0.01)
+            monkeypatch.setattr(backup, "_WAIT_S", 0.01)
             other.execute("BEGIN IMMEDIATE")
         case _:
-            monkeypatch.setattr(restore, "_swap" if fault == "killed" else "sync_to_disk", failing)
+            monkeypatch.setattr(backup, "_swap" if fault == "killed" else "sync_to_disk", failing)
     with closing(other), pytest.raises((BackupError, StoreError), match=expected[fault]):
         await restored(file, path)
     assert contents(path.parent) == before

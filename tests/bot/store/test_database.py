@@ -155,13 +155,3 @@ async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Pat
             await check_writable(database)
         await database.wipe()
         await check_writable(database)
-
-
-async def test_a_database_that_takes_writes_is_left_as_it_is(tmp_path: Path) -> None:
-    """The check finds nothing and changes nothing."""
-    path = tmp_path / "roomtone.db"
-    async with open_database(path) as database:
-        with closing(sqlite3.connect(path)) as outside:
-            before = outside.execute("PRAGMA data_version").fetchone()
-            await check_writable(database)
-            assert outside.execute("PRAGMA data_version").fetchone() == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ from bot.store.dialects.sqlite import verify_database_file
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import SessionId
+from tests.bot.store.test_backup import damage
 from tests.compaction.turn_store_contract import fill
 from tests.fakes.clock import FakeClock
 
@@ -29,19 +29,12 @@ async def test_a_whole_database_passes_while_it_is_used(tmp_path: Path) -> None:
     verify_database_file(path)
 
 
-@pytest.mark.slow
 async def test_damage_inside_is_found(tmp_path: Path) -> None:
     """A page overwritten with rubbish is reported as damage."""
     path = tmp_path / "roomtone.db"
     async with open_database(path) as database:
-        await fill(SqlTurnStore(database, FakeClock()), 300, session_id=SessionId("evening"))
-    connection = sqlite3.connect(path)
-    page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    connection.close()
-    with path.open("r+b") as file:
-        file.seek(page_bytes * (pages - 2))
-        file.write(b"\xff" * page_bytes)
+        await fill(SqlTurnStore(database, FakeClock()), 30, session_id=SessionId("evening"))
+    damage(path)
     with pytest.raises(StoreError, match="is damaged"):
         verify_database_file(path)
 

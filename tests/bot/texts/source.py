@@ -24,7 +24,6 @@ _BASES = {"BotError", "VoiceError", "CompactionError"}
 FOR_THE_OPERATOR = (
     "bot/folder_lock.py",
     "bot/store/backup.py",
-    "bot/store/restore.py",
     "bot/cli",
     "bot/cluster",
     "bot/discord/client.py",
