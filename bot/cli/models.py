@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from bot.models.entry import ModelEntry
     from bot.models.sources import ModelSource
-    from bot.settings import ModelsSettings
 
 UNKNOWN_HASH = "copied by hand, so its hash is unknown and was not checked"
 
@@ -46,6 +46,13 @@ class PullSource(StrEnum):
     AUTO = "auto"
     HUB = "hub"
     INDEX = "index"
+
+
+_DOWNLOADS: dict[PullSource, Sequence[ModelSource]] = {
+    PullSource.AUTO: DOWNLOADS,
+    PullSource.HUB: [HubSource()],
+    PullSource.INDEX: [BundleSource()],
+}
 
 
 @app.command(name="list")
@@ -89,17 +96,18 @@ def pull(
     if directory is not None and len(names or ()) != 1:
         # A folder has the files of one model, and would take the place of another.
         raise typer.BadParameter("--from copies one model. Name it: `roomtone models pull whisper --from DIR`.")
-    settings = load().models
-    model_directory = ModelDirectory(settings.directory)
+    model_directory = ModelDirectory(load().models.directory)
     console = open_console()
     entries = [find_model(name) for name in names] if names else [*REQUIRED, *RECOMMENDED]
+    sources = _DOWNLOADS[origin] if directory is None else [DirectorySource(directory)]
     for entry in entries:
         if directory is None and not again and model_directory.verify(entry) is None:
             whole = f": {UNKNOWN_HASH}" if model_directory.is_copied_by_hand(entry) else " and whole"
             _tell(console, f"{entry.name} is here{whole}: {model_directory.path(entry)}")
             continue
         try:
-            place = _pull_with_progress(model_directory, entry, _sources(origin, directory, settings), console)
+            with console.status(f"downloading {entry.title}"):
+                place = model_directory.pull(entry, sources, partial(_tell_step, console, entry))
         except ModelError as error:
             if names or entry not in RECOMMENDED:
                 raise
@@ -108,33 +116,13 @@ def pull(
         _tell(console, f"{entry.name} is ready: {place}")
 
 
+def _tell_step(console: Console, entry: ModelEntry, step: str) -> None:
+    _tell(console, f"{entry.name}: {step}")
+
+
 def _tell(console: Console, sentence: str) -> None:
     """Print a sentence beside a spinner. In a pipe it stays on one line."""
     console.print(sentence, markup=False, soft_wrap=not console.is_terminal)
-
-
-def _sources(origin: PullSource, directory: Path | None, settings: ModelsSettings) -> Sequence[ModelSource]:
-    if directory is not None:
-        return [DirectorySource(directory)]
-    match origin:
-        case PullSource.AUTO:
-            return DOWNLOADS
-        case PullSource.HUB:
-            return [HubSource()]
-        case PullSource.INDEX:
-            return [BundleSource()]
-
-
-def _pull_with_progress(
-    model_directory: ModelDirectory, entry: ModelEntry, sources: Sequence[ModelSource], console: Console
-) -> Path:
-    """Download a model; print a line for each step, and a spinner on a terminal."""
-
-    def report(step: str) -> None:
-        _tell(console, f"{entry.name}: {step}")
-
-    with console.status(f"downloading {entry.title}"):
-        return model_directory.pull(entry, sources, report)
 
 
 @app.command()

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -14,41 +14,23 @@ from bot.cli.output import ProgressBar, open_console, say
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine
 
-    from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport
+
+    BenchmarkFunction: TypeAlias = Callable[..., Coroutine[object, object, BenchmarkReport]]
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", help="Write the results as JSON to this file.", metavar="FILE", dir_okay=False)
 ]
 _FILE_WIDTH = 150
 
-Options = TypeVar("Options")
-OptionsContra = TypeVar("OptionsContra", contravariant=True)
 
+def measure(run: BenchmarkFunction, options: object, json_file: Path | None) -> None:
+    """Run a benchmark with its progress shown, and show its report. The file has what was measured so far.
 
-class BenchmarkFunction(Protocol[OptionsContra]):
-    """`run` of a benchmark's package. `on_part` gets the unfinished report after each part."""
-
-    def __call__(
-        self, options: OptionsContra, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
-    ) -> Coroutine[object, object, BenchmarkReport]: ...
-
-
-def without_defaults(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options that somebody chose; those that are None keep the benchmark's own default."""
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def refuse_unknown(option: str, given: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Refuse a value of an option that may be repeated. Raises `typer.BadParameter`."""
-    if unknown := sorted(set(given or ()) - set(known)):
-        raise typer.BadParameter(f"{option} {unknown[0]} is none of {', '.join(known)}.")
-
-
-def measure(run: BenchmarkFunction[Options], options: Options, json_file: Path | None) -> None:
-    """Run a benchmark with its progress shown, and show its report. The file has what was measured so far."""
+    `run`: of the benchmark's package; its `on_part` gets the unfinished report after each part.
+    """
     with ProgressBar() as progress:
         report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
     _tell(report, json_file)
@@ -169,14 +151,15 @@ def reply(
     from benchmarks.reply.bench import run
     from benchmarks.reply.options import ReplyBenchOptions
 
-    given = {
+    given: dict[str, Any] = {
         "speech": speech,
         "recordings": recordings,
         "interruptions": interruptions,
         "first_token_ms": first_token_ms,
         "only": _parts("reply", only),
     }
-    options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**without_defaults(given))
+    chosen = {name: value for name, value in given.items() if value is not None}
+    options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**chosen)
     measure(run, options, json_file)
 
 
@@ -242,5 +225,6 @@ def cluster(
 
 
 def _parts(bench: str, only: list[str] | None) -> tuple[str, ...]:
-    refuse_unknown("--only", only, PARTS[bench])
+    if unknown := sorted(set(only or ()) - set(PARTS[bench])):
+        raise typer.BadParameter(f"--only {unknown[0]} is none of {', '.join(PARTS[bench])}.")
     return tuple(only or ())

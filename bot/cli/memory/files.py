@@ -11,7 +11,7 @@ import typer
 
 from bot.cli.output import count, say
 from bot.clock import SystemClock
-from bot.errors import BotError
+from bot.errors import SetupError
 from bot.private_files import make_private_folder, write_private_text
 from config.load import load
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 QUEUE_FOLDER = "context_queue"
 _QUEUE_ENDING = "_pending.json"
-
-
-class ExportFileError(BotError):
-    """A file cannot be written. The message says why."""
 
 
 def export(
@@ -81,6 +77,6 @@ def _write_json(path: Path, content: object) -> None:
         write_private_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        raise ExportFileError(
+        raise SetupError(
             f"{path} cannot be written: {reason}. Name a folder you may write to, with room on its disk."
         ) from error
