@@ -22,11 +22,11 @@ from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
+from bot.store.backup import remove_leftovers
 from bot.store.claims import fenced
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.quoted_turns import QuoteStore
-from bot.store.backup import remove_leftovers
 from bot.store.servers import OptOutStore, SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
