@@ -35,7 +35,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
     """
     overview = asyncio.run(_overview(load(), session))
     if as_json:
-        from compaction.memory.export_format import record_json
+        from compaction.memory.segment_record import record_json
 
         print_json(
             [
