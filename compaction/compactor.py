@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from compaction.events import CompactionEvent
     from compaction.model import Note, NoteId, Segment, SessionId
+    from compaction.notes import NoteBuffer
     from compaction.ports import SessionClock, StoredMemory
     from compaction.restored_session import RestoredSession
     from compaction.settings import CompactionSettings
@@ -162,16 +163,16 @@ class Compactor:
         self.notes = before.with_note(note)
         if self.notes is not before:
             self._outbox.put_note(note)
-            self._put_newly_pending(self.notes.newly_pending(before))
+            self._put_newly_pending(before)
 
     def retire_notes(self) -> None:
         """Make all live notes pending."""
         before = self.notes
         self.notes = before.with_all_pending()
-        self._put_newly_pending(self.notes.newly_pending(before))
+        self._put_newly_pending(before)
 
-    def _put_newly_pending(self, note_ids: tuple[NoteId, ...]) -> None:
-        if note_ids:
+    def _put_newly_pending(self, before: NoteBuffer) -> None:
+        if note_ids := self.notes.newly_pending(before):
             self._outbox.put_pending(note_ids)
 
     # -- one run -------------------------------------------------------------------------------------------
@@ -210,7 +211,18 @@ class Compactor:
                 backing_off=self._clock.monotonic() < self._hold_until,
             )
             if isinstance(due, Skip):
-                self._reporter.skip(self._skipped(due))
+                self._reporter.skip(
+                    FoldSkipped(
+                        run_id=None if self._run is None else self._run.id,
+                        reason=due.reason,
+                        cursor=self.cursor,
+                        total_turns=self._timeline.total,
+                        eligible_count=eligible_turns(self._timeline.total, self.cursor),
+                        threshold=RECENT_WINDOW + BATCH_SIZE,
+                        pending_note_count=len(self.notes.pending),
+                        repeated=0,
+                    )
+                )
                 return None
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
             self._reporter.warn("compaction_check_broke", exc)
@@ -468,18 +480,6 @@ class Compactor:
         except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
             self._reporter.warn("fold_broke", exc)
         await self._outbox.close(segment, self.state)
-
-    def _skipped(self, due: Skip) -> FoldSkipped:
-        return FoldSkipped(
-            run_id=None if self._run is None else self._run.id,
-            reason=due.reason,
-            cursor=self.cursor,
-            total_turns=self._timeline.total,
-            eligible_count=eligible_turns(self._timeline.total, self.cursor),
-            threshold=RECENT_WINDOW + BATCH_SIZE,
-            pending_note_count=len(self.notes.pending),
-            repeated=0,
-        )
 
     def _ms_since(self, started_at: float) -> float:
         return round((self._clock.monotonic() - started_at) * 1000.0, 1)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.payload import PayloadPart
     from compaction.restored_session import RestoredSession
-    from compaction.timeline import Timeline
 
 
 # In the rolling mode, turns are evicted when the bot is about to speak. While the bot is silent, older turns are
@@ -33,67 +32,10 @@ if TYPE_CHECKING:
 ROLLING_TURNS = 2_000
 
 
-class SessionWindow:
-    """The window of one session's `timeline`. `cursor` is the first turn that is not folded."""
-
-    def __init__(self, timeline: Timeline, mode: Mode) -> None:
-        self._timeline = timeline
-        self._mode = mode
-        self._evicted: EvictedTurns | None = None
-
-    @property
-    def mode(self) -> Mode:
-        """Return the mode that is used."""
-        return self._mode
-
-    @property
-    def evicted(self) -> EvictedTurns | None:
-        """Return what was evicted so far; None outside the rolling mode."""
-        return self._evicted
-
-    def change_mode(self, mode: Mode) -> None:
-        """Use another mode. What was evicted comes back, as far as it is still in memory."""
-        self._mode, self._evicted = mode, None
-
-    def turns(self, cursor: Seq) -> tuple[Turn, ...]:
-        """Return the turns that a model is sent word for word, oldest first."""
-        if self._mode is Mode.OFF:
-            return self._timeline.last(RECENT_WINDOW)
-        if self._evicted is not None:
-            return self._timeline.since(Seq(max(cursor, self._evicted.until)))
-        return self._timeline.since(cursor)
-
-    def needed_from(self, cursor: Seq, *, stored_turns: int) -> Seq:
-        """Return the first turn that must stay in memory. `stored_turns`: how many of the first are in the store."""
-        if self._mode is Mode.OFF:
-            # In this mode nothing is folded, and nothing older than the window is sent.
-            return Seq(max(0, min(stored_turns, self._timeline.total - RECENT_WINDOW)))
-        if self._evicted is not None:
-            return Seq(max(cursor, min(stored_turns, self._evicted.until)))
-        return cursor
-
-    def evict(self, evicted: EvictedTurns | None) -> int | None:
-        """Take over what was evicted so far. Returns how many turns are new in it, or None if nothing changed."""
-        if self._mode is not Mode.ROLLING or evicted is None or evicted == self._evicted:
-            return None
-        before = 0 if self._evicted is None else self._evicted.count
-        self._evicted = evicted
-        return evicted.count - before
-
-    def surplus(self, window: Sequence[Turn]) -> EvictedTurns | None:
-        """Return what is to be evicted if `window` is longer than any payload could send, so that half of
-        `ROLLING_TURNS` remain; None if it is not.
-        """
-        if self._mode is not Mode.ROLLING or len(window) <= ROLLING_TURNS:
-            return None
-        gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
-        return gone if self._evicted is None else self._evicted.plus(gone)
-
-
 class ContextSource:
     """The contexts of one session. Not thread-safe; `compactor` is the session's.
 
-    `mode`: the one to use. It differs from `requested_mode` if that needs memory search and there is none.
+    `mode`: the one that is used. It differs from `requested_mode` if that needs memory search and there is none.
     """
 
     def __init__(
@@ -110,21 +52,21 @@ class ContextSource:
         self._outbox = restored.outbox
         self._withheld = restored.withheld
         self._compactor = compactor
+        self.mode = mode
         self._requested_mode = requested_mode
         self._searchable = searchable
-        self._window = SessionWindow(restored.timeline, mode)
+        # What was evicted so far; None outside the rolling mode.
+        self._evicted: EvictedTurns | None = None
         self._turn_parts = TurnPartCache()
         self._log = log
 
     @property
-    def mode(self) -> Mode:
-        """Return the mode that is used."""
-        return self._window.mode
-
-    @property
     def window(self) -> tuple[Turn, ...]:
         """Return the turns that a model is sent word for word, oldest first, without what is withheld."""
-        turns = self._window.turns(self._cursor)
+        if self.mode is Mode.OFF:
+            turns = self._timeline.last(RECENT_WINDOW)
+        else:
+            turns = self._timeline.since(Seq(max(self._compactor.cursor, self._evicted_until)))
         self._compactor.update_withheld()
         return tuple(map(self._withheld.turn, turns))
 
@@ -148,7 +90,7 @@ class ContextSource:
             live_notes=tuple(map(self._withheld.note, self._compactor.notes.live)),
             current=None if current is None else self._withheld.turn(current),
             max_input_tokens=max_input_tokens,
-            evicted=self._window.evicted,
+            evicted=self._evicted,
             turn_parts=self._turn_parts,
         )
 
@@ -160,7 +102,7 @@ class ContextSource:
         answer_to: Seq | None,
     ) -> None:
         """Log that `payload`, built from `context`, is sent. In the rolling mode, evict what it leaves out."""
-        if context.mode is Mode.ROLLING and self.mode is Mode.ROLLING:
+        if context.mode is Mode.ROLLING:
             self._evict(evict_unsent_turns(context, payload))
         self._log.info(
             "model_context_built",
@@ -175,8 +117,9 @@ class ContextSource:
 
     def make_room(self) -> None:
         """Drop from memory what no context needs any more. Called after each new turn, before it is stored."""
-        if self.mode is Mode.ROLLING:
-            self._evict(self._window.surplus(self.window))
+        if self.mode is Mode.ROLLING and len(window := self.window) > ROLLING_TURNS:
+            gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
+            self._evict(gone if self._evicted is None else self._evicted.plus(gone))
         if self._timeline.release(self._needed_from()):
             self._turn_parts.drop_before(self._timeline.first)
 
@@ -192,31 +135,37 @@ class ContextSource:
         if mode is self.mode:
             self._requested_mode = requested_mode
             return mode
-        if self._timeline.first > self._cursor:
+        if self._timeline.first > (cursor := self._compactor.cursor):
             stored = await self._outbox.load()
-            missing = self._timeline.restore_older(stored.window, first=self._cursor)
+            missing = self._timeline.restore_older(stored.window, first=cursor)
             if missing:
                 self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
         self._log.info("compaction_mode_changed", old_mode=self.mode.value, new_mode=mode.value)
-        self._window.change_mode(mode)
-        self._requested_mode = requested_mode
+        # What was evicted comes back, as far as it is still in memory.
+        self.mode, self._requested_mode, self._evicted = mode, requested_mode, None
         self._compactor.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
         self._timeline.release(self._needed_from())
         return mode
 
     @property
-    def _cursor(self) -> Seq:
-        return self._compactor.cursor
+    def _evicted_until(self) -> Seq:
+        return Seq(0) if self._evicted is None else self._evicted.until
 
     def _needed_from(self) -> Seq:
         """Return the first turn that must stay in memory."""
-        return self._window.needed_from(self._cursor, stored_turns=self._outbox.stored_turns)
+        stored = self._outbox.stored_turns
+        if self.mode is Mode.OFF:
+            # In this mode nothing is folded, and nothing older than the window is sent.
+            return Seq(max(0, min(stored, self._timeline.total - RECENT_WINDOW)))
+        return Seq(max(self._compactor.cursor, min(stored, self._evicted_until)))
 
     def _evict(self, evicted: EvictedTurns | None) -> None:
-        count = self._window.evict(evicted)
-        if evicted is None or count is None:
+        """Take over what was evicted so far, in the rolling mode."""
+        if self.mode is not Mode.ROLLING or evicted is None or evicted == self._evicted:
             return
+        count = evicted.count - (0 if self._evicted is None else self._evicted.count)
+        self._evicted = evicted
         self._timeline.release(self._needed_from())
         self._log.info(
             "context_rolled",

@@ -41,11 +41,6 @@ class CompactionSettings(BaseModel):
         "that a silent bot costs nothing; 'turn', at every turn, so that the summary is fresh before the first "
         "question.",
     )
-    summariser: SummariserKind = Field(
-        default=SummariserKind.AUTO,
-        description="What writes the summary. llm: the language model. extractive: quotes of what people said, without "
-        "any model. auto: llm if a language model is configured, else extractive.",
-    )
     timeout_s: float = Field(
         default=300.0,
         gt=0.0,

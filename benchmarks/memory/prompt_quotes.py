@@ -15,8 +15,8 @@ from bot.brain.recall_quotes import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
 from bot.tuning import UNTUNED
 from compaction.memory.passage import Scope
-from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
+from compaction.memory.recall import parse_query
 from compaction.model import Seq
 from compaction.window import RECENT_WINDOW
 

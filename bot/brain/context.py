@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.permission import NOBODY
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
-from compaction.budget.summarize import summarize_context
+from compaction.budget.prompt import summarize_context
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns
 from compaction.context.turn_text import turn_part

@@ -17,8 +17,8 @@ from bot.background_task import logged_task
 from bot.brain.wakeword import strip_call
 from bot.tuning import UNTUNED
 from compaction.errors import StoreError
-from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
+from compaction.memory.recall import parse_query
 from compaction.model import Mode, TurnKind
 from compaction.summary.folded import summary_texts
 from compaction.tokens import estimate_text_tokens

@@ -138,7 +138,6 @@ def _tell(event: CompactionEvent, out: Console) -> None:
 
 def _show(result: Replay, out: Console, *, wanted: Mode) -> None:
     covered = result.covered
-    assert covered is not None, "the replay is over"
     notes = f", {count(result.notes, 'note')}" if result.notes else ""
     out.print(f"\n{count(result.turns, 'turn')}{notes}, cursor {result.cursor}", markup=False)
     if result.mode is not wanted:

@@ -92,7 +92,7 @@ class AccessLog:
             self._quoted.setdefault((session_id, source, seq), from_seq)
 
     async def write(self) -> None:
-        """Write what was recorded. Raises `StoreError`; it is then kept for the next call."""
+        """Write what was recorded. Raises `StoreError`; quotes are then kept for the next call, and counts are not."""
         if self._quotes is not None and (self._quoted or self._facts):
             await self._write_quotes(self._quotes)
         if not self._pending:
@@ -102,11 +102,7 @@ class AccessLog:
         ranges: defaultdict[SessionId, list[tuple[int, int]]] = defaultdict(list)
         for session_id, first, last in pending:
             ranges[session_id].append((first, last))
-        try:
-            await self._tiers.count_accesses(ranges, self._last_at)
-        except BaseException:
-            self._pending = [*pending, *self._pending][-MAX_PENDING:]
-            raise
+        await self._tiers.count_accesses(ranges, self._last_at)
 
     async def _write_quotes(self, store: QuoteStore) -> None:
         quotes, facts = dict(self._quoted), dict(self._facts)

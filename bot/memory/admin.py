@@ -15,8 +15,7 @@ from bot.store.rows import StoredTier, with_accesses
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
-from compaction.context.build import SessionContext, build_payload
-from compaction.memory.export_format import queue_json
+from compaction.context.turn_text import turn_part
 from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import (
     SegmentTopics,
@@ -24,11 +23,13 @@ from compaction.memory.tiers import (
     TierChanges,
     TieredSegment,
     check_tiers,
-    last_mentions,
+    queue_json,
     unfolded_tokens,
-    with_last_mention,
+    with_mentions,
 )
-from compaction.model import Mode, Seq, SessionId
+from compaction.model import Seq, SessionId
+from compaction.payload import PartKind
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,8 +129,7 @@ class MemoryAdmin:
             )
         before = await self.overview(session_id)
         unheard = await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns))
-        heard = last_mentions(before.topics, unheard)
-        kept = [with_last_mention(each.kept, heard) for each in before.tiers]
+        kept = with_mentions((each.kept for each in before.tiers), before.topics, unheard)
         now = self._clock.now()
         done = check_tiers(
             kept,
@@ -170,22 +170,8 @@ class MemoryAdmin:
     async def _context_tokens(self, session_id: SessionId) -> int:
         """Return what the session's prompt would have if nothing were folded, without system prompts."""
         stored = await self._turns.load(session_id)
-        payload = build_payload(
-            SessionContext(
-                mode=Mode.SUMMARY,
-                total_turns=stored.total_turns,
-                cursor=stored.state.cursor,
-                summary=stored.state.summary,
-                summary_revision=stored.state.revision,
-                summary_started_at=None,
-                summary_ended_at=None,
-                window=stored.window,
-                live_notes=stored.live_notes,
-                current=None,
-                max_input_tokens=1_000_000_000,
-            )
-        )
-        return unfolded_tokens(stored.segments, sum(part.tokens for part in payload))
+        window = sum(turn_part(turn, PartKind.TURN).tokens for turn in stored.window)
+        return unfolded_tokens(stored.segments, window + estimate_text_tokens(stored.state.summary or ""))
 
 
 def location_of(kept: TieredSegment) -> str:

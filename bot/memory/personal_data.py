@@ -1,4 +1,9 @@
-"""Lets a person see everything that is kept of them, and have it forgotten, on all servers."""
+"""Lets a person see everything that is kept of them, and have it forgotten, on all servers.
+
+`bot.store.speech_forgetting` forgets in the database; this module adds the log files, which have ids, and with
+`logs.speech` also words, and the open rooms. An attempt that was interrupted is finished by the next one: the database
+lists where something was forgotten.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,26 @@ import asyncio
 import gzip
 import json
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.logs.removal import forget_in_logs
+from bot.store.forgettings import forgotten_times
 from bot.store.personal_data import PersonalDataStore
 from bot.store.speakers import StoredSpeaker
+from bot.store.speech_forgetting import SpeechForgetter
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
+    from pathlib import Path
 
+    from bot.clock import Clock
     from bot.memory.people import PeopleBook
-    from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
     from bot.store.database import Database
+    from bot.store.session_forgetting import ForgetReport
     from compaction.model import SessionId
 
 log = structlog.get_logger()
@@ -26,6 +38,73 @@ log = structlog.get_logger()
 FILE_NAME = "roomtone-my-data.json"
 # Discord takes ten megabytes from a bot. Longer files are compressed to about a fifth.
 _MOST_BYTES = 8_000_000
+# A wipe writes the database anew, and writers wait meanwhile. Anybody may have themselves forgotten, so it is done once
+# in this time for all together.
+WIPE_PAUSE_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class PersonForgetReport:
+    """What was forgotten in the database, how many log lines were removed, and whether no byte of it is left in the
+    database's files. If some may be, retention removes them within a day.
+    """
+
+    stored: ForgetReport
+    log_lines: int
+    wiped: bool = True
+
+
+class PersonForgetter:
+    """Forgets people. `log_folder`: the folder of the log files."""
+
+    def __init__(self, database: Database, clock: Clock, *, log_folder: Path) -> None:
+        self._database = database
+        self._forgetter = SpeechForgetter(database, clock)
+        self._clock = clock
+        self._log_folder = log_folder
+        self._wiped_at = -inf
+
+    async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
+        """Return the speakers with that id or name, the latest speaker first. Raises `StoreError`."""
+        return await self._forgetter.find(name_or_id, session_id=session_id)
+
+    async def find_by_id(self, person_id: str) -> StoredSpeaker | None:
+        """Return the speaker with that id, or None. Raises `StoreError`."""
+        return await self._forgetter.find_by_id(person_id)
+
+    async def forget(
+        self,
+        person: StoredSpeaker,
+        *,
+        session_id: SessionId | None = None,
+        seq: int | None = None,
+        on_changed: Callable[[SessionId], object] = lambda _: None,
+    ) -> PersonForgetReport:
+        """Forget what a person said: everywhere, in one session, or in one turn.
+
+        Open rooms of all processes store nothing any more that they had of the person. Lines with their id leave the
+        logs only if they are forgotten everywhere. `on_changed`: gets each session that has changed, also if the
+        attempt fails later. Raises `StoreError`, and `OSError` for the logs: the same call then does what is left.
+        """
+        person = await self._forgetter.begin(person, session_id=session_id, seq=seq)
+        stored = await self._forgetter.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
+        times = await forgotten_times(self._database)
+        person_id = person.id if session_id is None else None
+        # In a thread: the files may have a hundred megabytes.
+        lines = await asyncio.to_thread(forget_in_logs, self._log_folder, times.last, person_id=person_id)
+        # Whoever has said nothing must not hold up writers, nor use up the pause of those of whom something is deleted.
+        has_deleted = bool(stored.sessions or stored.about or stored.rules)
+        return PersonForgetReport(stored, lines, has_deleted and await self._wipe())
+
+    async def _wipe(self) -> bool:
+        if self._clock.monotonic() - self._wiped_at < WIPE_PAUSE_S:
+            return False
+        self._wiped_at = self._clock.monotonic()
+        try:
+            return await self._database.wipe()
+        except StoreError as error:
+            log.warning("wipe_failed", problem=error)
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +115,6 @@ class DataFile:
     content: bytes
     turn_count: int
     is_empty: bool
-
-
-class RoomMemory(Protocol):
-    """What one open room keeps of its session. `bot.memory.upkeep.MemoryUpkeep` implements it."""
-
-    async def store_waiting(self) -> None:
-        """Store what the store has refused so far, so that it can be deleted. Raises `StoreError`."""
-
-    async def refresh(self) -> None:
-        """Read the memory again, because words in it were deleted."""
 
 
 class OpenRooms(Protocol):

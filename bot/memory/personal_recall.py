@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bot.memory.recall import without_withheld
-from bot.memory.room_audience import readable_hits
+from bot.memory.recall import readable_hits, without_withheld
 from bot.readers import NOTHING
 from compaction.memory.passage import PassageKind, Scope
 

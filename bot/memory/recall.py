@@ -1,6 +1,8 @@
 """Memory search: queries the index and the embedder; `compaction.memory.recall` ranks the results.
 
-Every outside call has a deadline. If the embedder is slow or broken, the search uses full text alone.
+Every outside call has a deadline. If the embedder is slow or broken, the search uses full text alone. `bot.readers`
+says what each person may read of a session. A room may tell aloud of other sessions only what everybody present may
+read; what was said in its own session is told to all who are there, as catching up does.
 """
 
 from __future__ import annotations
@@ -11,27 +13,30 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.readers import WHOLE, reading_of
 from bot.store.tables import LARGEST_NUMBER
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import PassageId, PassageKind, Scope
-from compaction.memory.query import (
+from compaction.memory.recall import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
+    RecallHit,
     SearchQuery,
     SearchTerms,
     choose_terms,
     fuse_rankings,
     parse_query,
+    rank_hits,
     top_passages,
 )
-from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.memory.access_log import AccessLog
-    from bot.memory.room_audience import RoomAudience
+    from bot.readers import Reader, Reading
+    from bot.store.attendance import AttendanceStore
     from compaction.memory.passage import Passage, RecallIndex
     from compaction.model import SessionId
     from compaction.ports import Embedder, TurnStore
@@ -278,6 +283,72 @@ class RoomRecall:
         """Count the recalled turns that somebody got to see as read."""
         if self._accesses is not None and shown:
             self._accesses.note(self._place.session_id, shown[0].seq, shown[-1].seq)
+
+
+class RoomAudience:
+    """The people in one room. `readers`: returns who is there now. `session_id`: the room's own session.
+
+    All methods raise `StoreError`.
+    """
+
+    def __init__(
+        self, readers: Callable[[], Sequence[Reader]], attendance: AttendanceStore, session_id: SessionId
+    ) -> None:
+        self._readers = readers
+        self._attendance = attendance
+        self._session_id = session_id
+
+    async def sessions(self) -> frozenset[SessionId] | None:
+        """Return the sessions in which to search; None: all."""
+        readers = self._readers()
+        limited = [each for each in readers if not each.opened]
+        if readers and not limited:
+            return None
+        people = [each.person_id for each in limited]
+        guild_id = readers[0].guild_id if readers else 0
+        attended = await self._attendance.attended_by_all(guild_id, people) if people else frozenset()
+        return attended | {self._session_id}
+
+    async def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
+        """Return the hits that everybody present may read. Nobody is told anything in an empty channel."""
+        elsewhere = {hit.session_id for hit in found} - {self._session_id}
+        readers = self._readers()
+        sessions = await self._attendance.of(elsewhere, [each.person_id for each in readers]) if elsewhere else {}
+        # Asked again: somebody may have come meanwhile, of whom no attendance was read.
+        readers = self._readers()
+
+        def readings_of(session_id: SessionId) -> Sequence[Reading]:
+            if session_id == self._session_id:
+                return [WHOLE]
+            session = sessions.get(session_id)
+            return [] if session is None else [reading_of(each, session) for each in readers]
+
+        known = [hit for hit in found if readings_of(hit.session_id)]
+        return readable_hits(known, readings_of)
+
+
+def readable_hits(
+    found: Sequence[RecallHit], readings_of: Callable[[SessionId], Sequence[Reading]]
+) -> tuple[RecallHit, ...]:
+    """Return the hits that may be read, with those of the turns around them that may. `readings_of`: returns what each
+    of those who get to see them may read of a session.
+
+    Nobody knows of a gist when the last turn was said that it is about, so it takes somebody who may read all.
+    """
+    read: list[RecallHit] = []
+    for hit in found:
+        readings = readings_of(hit.session_id)
+        turns = tuple(turn for turn in hit.turns if all(reading.reads(turn) for reading in readings))
+        match hit.kind:
+            case PassageKind.TURN:
+                may = any(turn.seq == hit.seq for turn in turns)
+            case PassageKind.NOTE:
+                may = all(reading.covers(hit.at, hit.at) for reading in readings)
+            case PassageKind.SEGMENT:
+                may = all(reading.is_whole for reading in readings)
+        if may:
+            read.append(replace(hit, turns=turns))
+    return tuple(read)
 
 
 def without_withheld(found: Sequence[RecallHit], withheld: frozenset[str]) -> tuple[RecallHit, ...]:

@@ -7,7 +7,7 @@ deterministic if the summariser is.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -57,79 +57,47 @@ class TranscriptClock:
         return time.monotonic() + self._ahead_s
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Replay:
     """The result of a replay: its compactions, and the payload that a model would get at the end."""
 
     turns: int
     notes: int
     mode: Mode
-    landed: list[FoldLanded] = field(default_factory=list)
-    failed: list[FoldFailed] = field(default_factory=list)
-    cursor: int = 0
-    summary: str = ""
-    payload: tuple[PayloadPart, ...] = ()
-    covered: Coverage | None = None
-
-    def on_event(self, event: CompactionEvent) -> None:
-        """Keep a fold that landed or failed."""
-        if isinstance(event, FoldLanded):
-            self.landed.append(event)
-        elif isinstance(event, FoldFailed):
-            self.failed.append(event)
-
-    def finish(self, memory: SessionMemory, payload: tuple[PayloadPart, ...]) -> None:
-        """Keep what the memory has at the end, and what a model would get."""
-        self.payload = payload
-        self.turns = memory.total_turns
-        self.mode = memory.mode
-        self.cursor = memory.cursor
-        self.summary = memory.summary or ""
-        self.covered = coverage(payload, memory.total_turns)
+    landed: tuple[FoldLanded, ...]
+    failed: tuple[FoldFailed, ...]
+    cursor: int
+    summary: str
+    payload: tuple[PayloadPart, ...]
+    covered: Coverage
 
     def report(self) -> dict[str, object]:
         """Return the result as JSON values. The keys are public: programs may read them."""
-        assert self.covered is not None, "the replay is over"
         return {
             "turns": self.turns,
             "notes": self.notes,
             "mode": self.mode.value,
-            "compactions": [
-                {
-                    "old_cursor": each.old_cursor,
-                    "new_cursor": each.new_cursor,
-                    "covered_through_turn": each.covered_through_turn,
-                    "summary_chars": each.summary_chars,
-                    "latency_ms": round(each.latency_ms, 1),
-                    "folded_note_count": each.folded_note_count,
-                    "unsourced": each.unsourced,
-                }
-                for each in self.landed
-            ],
-            "failures": [
-                {"cursor": each.cursor, "error_class": each.error_class, "error": each.error, "attempt": each.attempt}
-                for each in self.failed
-            ],
+            "compactions": [_values(each, _LANDED) for each in self.landed],
+            "failures": [_values(each, _FAILED) for each in self.failed],
             "summary": self.summary,
             "cursor": self.cursor,
-            "payload": [
-                {
-                    "role": part.role,
-                    "kind": part.kind.value,
-                    "seq_from": part.seq_from,
-                    "seq_to": part.seq_to,
-                    "tokens": part.tokens,
-                    "content": part.content,
-                }
-                for part in self.payload
-            ],
-            "coverage": {
-                "summarised": _lists(self.covered.summarised),
-                "verbatim": _lists(self.covered.verbatim),
-                "evicted": _lists(self.covered.evicted),
-                "missing": _lists(self.covered.missing),
-            },
+            "payload": [_values(part, _PART) for part in self.payload],
+            "coverage": _values(self.covered, _COVERAGE),
         }
+
+
+# The fields of the report.
+_LANDED = (
+    *("old_cursor", "new_cursor", "covered_through_turn", "summary_chars"),
+    *("latency_ms", "folded_note_count", "unsourced"),
+)
+_FAILED = ("cursor", "error_class", "error", "attempt")
+_PART = ("role", "kind", "seq_from", "seq_to", "tokens", "content")
+_COVERAGE = ("summarised", "verbatim", "evicted", "missing")
+
+
+def _values(of: object, names: tuple[str, ...]) -> dict[str, object]:
+    return {name: getattr(of, name) for name in names}
 
 
 async def replay(
@@ -156,10 +124,11 @@ async def replay(
     """
     clock = TranscriptClock(lines[0].at)
     own = ASSISTANTS.union(name.casefold() for name in own_names)
-    result = Replay(0, 0, mode)
+    seen: list[CompactionEvent] = []
+    notes = 0
 
     def observe(event: CompactionEvent) -> None:
-        result.on_event(event)
+        seen.append(event)
         on_event(event)
 
     async with SessionMemory.open(
@@ -179,8 +148,8 @@ async def replay(
         for line in lines:
             clock.advance_to(line.at)
             if isinstance(line, NoteLine):
-                result.notes += 1
-                await memory.add_note(_note(line, result.notes))
+                notes += 1
+                await memory.add_note(Note(NoteId(f"note-{notes}"), line.at, line.who, line.note))
             else:
                 last = await _append_turn(memory, line, own)
                 context = memory.context(current=last, max_input_tokens=max_input_tokens)
@@ -192,8 +161,17 @@ async def replay(
         context = memory.context(current=last, max_input_tokens=max_input_tokens)
         payload = build_payload(context, system=system, zone=zone, searchable=rolling)
         memory.record_sent(context, payload)
-        result.finish(memory, payload)
-    return result
+        return Replay(
+            turns=memory.total_turns,
+            notes=notes,
+            mode=memory.mode,
+            landed=tuple(each for each in seen if isinstance(each, FoldLanded)),
+            failed=tuple(each for each in seen if isinstance(each, FoldFailed)),
+            cursor=memory.cursor,
+            summary=memory.summary or "",
+            payload=payload,
+            covered=coverage(payload, memory.total_turns),
+        )
 
 
 async def _append_turn(memory: SessionMemory, line: SaidLine, own: Collection[str]) -> Turn:
@@ -201,11 +179,3 @@ async def _append_turn(memory: SessionMemory, line: SaidLine, own: Collection[st
     kind = TurnKind.ASSISTANT if is_own else TurnKind.SPEECH
     part = TurnPart("assistant" if is_own else line.speaker.casefold(), line.speaker, line.text)
     return await memory.append(kind, (part,), started_at=line.at, ended_at=line.at)
-
-
-def _note(line: NoteLine, number: int) -> Note:
-    return Note(id=NoteId(f"note-{number}"), at=line.at, who=line.who, what=line.note)
-
-
-def _lists(ranges: Sequence[tuple[int, int]]) -> list[list[int]]:
-    return [[first, last] for first, last in ranges]

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.memory.tiers import (
+    CHECK_EVERY_TURNS,
     SegmentTopics,
     TierChanges,
     TierCounts,
     check_tiers,
-    is_due,
-    last_mentions,
     unfolded_tokens,
-    with_last_mention,
+    with_mentions,
 )
 
 if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.tiers import TierStore
-    from compaction.model import SessionId, Turn
+    from compaction.model import SessionId
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -69,16 +68,17 @@ class TierChecks:
         if self._last_check is None:
             self._last_check = await self._tiers.last_check(self._session_id)
         total = self._memory.total_turns
-        if not is_due(total, self._last_check):
+        if total - self._last_check < CHECK_EVERY_TURNS:
             return
         if await self._tiers.is_frozen(self._session_id):
             self._last_check = total
             return
         begun = self._clock.monotonic()
         await self._read_new_segments()
-        heard = last_mentions(self._topics, self._unread_turns())
+        # As they are now: the turns that leave the memory meanwhile could not be heard again.
+        unheard = [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
         stored = await self._tiers.tiers_of(self._session_id, self._memory.segments)
-        kept = [with_last_mention(tier.kept, heard) for tier in stored]
+        kept = with_mentions((tier.kept for tier in stored), self._topics, unheard)
         done = check_tiers(
             kept,
             self._topics,
@@ -106,9 +106,6 @@ class TierChecks:
                 self._topics.add(segment)
             self._read_segments = min(self._read_segments + _SLICE, len(folded))
             await asyncio.sleep(0)
-
-    def _unread_turns(self) -> list[Turn]:
-        return [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
 
     def _log_check(self, done: TierChanges, total: int, begun: float) -> None:
         log.info(

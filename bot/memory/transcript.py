@@ -27,6 +27,7 @@ NOMINAL_START_S = datetime(2026, 1, 1, 18, 0, tzinfo=UTC).timestamp()
 LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 # The most mistakes reported: a file that is not a transcript has one in every line.
 MOST_MISTAKES = 10
+_EXAMPLE = '{"speaker": "Ada", "text": "Hello.", "at": 12.5}'
 
 
 class TranscriptError(BotError):
@@ -58,12 +59,11 @@ def read_transcript(path: Path) -> list[TranscriptLine]:
     """Return the lines of a transcript file in order. Raises `TranscriptError` with every mistake's line number."""
     try:
         text = path.read_text("utf-8-sig")
-    except FileNotFoundError as error:
-        raise TranscriptError(f"There is no file {path}. Give the path of a transcript (JSON lines).") from error
-    except UnicodeDecodeError as error:
-        raise TranscriptError(f"{path} is not UTF-8 text. Save it as UTF-8, one JSON object a line.") from error
-    except OSError as error:
-        raise TranscriptError(f"{path} cannot be read: {error.strerror}.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror or error) if isinstance(error, OSError) else "it is not UTF-8"
+        raise TranscriptError(
+            f"{path} cannot be read: {why}. Give the path of a transcript: UTF-8, one JSON object a line."
+        ) from error
     return parse_transcript(text.split("\n"), name=path.name)
 
 
@@ -74,72 +74,60 @@ def parse_transcript(lines: Iterable[str], *, name: str) -> list[TranscriptLine]
     """
     parsed: list[TranscriptLine] = []
     mistakes: list[str] = []
-    last_at = NOMINAL_START_S - DEFAULT_GAP_S
+    next_at = NOMINAL_START_S
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            entry = _parse(line, last_at)
-        except TranscriptError as error:
-            mistakes.append(f"{name} line {number}: {error}")
+            parsed.append(_parse(line, next_at))
+        except ValueError as error:
+            mistakes.append(f"{name} line {number}: {error}. A line is, for example, {_EXAMPLE}.")
             if len(mistakes) >= MOST_MISTAKES:
                 mistakes.append(f"{name}: more lines are wrong; these are the first.")
                 break
-            continue
-        last_at = entry.at
-        parsed.append(entry)
+        else:
+            next_at = parsed[-1].at + DEFAULT_GAP_S
+    if not mistakes and not parsed:
+        mistakes.append(f"{name} holds no line. A line is, for example, {_EXAMPLE}.")
     if mistakes:
         raise TranscriptError("\n".join(mistakes))
-    if not parsed:
-        raise TranscriptError(
-            f'{name} holds no line. Write for example {{"speaker": "Ada", "text": "Hello.", "at": 0}}.'
-        )
     return parsed
 
 
-def _parse(line: str, last_at: float) -> TranscriptLine:
-    """Return one line's entry. Raises TranscriptError with what is wrong and an example."""
+def _parse(line: str, next_at: float) -> TranscriptLine:
+    """Return one line's entry. `next_at`: its time if it has none. Raises ValueError with what is wrong."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
-        raise TranscriptError(
-            'this is not JSON. Each line is an object, for example {"speaker": "Ada", "text": "Hello.", "at": 12.5}.'
-        ) from None
+        raise ValueError("this is not JSON") from None
     if not isinstance(entry, dict):
-        raise TranscriptError('a line must be an object, for example {"speaker": "Ada", "text": "Hello.", "at": 12.5}.')
-    at = _moment(entry["at"]) if "at" in entry else last_at + DEFAULT_GAP_S
+        raise ValueError("a line must be an object")  # noqa: TRY004 - a mistake in the file
+    at = _moment(entry["at"]) if "at" in entry else next_at
     if "note" in entry:
         return NoteLine(_words(entry, "note"), str(entry.get("who") or "somebody"), at)
-    if "speaker" not in entry or "text" not in entry:
-        raise TranscriptError(
-            '"speaker" and "text" (or "note") are needed, for example {"speaker": "Ada", "text": "Hello.", "at": 12.5}.'
-        )
     return SaidLine(_words(entry, "speaker"), _words(entry, "text"), at)
 
 
 def _words(entry: dict[str, object], key: str) -> str:
-    value = entry[key]
+    value = entry.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise TranscriptError(f'"{key}" must be some text, for example "{key}": "Hello.".')
+        raise ValueError(f'"{key}" must be some text')
     return value.strip()
 
 
 def _moment(value: object) -> float:
     """Convert `at` to epoch seconds."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise TranscriptError('"at" must be seconds or a time, for example "at": 12.5 or "at": "2026-11-20T19:02:00Z".')
-    at = _moment_of_text(value) if isinstance(value, str) else value
-    # Compared before anything is computed: a float has no room for every whole number.
-    if not isinstance(value, str) and -NOMINAL_START_S <= at < SMALLEST_EPOCH_S:
-        at += NOMINAL_START_S
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f'"at": "{value}" is not an ISO time, for example "2026-11-20T19:02:00Z"') from None
+        at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        # Compared before anything is computed: a float has no room for every whole number.
+        at = value + NOMINAL_START_S if -NOMINAL_START_S <= value < SMALLEST_EPOCH_S else value
+    else:
+        raise ValueError('"at" must be seconds or a time')  # noqa: TRY004 - a mistake in the file
     if not 0 <= at < LATEST:
-        raise TranscriptError('"at" is out of range; give seconds from the start, or a time from 1970 to 2099.')
+        raise ValueError('"at" is out of range; give seconds from the start, or a time from 1970 to 2099')
     return float(at)
-
-
-def _moment_of_text(written: str) -> float:
-    try:
-        moment = datetime.fromisoformat(written)
-    except ValueError:
-        raise TranscriptError(f'"at": "{written}" is not an ISO time, for example "2026-11-20T19:02:00Z".') from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -19,7 +19,7 @@ from compaction.model import TurnKind
 from compaction.speaker_names import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import tzinfo
 
     from compaction.model import Turn
@@ -104,120 +104,82 @@ def write_transcript(
         for part in turn.parts
         if part.text.strip()
     ]
-    form = _FORMS[wanted](head, zone)
     # The head names what is missing, so it is the longest with all of it.
-    room = most_bytes - len(form.file([], len(lines)).encode("utf-8", "replace"))
+    room = most_bytes - len(_written(wanted, [], head, zone, len(lines)).encode("utf-8", "replace"))
     kept: list[str] = []
     for line in reversed(lines):
-        written = form.line(line)
-        room -= len(written.encode("utf-8", "replace")) + len(form.between)
+        written = _written_line(wanted, line, head, zone)
+        room -= len(written.encode("utf-8", "replace")) + len(_BETWEEN[wanted])
         if room < 0:
             break
         kept.append(written)
     left_out = len(lines) - len(kept)
-    content = form.file(kept[::-1], left_out).encode("utf-8", "replace")
-    return TranscriptFile(f"roomtone-{_safe(head.session_id)}.{wanted.value}", content, len(kept), left_out)
+    content = _written(wanted, kept[::-1], head, zone, left_out).encode("utf-8", "replace")
+    name = re.sub(r"[^\w-]+", "-", head.session_id)[:60]
+    return TranscriptFile(f"roomtone-{name}.{wanted.value}", content, len(kept), left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How one format writes a line, and all lines. `file`: also gets how many older lines are left out."""
-
-    line: Callable[[_Line], str]
-    file: Callable[[Sequence[str], int], str]
-    between: str
-
-
-def _markdown(head: TranscriptHead, zone: tzinfo) -> _Form:
-    def line(each: _Line) -> str:
-        at = datetime.fromtimestamp(each.at, zone)
-        if each.happened:
-            return f"`{at:%H:%M:%S}` *{_md(_event(each))}*"
-        return f"`{at:%H:%M:%S}` **{_md(each.speaker)}:** {_md(each.text)}"
-
-    def file(lines: Sequence[str], left_out: int) -> str:
-        begun = datetime.fromtimestamp(head.started_at, zone)
-        until = "now" if head.ended_at is None else f"{datetime.fromtimestamp(head.ended_at, zone):%Y-%m-%d %H:%M}"
-        told = [
-            f"# {_md(head.channel)}, {begun:%Y-%m-%d}",
-            f"{_md(head.server)}, {begun:%Y-%m-%d %H:%M} to {until} ({begun:UTC%z}), session {_md(head.session_id)}",
-        ]
-        told += [f"*{sentence}*" for sentence in _missing(head, left_out)]
-        # Two spaces at the end of a line break it.
-        return "\n\n".join((*told, "  \n".join(lines))).rstrip() + "\n"
-
-    return _Form(line, file, "  \n")
-
-
-def _json(head: TranscriptHead, zone: tzinfo) -> _Form:
-    del zone
-
-    def line(each: _Line) -> str:
-        return json.dumps(
-            {
-                "kind": each.kind.value,
-                "at": _iso(each.at),
-                "until": _iso(each.until),
-                "speaker": each.speaker,
-                "speaker_id": each.speaker_id,
-                "text": each.text,
-            },
-            ensure_ascii=False,
-        )
-
-    def file(lines: Sequence[str], left_out: int) -> str:
-        about = {
-            "session": head.session_id,
-            "server": head.server,
-            "channel": head.channel,
-            "started_at": _iso(head.started_at),
-            "ended_at": None if head.ended_at is None else _iso(head.ended_at),
-            "missing": head.missing,
-            "left_out": left_out,
-        }
-        # One line of the conversation is one line of the file, so that programs for lines can read it too.
-        return json.dumps(about, ensure_ascii=False)[:-1] + ', "lines": [\n' + ",\n".join(lines) + "\n]}\n"
-
-    return _Form(line, file, ",\n")
-
-
-def _subrip(head: TranscriptHead, zone: tzinfo) -> _Form:
-    del zone
-
-    def line(each: _Line) -> str:
-        text = f"({_event(each)})" if each.happened else f"{each.speaker}: {each.text}"
-        return f"{_cue_times(each, head, ',')}\n{text.translate(_SUBRIP)}\n"
-
-    def file(lines: Sequence[str], left_out: int) -> str:
-        del left_out  # The format has no place for remarks.
-        return "\n".join(f"{number}\n{each}" for number, each in enumerate(lines, start=1))
-
-    # The number of a cue has at most five digits.
-    return _Form(line, file, "\n00000\n")
-
-
-def _webvtt(head: TranscriptHead, zone: tzinfo) -> _Form:
-    del zone
-
-    def line(each: _Line) -> str:
-        times = _cue_times(each, head, ".")
-        if each.happened:
-            return f"{times}\n<i>{_vtt(_event(each))}</i>\n"
-        return f"{times}\n<v {_vtt(each.speaker)}>{_vtt(each.text)}\n"
-
-    def file(lines: Sequence[str], left_out: int) -> str:
-        notes = "".join(f"NOTE {sentence}\n\n" for sentence in _missing(head, left_out))
-        return f"WEBVTT\n\n{notes}" + "\n".join(lines)
-
-    return _Form(line, file, "\n")
-
-
-_FORMS: dict[TranscriptFormat, Callable[[TranscriptHead, tzinfo], _Form]] = {
-    TranscriptFormat.MARKDOWN: _markdown,
-    TranscriptFormat.JSON: _json,
-    TranscriptFormat.SUBRIP: _subrip,
-    TranscriptFormat.WEBVTT: _webvtt,
+# What stands between two lines. Two spaces at the end of a line of Markdown break it; the number of a cue of SubRip has
+# at most five digits.
+_BETWEEN = {
+    TranscriptFormat.MARKDOWN: "  \n",
+    TranscriptFormat.JSON: ",\n",
+    TranscriptFormat.SUBRIP: "\n00000\n",
+    TranscriptFormat.WEBVTT: "\n",
 }
+
+
+def _written_line(form: TranscriptFormat, line: _Line, head: TranscriptHead, zone: tzinfo) -> str:
+    what = f"{'' if line.text.startswith(line.speaker) else f'{line.speaker} '}{line.text}"
+    match form:
+        case TranscriptFormat.MARKDOWN:
+            at = datetime.fromtimestamp(line.at, zone)
+            said = f"*{_md(what)}*" if line.happened else f"**{_md(line.speaker)}:** {_md(line.text)}"
+            return f"`{at:%H:%M:%S}` {said}"
+        case TranscriptFormat.JSON:
+            names = ("kind", "at", "until", "speaker", "speaker_id", "text")
+            times = {"at": _iso(line.at), "until": _iso(line.until)}
+            return json.dumps({name: getattr(line, name) for name in names} | times, ensure_ascii=False)
+        case TranscriptFormat.SUBRIP:
+            text = f"({what})" if line.happened else f"{line.speaker}: {line.text}"
+            return f"{_cue_times(line, head, ',')}\n{text.translate(_SUBRIP)}\n"
+        case TranscriptFormat.WEBVTT:
+            said = f"<i>{_vtt(what)}</i>" if line.happened else f"<v {_vtt(line.speaker)}>{_vtt(line.text)}"
+            return f"{_cue_times(line, head, '.')}\n{said}\n"
+
+
+def _written(form: TranscriptFormat, lines: Sequence[str], head: TranscriptHead, zone: tzinfo, left_out: int) -> str:
+    """Return the file with these lines. `left_out`: how many older ones it has not."""
+    missing = _missing(head, left_out)
+    match form:
+        case TranscriptFormat.MARKDOWN:
+            begun = datetime.fromtimestamp(head.started_at, zone)
+            until = "now" if head.ended_at is None else f"{datetime.fromtimestamp(head.ended_at, zone):%Y-%m-%d %H:%M}"
+            span = f"{begun:%Y-%m-%d %H:%M} to {until}"
+            told = (
+                f"# {_md(head.channel)}, {begun:%Y-%m-%d}",
+                f"{_md(head.server)}, {span} ({begun:UTC%z}), session {_md(head.session_id)}",
+                *(f"*{sentence}*" for sentence in missing),
+            )
+            return "\n\n".join((*told, _BETWEEN[form].join(lines))).rstrip() + "\n"
+        case TranscriptFormat.JSON:
+            about = {
+                "session": head.session_id,
+                "server": head.server,
+                "channel": head.channel,
+                "started_at": _iso(head.started_at),
+                "ended_at": None if head.ended_at is None else _iso(head.ended_at),
+                "missing": head.missing,
+                "left_out": left_out,
+            }
+            # One line of the conversation is one line of the file, so that programs for lines can read it too.
+            opened = json.dumps(about, ensure_ascii=False)[:-1]
+            return f'{opened}, "lines": [\n{_BETWEEN[form].join(lines)}\n]}}\n'
+        case TranscriptFormat.SUBRIP:
+            # The format has no place for remarks.
+            return "\n".join(f"{number}\n{each}" for number, each in enumerate(lines, start=1))
+        case TranscriptFormat.WEBVTT:
+            return "WEBVTT\n\n" + "".join(f"NOTE {sentence}\n\n" for sentence in missing) + "\n".join(lines)
 
 
 def _missing(head: TranscriptHead, left_out: int) -> list[str]:
@@ -230,10 +192,6 @@ def _missing(head: TranscriptHead, left_out: int) -> list[str]:
         oldest = "oldest line is" if left_out == 1 else f"oldest {left_out:,} lines are"
         told.append(f"The {oldest} left out, because the file would be too large.")
     return told
-
-
-def _event(line: _Line) -> str:
-    return line.text if line.text.startswith(line.speaker) else f"{line.speaker} {line.text}"
 
 
 def _cue_times(line: _Line, head: TranscriptHead, point: str) -> str:
@@ -259,7 +217,3 @@ def _md(text: str) -> str:
 
 def _vtt(text: str) -> str:
     return html.escape(text, quote=False)
-
-
-def _safe(name: str) -> str:
-    return re.sub(r"[^\w-]+", "-", name)[:60]

@@ -1,7 +1,7 @@
 """Background work on a session's memory: takes over changes of others, extracts facts about people, checks tiers.
 
-Stores sent prompts. The parts of the other work are in `outside_changes`, `fact_extraction` and `tier_checks`. The
-conversation never waits for it, and failed work is retried at the next occasion.
+Stores sent prompts. `people` decides which facts are kept, and `tier_checks` moves segments. The conversation never
+waits for it, and failed work is retried at the next occasion.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.memory.fact_extraction import FactExtraction
-from bot.memory.outside_changes import OutsideChanges
 from bot.memory.tier_checks import TierChecks
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import Mode
-from compaction.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.model import Seq
+from compaction.summary.folded import known_facts_of
+from compaction.window import BATCH_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
     from bot.store.tiers import TierStore
     from compaction.memory.people import Audience
     from compaction.memory.tiers import TierCounts
-    from compaction.model import Seq, SessionId
+    from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
-# How often in one run prompts are stored again, because the session changed meanwhile.
+# How often in one run prompts are stored, or facts extracted, again, because the session changed meanwhile.
 _MOST_REFUSED = 3
 # Prompts that wait for the store. They are only looked at, so more are not kept.
 _MOST_PROMPTS = 20
@@ -63,14 +62,16 @@ class MemoryUpkeep:
         self._session_id = session_id
         self._guild_id = guild_id
         self._memory = memory
+        self._turns = turns
+        self._tiers = tiers
         self._people = people
         self._accesses = accesses
-        self._changes = OutsideChanges(session_id, memory, tiers, on_change=self._on_outside_change)
+        # As of the last change by others that was taken over.
+        self._known_changes = memory.external_changes
         self._prompt_store = prompts
         self._prompts: deque[SentPrompt] = deque(maxlen=_MOST_PROMPTS)
-        self._facts = FactExtraction(
-            session_id, guild_id, memory=memory, turns=turns, people=people, changes=self._changes
-        )
+        # The first turn from which no fact was extracted; None until it is read from the store.
+        self._extracted_through: int | None = None
         self._tier_checks = TierChecks(session_id, memory, tiers, clock=clock, max_input_tokens=max_input_tokens)
         self._wake = asyncio.Event()
         # People whose facts are to be loaded, and those whose are.
@@ -85,12 +86,8 @@ class MemoryUpkeep:
 
     # -- called by the room ----------------------------------------------------------------------------------
 
-    def on_turn(self) -> None:
-        """Called for each recorded turn: schedule a check for outside changes. Does not wait."""
-        self._wake.set()
-
-    def on_fold(self) -> None:
-        """A batch was folded. Does not wait."""
+    def wake(self) -> None:
+        """A turn was recorded, or a batch was folded: look for work. Does not wait."""
         self._wake.set()
 
     def on_join(self, people: Iterable[str]) -> None:
@@ -127,7 +124,7 @@ class MemoryUpkeep:
         that another process has taken the session over: the room ends then.
         """
         try:
-            await self._changes.take_over()
+            await self._take_over()
         except (StaleOwnerError, StoreError) as error:
             log.warning("memory_upkeep_failed", session_id=self._session_id, problem=error)
         self._wake.set()
@@ -152,27 +149,26 @@ class MemoryUpkeep:
             await self.run_once()
 
     async def finish(self, *, within_s: float = 10.0) -> None:
-        """Extract facts from the turns since the last fold, at the end of the session.
+        """Do at the end of the session what is left. A failing store and a late end are only logged.
 
-        A failing store and a late end are only logged. Raises `StaleOwnerError`.
+        Raises `StaleOwnerError`.
         """
         try:
             async with asyncio.timeout(within_s):
-                await self.run_once(through=self._memory.total_turns)
+                await self.run_once()
         except TimeoutError:
             log.warning("memory_upkeep_late", session_id=self._session_id, within_s=within_s)
 
-    async def run_once(self, *, through: int | None = None) -> None:
-        """Do all due work once. `through`: extract facts from the turns before it (default: `_settled`).
+    async def run_once(self) -> None:
+        """Do all due work once.
 
         A failing store is logged once, and the next run does what is left. Raises `StaleOwnerError`.
         """
-        through = self._settled() if through is None else through
         try:
-            await self._changes.take_over()
+            await self._take_over()
             await self._store_prompts()
             await self._load_newcomers()
-            await self._facts.extract(through)
+            await self._extract_facts()
             await self._accesses.write()
             await self._tier_checks.check_if_due()
         except StaleOwnerError:
@@ -187,27 +183,17 @@ class MemoryUpkeep:
         else:
             self._store_failed = False
 
-    def _settled(self) -> int:
-        """Return the turn before which facts are extracted: of folded turns, and, in the modes that fold nothing, of
-        the batches that would be folded. At the end of a long session there is no time for all of them.
-        """
-        memory = self._memory
-        if memory.mode is Mode.SUMMARY:
-            return memory.cursor
-        older = max(0, memory.total_turns - max(RECENT_WINDOW, memory.unstored_items))
-        return max(memory.cursor, older - older % BATCH_SIZE)
-
     async def _store_prompts(self) -> None:
         for _ in range(_MOST_REFUSED):
             waiting = tuple(self._prompts)
             if not waiting:
                 return
-            if await self._prompt_store.store(waiting, is_current=self._changes.none_since_now()):
+            if await self._prompt_store.store(waiting, is_current=self._unchanged_since_now()):
                 while self._prompts and self._prompts[0] in waiting:
                     self._prompts.popleft()
                 return
             # A fold has just landed, or something was forgotten: then these prompts are dropped.
-            await self._changes.take_over()
+            await self._take_over()
 
     async def _load_newcomers(self) -> None:
         newcomers = set(self._newcomers)
@@ -215,8 +201,63 @@ class MemoryUpkeep:
         self._newcomers -= newcomers
         self._known |= newcomers
 
-    def _on_outside_change(self) -> None:
+    # -- changes by others -------------------------------------------------------------------------------------
+
+    async def _take_over(self) -> None:
+        """Reload the memory if others have changed the session in the store, for example `roomtone memory forget`.
+
+        Raises `StoreError`, and `StaleOwnerError` if another process has taken the session over.
+        """
+        if await self._tiers.revision(self._session_id) > self._memory.state.revision:
+            await self._memory.refresh()
+        # The memory may have noticed the change first, when the store refused a fold.
+        if self._memory.external_changes == self._known_changes:
+            return
+        self._known_changes = self._memory.external_changes
+        log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
         self._tier_checks.on_outside_change()
         # They may hold what was forgotten.
         self._prompts.clear()
         self._newcomers |= self._known
+
+    def _unchanged_since_now(self) -> Callable[[int], bool]:
+        """Return a function that tells of a stored revision whether nobody but this session has changed it since."""
+        changes = self._memory.external_changes
+        return lambda revision: revision <= self._memory.state.revision and self._memory.external_changes == changes
+
+    # -- facts about people ------------------------------------------------------------------------------------
+
+    async def _extract_facts(self) -> None:
+        """Extract facts from every folded batch once. Raises `StoreError`."""
+        if not self._people.enabled:
+            return
+        if self._extracted_through is None:
+            self._extracted_through = await self._people.extracted_through(self._session_id)
+        refused = 0
+        while self._extracted_through < self._memory.cursor and refused < _MOST_REFUSED:
+            end = min(self._extracted_through + BATCH_SIZE, self._memory.cursor)
+            if await self._extract_from(self._extracted_through, end):
+                self._extracted_through = end
+            else:
+                # A fold has just landed, or something was forgotten: again, from what is left.
+                await self._take_over()
+                refused += 1
+
+    async def _extract_from(self, start: int, end: int) -> bool:
+        """Extract facts from these turns. Returns False if nothing was stored because the session has changed."""
+        is_current = self._unchanged_since_now()
+        batch = await self._turns.turns(self._session_id, Seq(start), Seq(end))
+        allowed = [self._memory.allowed_part(turn) for turn in batch]
+        changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
+        known = [each for segment in self._memory.segments for each in known_facts_of(segment)]
+        facts = [each for each in known if start <= each.fact.turns[-1] < end and changed.isdisjoint(each.fact.turns)]
+        closed = {ref for each in facts for ref in each.fact.closes}
+        return await self._people.extract(
+            self._session_id,
+            self._guild_id,
+            facts,
+            allowed,
+            through=end,
+            is_current=is_current,
+            superseded={each.ref: each.fact for each in known if each.ref in closed},
+        )

@@ -142,7 +142,7 @@ class RoomCheck:
             await self._tell_troubles()
             if self._session.upkeep is not None:
                 # It sees whether another process has changed the memory.
-                self._session.upkeep.on_turn()
+                self._session.upkeep.wake()
             is_over = await self._end_at_limit()
 
     async def _end_at_limit(self) -> bool:

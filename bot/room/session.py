@@ -214,7 +214,7 @@ class Session:
     def _on_compaction(self, event: CompactionEvent) -> None:
         if isinstance(event, FoldLanded):
             if self._upkeep is not None:
-                self._upkeep.on_fold()
+                self._upkeep.wake()
             if self._stay is not None:
                 self._stay.conversation.on_compaction_landed()
         if (seen := compaction_event(event, self._clock.monotonic())) is not None:

@@ -177,7 +177,7 @@ async def _forget_in_segments(
     """
     before = await segments_of(connection, session_id)
     # In a thread: a long session has a thousand.
-    after = await asyncio.to_thread(lambda: [forget_in_segment(each, seqs, gone_notes)[0] for each in before])
+    after = await asyncio.to_thread(lambda: [forget_in_segment(each, seqs, gone_notes) for each in before])
     changed = [replace(made, created_at=now) for old, made in zip(before, after, strict=True) if made != old]
     await _store_segments(connection, session_id, changed)
     await _drop_records(connection, session_id, {each.id for each in changed})

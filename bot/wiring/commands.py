@@ -16,8 +16,7 @@ from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
-from bot.memory.person_forgetting import PersonForgetter
-from bot.memory.personal_data import PersonalData
+from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.room.notice import ListeningNotice
 from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.rooms import RoomForgetting

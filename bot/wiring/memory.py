@@ -16,8 +16,7 @@ from bot.llm.factory import open_budget, open_model
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
 from bot.memory.personal_recall import PersonalRecall, ReadableMemory
-from bot.memory.recall import Recall, RoomRecall
-from bot.memory.room_audience import RoomAudience
+from bot.memory.recall import Recall, RoomAudience, RoomRecall
 from bot.memory.session_reader import SessionReader
 from bot.memory.upkeep import MemoryUpkeep
 from bot.participation.costs import MeteredCompletion
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
-    from bot.memory.personal_data import RoomMemory
     from bot.memory.recall import RecallScope
     from bot.participation.all_guilds import GuildParticipations
     from bot.room.services import OpenMemory, OpenUpkeep
@@ -130,7 +128,7 @@ def upkeep_factory(
     accesses: AccessLog,
     clock: Clock,
     *,
-    upkeeps: WeakSet[RoomMemory],
+    upkeeps: WeakSet[MemoryUpkeep],
 ) -> OpenUpkeep:
     """Return the factory of a room's memory upkeep, whose writes carry the room's claim. `upkeeps` gets each that is
     made. `store`: is only read.

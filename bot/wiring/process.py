@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
-    from bot.memory.personal_data import RoomMemory
+    from bot.memory.upkeep import MemoryUpkeep
     from bot.monitoring.measured_store import OnOperation
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
@@ -71,7 +71,7 @@ class Stores:
     accesses: AccessLog
     # The sessions of open rooms, and their upkeep.
     in_use: set[SessionId]
-    upkeeps: WeakSet[RoomMemory]
+    upkeeps: WeakSet[MemoryUpkeep]
     # The store of turns for the room with this claim.
     turns_of: Callable[[RoomClaim], TurnStore]
 

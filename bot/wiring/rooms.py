@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.channel.port import ListenRequest, Place
     from bot.discord.client import RoomtoneClient
-    from bot.memory.personal_data import RoomMemory
+    from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
     from bot.participation.all_guilds import GuildParticipations
     from bot.screen.screens import Screens
@@ -57,7 +57,7 @@ class RoomForgetting:
     def __init__(
         self,
         participation: GuildParticipations,
-        upkeeps: WeakSet[RoomMemory],
+        upkeeps: WeakSet[MemoryUpkeep],
         servers: ServerSettingsBook,
         *,
         on_forgotten: Callable[[], None] = lambda: None,
@@ -84,7 +84,7 @@ class RoomForgetting:
             self._on_forgotten()
 
 
-async def _read_memory_again(upkeeps: WeakSet[RoomMemory]) -> None:
+async def _read_memory_again(upkeeps: WeakSet[MemoryUpkeep]) -> None:
     """Let all open rooms read their memory again, at the same time."""
     await asyncio.gather(*(upkeep.refresh() for upkeep in list(upkeeps)))
 

@@ -17,8 +17,7 @@ from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
-from bot.memory.recall import RoomRecall
-from bot.memory.room_audience import RoomAudience
+from bot.memory.recall import RoomAudience, RoomRecall
 from bot.models.directory import whisper_folder
 from bot.models.turn_text import text_end_folder
 from bot.realtime.port import RealtimeServices, session_factory

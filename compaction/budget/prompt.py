@@ -1,18 +1,24 @@
 """Prepares the prompt of a model call: shortens old tool outputs, trims the messages and checks the token limit. Pure.
 
+`summarize_context` quotes the turns that were left out (spec 4, phase 3).
+
 Every model call passes through `build_final_prompt`: a session's payload (`context.build`) for the first time when it
 is built, and all messages again when they are sent (`bot.llm.budgeted`).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from compaction.budget.tool_outputs import truncate_old_tool_outputs
-from compaction.budget.trim import TrimOptions, trim_conversation
+from compaction.budget.trim import TrimOptions, split_conversation
 from compaction.errors import ContextOverflowError
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
+from compaction.summary.extractive import quote_turns
+from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
 
 RESERVED_OUTPUT_TOKENS = 4_096
+_HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40}): )?(?P<text>.*)$", re.DOTALL)
 
 
 def default_reserve(max_context_tokens: int) -> int:
@@ -88,24 +95,11 @@ def enforce_context_limit(
 
     Raises ContextOverflowError if not even the system prompts and the current turn fit.
     """
-    kept = trim_conversation(messages, max_input_tokens, options)
+    kept, dropped = split_conversation(messages, max_input_tokens, options)
     tokens = sum(message.tokens for message in kept)
     if tokens > max_input_tokens:
         raise ContextOverflowError(current=tokens, maximum=max_input_tokens)
-    return EnforcedContext(kept, tokens, _missing(messages, kept))
-
-
-def _missing(messages: Sequence[PayloadPart], kept: Sequence[PayloadPart]) -> tuple[PayloadPart, ...]:
-    """Return the messages of which `kept` has none, notes aside. `kept` has them in the same order."""
-    rest = iter(message for message in kept if message.kind is not PartKind.EVICTION_NOTE)
-    expected = next(rest, None)
-    missing: list[PayloadPart] = []
-    for message in messages:
-        if message is expected:
-            expected = next(rest, None)
-        elif message.kind is not PartKind.EVICTION_NOTE:
-            missing.append(message)
-    return tuple(missing)
+    return EnforcedContext(kept, tokens, dropped)
 
 
 def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -> FinalPrompt:
@@ -119,3 +113,39 @@ def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -
     aged = truncate_old_tool_outputs(messages, config.trim.current_step, config.trim.tool_outputs)
     fitted = enforce_context_limit(aged, config.max_input_tokens, config.trim)
     return FinalPrompt(fitted.messages, fitted.token_count, within_budget=True, dropped=fitted.dropped)
+
+
+class ContextSummary(NamedTuple):
+    """Quotes of messages; empty if nothing in them is worth keeping. `original_tokens`: of the messages."""
+
+    summary: str
+    original_tokens: int
+
+
+def summarize_context(messages: Sequence[PayloadPart], *, max_summary_chars: int = MAX_SUMMARY_CHARS) -> ContextSummary:
+    """Return the best sentences of the turns among the messages, with their speakers. Deterministic.
+
+    No model writes it: a reply can't wait for a second one, and what leaves the window is folded by a model anyway.
+    """
+    turns: list[Turn] = []
+    for message in messages:
+        if message.kind in {PartKind.TURN, PartKind.CURRENT} and (parts := _parts(message)):
+            at = message.timestamp or 0.0
+            kind = TurnKind.ASSISTANT if message.role == "assistant" else TurnKind.SPEECH
+            turns.append(Turn(Seq(len(turns)), kind, at, at, parts))
+    tokens = sum(message.tokens for message in messages)
+    return ContextSummary(quote_turns(tuple(turns), max_chars=max_summary_chars), tokens)
+
+
+def _parts(message: PayloadPart) -> tuple[TurnPart, ...]:
+    """Split a message into the parts of its speakers. Each line of a message has a time and a speaker
+    (`format_turn`).
+    """
+    parts: list[TurnPart] = []
+    for line in message.content.splitlines():
+        said = _HEADING.match(line)
+        if said is None or not said["text"].strip():
+            continue
+        speaker = said["speaker"] or message.name or message.role.capitalize()
+        parts.append(TurnPart(speaker, speaker, said["text"]))
+    return tuple(parts)

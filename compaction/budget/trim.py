@@ -118,13 +118,20 @@ def trim_conversation(
     Returns all messages if they fit. Messages that are never left out may exceed `target_tokens`, so the caller must
     check the result (`prompt.build_final_prompt`).
     """
+    return split_conversation(messages, target_tokens, options)[0]
+
+
+def split_conversation(
+    messages: Sequence[PayloadPart], target_tokens: int, options: TrimOptions | None = None
+) -> tuple[list[PayloadPart], tuple[PayloadPart, ...]]:
+    """Return what `trim_conversation` does, and the messages that were left out, in order."""
     if _cost(messages) <= target_tokens:
-        return list(messages)
+        return list(messages), ()
     options = options or TrimOptions()
     cut = _Cut(messages, target_tokens, options)
     if options.trim_strategy is TrimStrategy.OLDEST:
         cut.leave_out(sorted(cut.droppable(), key=lambda unit: (unit.worth >= Worth.NEWEST, unit.order)))
-        return cut.messages()
+        return cut.kept(), cut.dropped()
     if options.rolling:
         cut.roll()
     for worth in Worth:
@@ -132,7 +139,7 @@ def trim_conversation(
             cut.evict_window()
         cut.leave_out(unit for unit in cut.droppable() if unit.worth is worth)
     cut.bring_back()
-    return cut.messages()
+    return cut.kept(), cut.dropped()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +184,6 @@ def rolling_evict(
     return RollingEviction(tuple(messages[count:]), tuple(messages[:count]), whole - kept_tokens, kept_tokens)
 
 
-def place_of_note(messages: Sequence[PayloadPart]) -> int:
-    """Return the position at which the eviction note stands: where the conversation begins."""
-    return next((at for at, message in enumerate(messages) if message.kind in _AFTER_THE_NOTE), len(messages))
-
-
 @dataclass(slots=True)
 class _Unit:
     """Messages that are kept or left out together, by their positions. `evicted`: left out with the oldest turns."""
@@ -218,7 +220,7 @@ class _Cut:
 
     def fits(self) -> bool:
         # The note costs tokens too. It is made only once the other messages fit, to save time.
-        return self._tokens <= self._limit and _cost(self.messages()) <= self._limit
+        return self._tokens <= self._limit and _cost(self.kept()) <= self._limit
 
     def leave_out(self, units: Iterable[_Unit]) -> None:
         """Leave out units, one by one, until the rest fits."""
@@ -254,7 +256,12 @@ class _Cut:
                 self._set(unit, out=True)
                 return
 
-    def messages(self) -> list[PayloadPart]:
+    def dropped(self) -> tuple[PayloadPart, ...]:
+        """Return what is left out, in order."""
+        gone = sorted(at for unit in self._units if unit.out for at in unit.positions)
+        return tuple(self._all[at] for at in gone)
+
+    def kept(self) -> list[PayloadPart]:
         """Return what is kept, with the note."""
         if self._made is None:
             self._made = self._make()
@@ -266,23 +273,23 @@ class _Cut:
         kept = [message for at, message in enumerate(self._all) if at not in gone]
         if not gone or not options.eviction_note:
             return kept
-        times = [message.timestamp for message in self._all if message.timestamp is not None]
         note = make_eviction_note(
-            [self._all[at] for at in sorted(gone)],
+            self.dropped(),
             evicted=options.evicted,
-            now=max(times, default=None),
+            now=max((message.timestamp for message in self._all if message.timestamp is not None), default=None),
             zone=options.zone,
             searchable=options.searchable,
             count=options.tool_outputs.count,
         )
         place = next((at for at, message in enumerate(kept) if message.kind is PartKind.EVICTION_NOTE), None)
         if place is None:
-            kept.insert(place_of_note(kept), note)
-        elif options.evicted is not None:
-            # The new one tells of these turns too.
-            kept[place] = note
+            # Where the conversation begins.
+            begin = next((at for at, message in enumerate(kept) if message.kind in _AFTER_THE_NOTE), len(kept))
+            kept.insert(begin, note)
         else:
-            kept[place] = join_notes(kept[place], note, options.tool_outputs.count)
+            # One that tells of `evicted` tells of the earlier note's turns too.
+            joined = options.evicted is None
+            kept[place] = join_notes(kept[place], note, options.tool_outputs.count) if joined else note
         return kept
 
     def _window(self) -> list[_Unit]:
@@ -307,43 +314,31 @@ def _cost(messages: Iterable[_Costs]) -> int:
 
 
 def _units(messages: Sequence[PayloadPart], options: TrimOptions) -> list[_Unit]:
-    """Return the messages as units, in order."""
-    worth_of = _Worths(messages, options)
+    """Return the messages as units with their worth, in order."""
+    current = _current(messages, options)
+    steps = message_steps(messages)
+    now = next_step(messages) if options.current_step is None else options.current_step
+    active = active_outputs(messages, now, options.tool_outputs)
     units: list[_Unit] = []
     for group in group_messages(messages):
-        tokens = sum(messages[at].tokens for at in group)
-        units.append(_Unit(group, worth_of(group), messages[group[0]].timestamp, tokens))
+        kind = messages[group[0]].kind
+        outputs = [steps[at] for at in group if is_tool_output(messages[at])]
+        if kind in _WORTH_OF_KIND:
+            worth = _WORTH_OF_KIND[kind]
+        elif kind is PartKind.SYSTEM:
+            worth = Worth.NEVER if options.preserve_system_prompt else Worth.SYSTEM
+        elif current is not None and group[-1] >= current:
+            worth = Worth.NEVER if current in group else Worth.CURRENT_WORK
+        elif active.intersection(group):
+            worth = Worth.ACTIVE_FILE
+        else:
+            is_stale = outputs and now - max(outputs) > options.tool_outputs.max_tool_output_age
+            worth = Worth.STALE_OUTPUT if is_stale else Worth.WINDOW
+        units.append(_Unit(group, worth, messages[group[0]].timestamp, sum(messages[at].tokens for at in group)))
     turns = [unit for unit in units if unit.worth is Worth.WINDOW and messages[unit.order].kind is not PartKind.TOOL]
     for unit in turns[max(0, len(turns) - options.preserve_recent_turns) :]:
         unit.worth = Worth.NEWEST
     return units
-
-
-class _Worths:
-    """The worth of each group of messages that belong together."""
-
-    def __init__(self, messages: Sequence[PayloadPart], options: TrimOptions) -> None:
-        self._messages = messages
-        self._options = options
-        self._current = _current(messages, options)
-        self._steps = message_steps(messages)
-        self._now = next_step(messages) if options.current_step is None else options.current_step
-        self._active = active_outputs(messages, self._now, options.tool_outputs)
-
-    def __call__(self, group: Sequence[int]) -> Worth:
-        messages = self._messages
-        kind = messages[group[0]].kind
-        if (worth := _WORTH_OF_KIND.get(kind)) is not None:
-            return worth
-        if kind is PartKind.SYSTEM:
-            return Worth.NEVER if self._options.preserve_system_prompt else Worth.SYSTEM
-        if self._current is not None and group[-1] >= self._current:
-            return Worth.NEVER if self._current in group else Worth.CURRENT_WORK
-        outputs = [self._steps[at] for at in group if is_tool_output(messages[at])]
-        if self._active.intersection(group):
-            return Worth.ACTIVE_FILE
-        is_stale = outputs and self._now - max(outputs) > self._options.tool_outputs.max_tool_output_age
-        return Worth.STALE_OUTPUT if is_stale else Worth.WINDOW
 
 
 def _current(messages: Sequence[PayloadPart], options: TrimOptions) -> int | None:

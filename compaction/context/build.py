@@ -94,20 +94,21 @@ def build_payload(
     )
     limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
     count, exchanged = options.tool_outputs.count, exchanges or {}
-    parts = _SessionParts(context, options)
+    newest = context.current or next(reversed(context.window), None)
+    now = None if newest is None else newest.started_at
     messages = [
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
         *continuity,
-        *parts.summary(),
+        *_summary_parts(context, options, now),
         *condensed,
         *participants,
-        *parts.earlier_evictions(),
+        *_eviction_notes(options, now),
     ]
     for turn in context.window:
         messages.append(context.turn_parts.part(turn, zone, count))
         messages += exchanged.get(turn.seq, ())
     messages += [
-        *(parts.note(note) for note in context.live_notes),
+        *(_note_part(note, options) for note in context.live_notes),
         *recall,
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in reply_prompts),
     ]
@@ -136,75 +137,58 @@ def evict_unsent_turns(context: SessionContext, payload: Sequence[PayloadPart]) 
 
 def summarize_eviction(turns: Sequence[Turn]) -> EvictedTurns:
     """Return these consecutive turns as one evicted range with estimated tokens."""
-    return _evicted([turn_part(turn, PartKind.TURN) for turn in turns])
-
-
-class _SessionParts:
-    """Makes the parts of a payload that come from the session: summary, notes, and the note about evicted turns."""
-
-    def __init__(self, context: SessionContext, options: TrimOptions) -> None:
-        self._context = context
-        self._options = options
-        newest = context.current or next(reversed(context.window), None)
-        self._now = None if newest is None else newest.started_at
-        self._zone = options.zone
-        self._count = options.tool_outputs.count
-
-    def summary(self) -> tuple[PayloadPart, ...]:
-        """Return the summary with the range of turns that it covers, or nothing if there is no summary."""
-        context = self._context
-        if context.summary is None:
-            return ()
-        text = f"Earlier in this session: {inline(context.summary)}"
-        if context.cursor == 0:
-            # If only notes have been folded so far, the summary covers no turn.
-            return (data_part(PartKind.SUMMARY, text, count=self._count),)
-        said = ""
-        if context.summary_started_at is not None and context.summary_ended_at is not None:
-            span = format_span(context.summary_started_at, context.summary_ended_at, self._zone, now=self._now)
-            said = f", said {span}"
-        return (
-            data_part(
-                PartKind.SUMMARY,
-                f"{text}\n(turns 0 to {context.cursor - 1}{said})",
-                seq_from=Seq(0),
-                seq_to=Seq(context.cursor - 1),
-                timestamp=context.summary_started_at,
-                count=self._count,
-            ),
-        )
-
-    def note(self, note: Note) -> PayloadPart:
-        text = (
-            f"[{format_clock_time(note.at, self._zone)}] On {plain_name(note.who)}'s screen: {inline(plain(note.what))}"
-        )
-        return data_part(PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
-
-    def earlier_evictions(self) -> tuple[PayloadPart, ...]:
-        """Return the note about the turns that were evicted before, if there are any."""
-        options = self._options
-        if options.evicted is None or not options.eviction_note:
-            return ()
-        note = make_eviction_note(
-            (),
-            evicted=options.evicted,
-            now=self._now,
-            zone=options.zone,
-            searchable=options.searchable,
-            count=self._count,
-        )
-        return (note,)
-
-
-def _evicted(turns: Sequence[PayloadPart]) -> EvictedTurns:
-    """Return these consecutive turn parts as one evicted range."""
+    tokens = sum(turn_part(turn, PartKind.TURN).tokens for turn in turns)
     first, last = turns[0], turns[-1]
-    assert first.seq_from is not None, "the part of a turn has its seq"
-    assert last.seq_to is not None, "the part of a turn has its seq"
-    return EvictedTurns(
-        start=first.seq_from,
-        until=Seq(last.seq_to + 1),
-        tokens=sum(each.tokens for each in turns),
-        first_at=first.timestamp or 0.0,
-        last_at=last.timestamp or 0.0,
+    return EvictedTurns(first.seq, Seq(last.seq + 1), tokens, first.started_at, last.started_at)
+
+
+def _summary_parts(context: SessionContext, options: TrimOptions, now: float | None) -> tuple[PayloadPart, ...]:
+    """Return the summary with the range of turns that it covers, or nothing if there is no summary. `now`: the time of
+    the newest turn.
+    """
+    count = options.tool_outputs.count
+    if context.summary is None:
+        return ()
+    text = f"Earlier in this session: {inline(context.summary)}"
+    if context.cursor == 0:
+        # If only notes have been folded so far, the summary covers no turn.
+        return (data_part(PartKind.SUMMARY, text, count=count),)
+    said = ""
+    if context.summary_started_at is not None and context.summary_ended_at is not None:
+        said = f", said {format_span(context.summary_started_at, context.summary_ended_at, options.zone, now=now)}"
+    return (
+        data_part(
+            PartKind.SUMMARY,
+            f"{text}\n(turns 0 to {context.cursor - 1}{said})",
+            seq_from=Seq(0),
+            seq_to=Seq(context.cursor - 1),
+            timestamp=context.summary_started_at,
+            count=count,
+        ),
     )
+
+
+def _note_part(note: Note, options: TrimOptions) -> PayloadPart:
+    at, seen = format_clock_time(note.at, options.zone), inline(plain(note.what))
+    return data_part(
+        PartKind.NOTE,
+        f"[{at}] On {plain_name(note.who)}'s screen: {seen}",
+        timestamp=note.at,
+        refs=(note.id,),
+        count=options.tool_outputs.count,
+    )
+
+
+def _eviction_notes(options: TrimOptions, now: float | None) -> tuple[PayloadPart, ...]:
+    """Return the note about the turns that were evicted before, if there are any."""
+    if options.evicted is None or not options.eviction_note:
+        return ()
+    note = make_eviction_note(
+        (),
+        evicted=options.evicted,
+        now=now,
+        zone=options.zone,
+        searchable=options.searchable,
+        count=options.tool_outputs.count,
+    )
+    return (note,)

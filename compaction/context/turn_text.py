@@ -6,7 +6,6 @@ be the slowest step of building a payload.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -66,16 +65,6 @@ def _shortened(lines: Sequence[str], room: int) -> list[str]:
     return [line if len(line) <= share else line[: max(0, share)].rstrip() for line in lines]
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedPart:
-    """A part and the inputs that it was made from."""
-
-    turn: Turn
-    zone: tzinfo
-    count: Callable[[str], int]
-    part: PayloadPart
-
-
 class TurnPartCache:
     """Caches the payload parts of a session's turns. If a turn has changed (for example was forgotten), its part is
     remade.
@@ -84,17 +73,18 @@ class TurnPartCache:
     """
 
     def __init__(self) -> None:
-        self._made: dict[int, _CachedPart] = {}
+        # With the turn, the zone and the count that each was made from.
+        self._made: dict[int, tuple[Turn, tzinfo, Callable[[str], int], PayloadPart]] = {}
         # Turns before this seq are not cached.
         self._first = 0
 
     def part(self, turn: Turn, zone: tzinfo = UTC, count: Callable[[str], int] = estimate_text_tokens) -> PayloadPart:
         """Return a turn as a part of kind TURN. Its tokens are counted by `count`."""
         made = self._made.get(turn.seq)
-        if made is not None and made.turn is turn and made.zone is zone and made.count == count:
-            return made.part
+        if made is not None and made[0] is turn and made[1] is zone and made[2] == count:
+            return made[3]
         new = turn_part(turn, PartKind.TURN, zone, count)
-        self._made[turn.seq] = _CachedPart(turn, zone, count, new)
+        self._made[turn.seq] = (turn, zone, count, new)
         self._first = min(self._first, turn.seq)
         return new
 

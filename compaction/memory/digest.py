@@ -133,6 +133,9 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
         known += [KnownFact(f"digest#{number}", fact) for number, fact in enumerate(fold.facts)]
         if not _confided(fold.facts):
             about.append(DigestLine(stale[0].started_at, fold.gist, seq=stale[0].seq))
+    if len(about) > MOST_ABOUT:
+        # Spread over the time, with the first and the last.
+        about = [about[round(place * (len(about) - 1) / (MOST_ABOUT - 1))] for place in range(MOST_ABOUT)]
     hidden = _confided(each.fact for each in known)
     spoken = [turn for turn in parts.turns if _is_said(turn)]
     said = [turn for turn in spoken if turn.seq not in hidden]
@@ -142,7 +145,7 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
         ended_at=parts.turns[-1].ended_at if parts.turns else 0.0,
         turn_count=len(spoken),
         people=_people(parts.turns),
-        about=_spread(about, MOST_ABOUT) if spoken else (),
+        about=tuple(about) if spoken else (),
         decisions=_lines(fact for fact in standing if fact.kind is FactKind.DECISION and not _has_to_be_done(fact)),
         to_do=_lines(filter(_has_to_be_done, standing)),
         open=_lines(fact for fact in standing if fact.kind is FactKind.OPEN and not _has_to_be_done(fact)),
@@ -180,28 +183,16 @@ def _lines(standing: Iterable[Fact]) -> tuple[DigestLine, ...]:
     found = list(standing)
     # Of equally important ones the later: what was settled or asked last matters to who reads on.
     best = sorted(range(len(found)), key=lambda place: (-found[place].importance, -place))[:MOST_FACTS]
-    return tuple(
-        DigestLine(fact.at, _with_owner(fact), seq=fact.turns[-1]) for fact in (found[place] for place in sorted(best))
-    )
+    return tuple(_line(found[place]) for place in sorted(best))
 
 
-def _with_owner(fact: Fact) -> str:
+def _line(fact: Fact) -> DigestLine:
     """Return what a fact says, with who has to do it and until when, where the sentence does not say so itself."""
     more = [each for each in (fact.owner, fact.until) if each and each.casefold() not in fact.text.casefold()]
-    return f"{fact.text} ({', '.join(more)})" if more else fact.text
+    return DigestLine(fact.at, f"{fact.text} ({', '.join(more)})" if more else fact.text, seq=fact.turns[-1])
 
 
 def _people(turns: Iterable[Turn]) -> tuple[str, ...]:
     """Return the last names of everybody who spoke, came or left."""
-    names: dict[str, str] = {}
-    for turn in turns:
-        if turn.kind in SAID | {TurnKind.MEMBERSHIP}:
-            names.update({part.speaker_id: part.speaker for part in turn.parts})
-    return tuple(names.values())
-
-
-def _spread(lines: Sequence[DigestLine], most: int) -> tuple[DigestLine, ...]:
-    """Return at most so many lines, spread over the time, with the first and the last."""
-    if len(lines) <= most:
-        return tuple(lines)
-    return tuple(lines[round(place * (len(lines) - 1) / (most - 1))] for place in range(most))
+    seen = (turn for turn in turns if turn.kind in SAID | {TurnKind.MEMBERSHIP})
+    return tuple({part.speaker_id: part.speaker for turn in seen for part in turn.parts}.values())

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 PassageId = NewType("PassageId", int)
 
 
+# A short text like 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
+LEAST_EMBEDDED_WORDS = 4
+
+
 class PassageKind(StrEnum):
     """Whether a passage is a turn, a note or a segment."""
 
@@ -25,6 +29,7 @@ class PassageKind(StrEnum):
 
 
 PassageSource: TypeAlias = Turn | Note | Segment
+_KINDS = {Turn: PassageKind.TURN, Note: PassageKind.NOTE, Segment: PassageKind.SEGMENT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,9 @@ class Scope:
         """Return whether the scope excludes everything: its time range is empty, it has no channel or session, or the
         speaker's name contains no word.
         """
-        if (self.channels is not None and not self.channels) or (self.sessions is not None and not self.sessions):
-            return True
         empty_time = self.since is not None and self.until is not None and self.since >= self.until
-        return empty_time or (self.speaker is not None and not normalized_words(self.speaker))
+        nobody = self.speaker is not None and not normalized_words(self.speaker)
+        return empty_time or nobody or frozenset() in {self.channels, self.sessions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +103,18 @@ class Passage:
 
 def source_text(source: PassageSource) -> str:
     """Return the text of a turn, note or segment, without the names of speakers."""
-    match source:
-        case Turn():
-            return "\n".join(part.text for part in source.parts)
-        case Note():
-            return source.what
-        case Segment():
-            return "\n".join(dict.fromkeys((source.gist, *(fact.text for fact in source.facts))))
+    if isinstance(source, Segment):
+        return "\n".join(dict.fromkeys((source.gist, *(fact.text for fact in source.facts))))
+    return "\n".join(part.text for part in source_parts(source))
 
 
 def source_parts(source: PassageSource) -> tuple[TurnPart, ...]:
-    """Return who says which words of a turn or note; nothing of a segment, whose words are nobody's alone."""
-    match source:
-        case Turn():
-            return source.parts
-        case Note():
-            return (TurnPart("", source.who, source.what),)
-        case Segment():
-            return ()
+    """Return who says which words of a turn, or shows those of a note; nothing of a segment, whose words are nobody's
+    alone.
+    """
+    if isinstance(source, Note):
+        return (TurnPart(source.person_id or "", source.who, source.what),)
+    return source.parts if isinstance(source, Turn) else ()
 
 
 def source_terms(source: PassageSource) -> tuple[str, ...]:
@@ -132,23 +130,13 @@ def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
     """Return (id, display name) of the speakers, and of whose screen a note is. The id is empty if it is not known: for
     segments, and for notes of nobody.
     """
-    match source:
-        case Turn():
-            return tuple((part.speaker_id, part.speaker) for part in source.parts)
-        case Note():
-            return ((source.person_id or "", source.who),)
-        case Segment():
-            return tuple(("", name) for name in dict.fromkeys(fact.speaker for fact in source.facts))
+    if isinstance(source, Segment):
+        return tuple(("", name) for name in dict.fromkeys(fact.speaker for fact in source.facts))
+    return tuple((part.speaker_id, part.speaker) for part in source_parts(source))
 
 
 def source_kind(source: PassageSource) -> PassageKind:
-    match source:
-        case Turn():
-            return PassageKind.TURN
-        case Note():
-            return PassageKind.NOTE
-        case Segment():
-            return PassageKind.SEGMENT
+    return _KINDS[type(source)]
 
 
 def text_to_embed(source: PassageSource) -> str | None:
@@ -162,10 +150,6 @@ def text_to_embed(source: PassageSource) -> str | None:
     if isinstance(source, Segment):
         return text
     return " ".join(f"{part.speaker}: {' '.join(part.text.split())}" for part in source_parts(source))
-
-
-# A short text like 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
-LEAST_EMBEDDED_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ one closes it; ended ones are kept as history. Without a model no fact has an ow
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -133,8 +132,8 @@ def extract_person_facts(
             continue
         if fact.closes:
             old = (superseded[ref] for ref in fact.closes if ref in superseded)
-            texts = frozenset(_said(one.text) for one in old if one.speaker == fact.speaker and _is_of_speaker(one))
-            ended.append(EndedFacts(person_id, frozenset(fact.closes), each.ref, fact.at, texts))
+            texts = (_said(one.text) for one in old if one.speaker == fact.speaker and _is_of_speaker(one))
+            ended.append(EndedFacts(person_id, frozenset(fact.closes), each.ref, fact.at, frozenset(texts)))
         if _is_of_speaker(fact):
             found.append(
                 PersonFact(
@@ -168,34 +167,21 @@ def merge_facts(extracted: ExtractedFacts, known: Iterable[PersonFact]) -> FactC
 
     A fact that is said again or extracted again changes nothing.
     """
-    facts = {each.id: each for each in known}
-    new: set[str] = set()
-    changed: set[str] = set()
-
-    def end(fact: PersonFact, by: str, at: float) -> None:
-        facts[fact.id] = replace(fact, superseded_by=by, superseded_at=at)
-        changed.add(fact.id)
-
+    before = {each.id: each for each in known}
+    facts = dict(before)
     for each in extracted.facts:
-        theirs = [one for one in facts.values() if one.person_id == each.person_id]
-        if each.id in facts or any(one.is_current and _says_the_same(one, each) for one in theirs):
-            continue
-        facts[each.id] = each
-        new.add(each.id)
+        theirs = (one for one in facts.values() if one.person_id == each.person_id and one.is_current)
+        if each.id not in facts and _said(each.text) not in {_said(one.text) for one in theirs}:
+            facts[each.id] = each
     for gone in extracted.ended:
         for one in list(facts.values()):
-            if one.person_id != gone.person_id or not one.is_current:
-                continue
-            if one.id in gone.ids or (_said(one.text) in gone.texts and one.at < gone.at):
-                end(one, gone.by, gone.at)
+            is_ended = one.id in gone.ids or (_said(one.text) in gone.texts and one.at < gone.at)
+            if is_ended and one.is_current and one.person_id == gone.person_id:
+                facts[one.id] = replace(one, superseded_by=gone.by, superseded_at=gone.at)
+    changed = sorted((each for each in facts.values() if before.get(each.id) != each), key=_order)
     return FactChanges(
-        tuple(sorted((facts[each] for each in new), key=_order)),
-        tuple(sorted((facts[each] for each in changed - new), key=_order)),
+        tuple(each for each in changed if each.id not in before), tuple(each for each in changed if each.id in before)
     )
-
-
-def _says_the_same(one: PersonFact, other: PersonFact) -> bool:
-    return _said(one.text) == _said(other.text)
 
 
 def _said(text: str) -> str:
@@ -215,21 +201,20 @@ def participants_part(
     takes everybody's most important fact (highest weight, then newest), then everybody's second, and so on.
     """
     names = dict(present)
-    of_person: defaultdict[str, list[PersonFact]] = defaultdict(list)
-    for fact in sorted(facts, key=lambda each: (-each.importance, -each.at, each.id)):
-        if fact.is_current and fact.person_id in names and len(of_person[fact.person_id]) < most_each:
-            of_person[fact.person_id].append(fact)
+    best = sorted(facts, key=lambda each: (-each.importance, -each.at, each.id))
+    of_person = {
+        person_id: [each for each in best if each.is_current and each.person_id == person_id][:most_each]
+        for person_id in names
+    }
+    by_rank = (own[rank] for rank in range(most_each) for own in of_person.values() if rank < len(own))
     chosen: list[PersonFact] = []
     made: PayloadPart | None = None
-    for rank in range(most_each):
-        for person_id in names:
-            if rank >= len(of_person[person_id]):
-                continue
-            candidate = [*chosen, of_person[person_id][rank]]
-            longer = person_facts_part(candidate, names)
-            if longer.tokens > max_tokens:
-                return made
-            chosen, made = candidate, longer
+    for each in by_rank:
+        chosen.append(each)
+        longer = person_facts_part(chosen, names)
+        if longer.tokens > max_tokens:
+            break
+        made = longer
     return made
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from compaction.clock_time import format_clock_time
 from compaction.language.terms import normalized_words, terms
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
-    from compaction.memory.query import SearchQuery
-    from compaction.memory.recall import RecallHit
+    from compaction.memory.recall import RecallHit, SearchQuery
     from compaction.model import TurnPart
 
 # A hit below this is about something else.
@@ -35,6 +34,8 @@ MAX_QUOTE_CHARS = 400
 # Between sentences of a quote that were not said together.
 _GAP = " … "
 _REPLACED = "(no longer so: it was corrected later)"
+# A text that the prompt has, with its speaker's name: its words, and these in their order.
+_Seen: TypeAlias = tuple[frozenset[str], str]
 _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+)$")
 
 
@@ -54,8 +55,7 @@ class Citation:
 
 def parse_citation(ref: str) -> Citation | None:
     """Parse a `Citation.ref`. Returns None for any other text."""
-    found = _REF.match(ref)
-    if found is None:
+    if (found := _REF.match(ref)) is None:
         return None
     return Citation(PassageKind(found["kind"]), SessionId(found["session"]), found["key"])
 
@@ -91,13 +91,14 @@ def select_quotes(
     `asked_at`: UTC epoch seconds. `in_view`: texts that the prompt contains anyway, with their speakers (summary
     sentences, recent turns). Only people's words and screen notes are quoted, not the bot's own words or gists.
     """
-    seen = [_SeenText.of(speaker, text) for speaker, text in in_view]
+    seen = [_seen(speaker, text) for speaker, text in in_view]
     quotes: list[Quote] = []
     tokens = 0
     for each in found:
         if len(quotes) == most:
             break
-        if not _is_about(each) or each.at >= asked_at:
+        is_said = each.kind is PassageKind.NOTE or (each.kind is PassageKind.TURN and each.turn_kind in SAID)
+        if not is_said or each.relevance < LEAST_RELEVANCE or each.at >= asked_at:
             continue
         chosen = _chosen_sentences(each, frozenset(asked.terms), seen)
         if chosen is None:
@@ -107,24 +108,18 @@ def select_quotes(
         if tokens + made.tokens > max_tokens:
             continue
         tokens += made.tokens
-        seen += [_SeenText.of(part.speaker, part.text) for part in said]
+        seen += [_seen(part.speaker, part.text) for part in said]
         quotes.append(Quote(made, each, said))
     return tuple(quotes)
 
 
-def _is_about(recalled: RecallHit) -> bool:
-    if recalled.kind is PassageKind.SEGMENT or (recalled.kind is PassageKind.TURN and recalled.turn_kind not in SAID):
-        return False
-    return recalled.relevance >= LEAST_RELEVANCE
-
-
-def _chosen_sentences(recalled: RecallHit, asked: frozenset[str], seen: Sequence[_SeenText]) -> tuple[int, ...] | None:
+def _chosen_sentences(recalled: RecallHit, asked: frozenset[str], seen: Sequence[_Seen]) -> tuple[int, ...] | None:
     """Return the numbers of the hit's sentences to quote: those that the prompt does not contain yet. Empty means all.
 
     Returns None if no sentence is new, or if none of the new sentences is about the question although others are. Of
     what was corrected, only the sentences about the question are quoted, because the correction is about them.
     """
-    said = _sentences_of(recalled.parts)
+    said = [(part, sentence) for part in recalled.parts for sentence in sentences(part.text)]
     shared = [len(asked.intersection(terms(text))) for _, text in said]
     new = [place for place, (who, text) in enumerate(said) if not _is_in_view(who.speaker, text, seen)]
     if any(shared):
@@ -157,10 +152,6 @@ def _fitting(new: Sequence[int], said: Sequence[str], shared: Sequence[int]) -> 
     return tuple(sorted(chosen)) or (best,)
 
 
-def _sentences_of(parts: Sequence[TurnPart]) -> list[tuple[TurnPart, str]]:
-    return [(part, sentence) for part in parts for sentence in sentences(part.text)]
-
-
 def quoted_parts(parts: Sequence[TurnPart], chosen: Sequence[int]) -> tuple[TurnPart, ...]:
     """Return the quoted words of each speaker, who may have none. `chosen`: the numbers of the quoted sentences,
     counted through all parts; empty means all sentences.
@@ -183,26 +174,18 @@ def _quoted(text: str) -> str:
     return cut_at_word(text, MAX_QUOTE_CHARS, mark="… [cut]")
 
 
-@dataclass(frozen=True, slots=True)
-class _SeenText:
-    """A text that the prompt has, with its speaker's name: its words, and these in their order."""
-
-    words: frozenset[str]
-    run: str
-
-    @classmethod
-    def of(cls, speaker: str, text: str) -> _SeenText:
-        found = normalized_words(f"{speaker} {text}")
-        return cls(frozenset(found), _run_of(found))
+def _seen(speaker: str, text: str) -> _Seen:
+    found = normalized_words(f"{speaker} {text}")
+    return frozenset(found), _run_of(found)
 
 
-def _is_in_view(speaker: str, sentence: str, seen: Sequence[_SeenText]) -> bool:
+def _is_in_view(speaker: str, sentence: str, seen: Sequence[_Seen]) -> bool:
     """Return whether one text of the prompt has a sentence's words in one piece, and its speaker's name.
 
     A text that lacks one word may be about another person or name another value, and one word more may be 'not'.
     """
     who, wanted = frozenset(normalized_words(speaker)), _run_of(normalized_words(sentence))
-    return not terms(sentence) or any(wanted in each.run and who <= each.words for each in seen)
+    return not terms(sentence) or any(wanted in run and who <= spoken for spoken, run in seen)
 
 
 def _run_of(found: Sequence[str]) -> str:
@@ -217,10 +200,8 @@ def quote_part(recalled: RecallHit, said: Sequence[TurnPart], *, session_id: Ses
     screen = recalled.kind is PassageKind.NOTE
     cited = Citation(recalled.kind, recalled.session_id, str(recalled.note_id if screen else recalled.seq))
     here = cited.session_id == session_id
-    when = format_clock_time(recalled.at, zone)
-    if not here:
-        day = datetime.fromtimestamp(recalled.at, zone)
-        when = f"{day.day} {day:%B}, {when}"
+    day = datetime.fromtimestamp(recalled.at, zone)
+    when = f"{'' if here else f'{day.day} {day:%B}, '}{format_clock_time(recalled.at, zone)}"
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
     lines = [
         f"on {plain_name(part.speaker)}'s screen: {part.text}" if screen else f"{plain_name(part.speaker)}: {part.text}"
@@ -228,8 +209,6 @@ def quote_part(recalled: RecallHit, said: Sequence[TurnPart], *, session_id: Ses
     ]
     if recalled.superseded_by is not None:
         lines = [*lines, _REPLACED] if len(lines) > 1 else [f"{lines[0]} {_REPLACED}"]
-    quoted = "\n".join(lines)
     # The part has no seqs, because a quote does not stand for turns of the current window.
-    return data_part(
-        PartKind.RECALL, f"[{when}] From memory{where}, {quoted}", timestamp=recalled.at, refs=(cited.ref,)
-    )
+    text = "\n".join((f"[{when}] From memory{where}, {lines[0]}", *lines[1:]))
+    return data_part(PartKind.RECALL, text, timestamp=recalled.at, refs=(cited.ref,))

@@ -1,15 +1,18 @@
-"""Ranks the passages that a search found: corrections before what they correct, and no turn shown twice.
+"""Prepares a search, and ranks the passages that it found: corrections before what they correct, no turn shown twice.
 
-Each passage is weighed by what it is and who said it. Which turn corrects which is known from the facts that closed
-earlier ones (`Passage.replaced_by`). `bot.memory.recall` queries the index first. Deterministic.
+`parse_query` and `choose_terms` select the terms to search for, and `fuse_rankings` combines the rankings of the index
+by full text and by embeddings (Cormack, Clarke, Büttcher, SIGIR 2009). Then `rank_hits` weighs each passage by what it
+is and who said it. Which turn corrects which is known from the facts that closed earlier ones (`Passage.replaced_by`).
+`bot.memory.recall` queries the index between these steps. Deterministic.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compaction.language.terms import normalized_words, terms
+from compaction.language.terms import normalized_words, query_terms
 from compaction.language.text import QUESTION_MARKS
 from compaction.memory.passage import PassageKind, source_kind, source_parts
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
@@ -18,9 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from compaction.memory.passage import Passage, PassageId
-    from compaction.memory.query import SearchQuery, SearchTerms
     from compaction.model import NoteId, SessionId, TurnPart
 
+# The constant of reciprocal rank fusion. With the usual 60 the first ranks hardly differ, and passages that are
+# somewhat good in both rankings come before the best of one. Tuned on LoCoMo, as is `LIKENESS_WEIGHT`.
+RANK_CONSTANT = 10
+# MAX_TERMS_READ terms of a query are counted in the index, and the rarest MAX_QUERY_TERMS of them are searched. A
+# longer query is usually a pasted page, and its rare words say what the page is about.
+MAX_TERMS_READ = 64
+MAX_QUERY_TERMS = 24
+# How many passages may be scored for one query. Scoring 8,000 takes about 10 ms. For very common terms, only the newest
+# passages are searched.
+MAX_SCORED = 8_000
+# Embeddings count less than full text. They find other words for the same thing, but also passages that are only
+# related.
+FULL_TEXT_WEIGHT = 1.0
+LIKENESS_WEIGHT = 0.6
 # A hit shows this many turns before and after the turn that was found.
 _NEIGHBOURS = 1
 # The weights were tuned on three of LoCoMo's conversations and judged on two others; retune with `roomtone bench
@@ -42,6 +58,31 @@ _TURN_WEIGHT = {
 # A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine. Of the
 # pairs of `benchmarks/memory/other_languages.toml` that are not apart, 88 % of the answers are, and 2 % of other turns.
 LEAST_LIKENESS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A parsed query. `terms`: its search terms, each once. `words`: all its words, including names and stop words."""
+
+    terms: tuple[str, ...]
+    words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTerms:
+    """The terms to search for, rarest first, and the weight of each term of the query (0.0 or more).
+
+    `newest`: search only this many of the newest passages, because the terms are very common. None searches all
+    passages.
+    """
+
+    terms: tuple[str, ...]
+    weights: Mapping[str, float]
+    newest: int | None = None
+
+    def weight_in(self, spoken: frozenset[str]) -> float:
+        """Return the total weight of the query's terms that are among `spoken`."""
+        return sum(weight for term, weight in self.weights.items() if term in spoken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +123,49 @@ class RecallHit:
     parts: tuple[TurnPart, ...] = ()
 
 
+def parse_query(query: str) -> SearchQuery:
+    """Return the parsed query. It has no terms if the text has no meaningful word."""
+    found = tuple(dict.fromkeys(query_terms(query)))[:MAX_TERMS_READ]
+    return SearchQuery(found, frozenset(normalized_words(query)))
+
+
+def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> SearchTerms:
+    """Return the terms to search for. `counts`: how many of the `total` passages have each term.
+
+    The rarest terms are taken first, until too many passages would have to be scored. Terms that no passage contains
+    are not searched but keep their weight, so that hits get a lower relevance.
+    """
+    weights = {term: math.log(1.0 + total / max(1, counts.get(term, 0))) for term in query.terms}
+    ranked = sorted((term for term in query.terms if counts.get(term, 0) > 0), key=lambda term: (counts[term], term))
+    chosen: list[str] = []
+    scored = 0
+    for term in ranked[:MAX_QUERY_TERMS]:
+        scored += counts[term]
+        if chosen and scored > MAX_SCORED:
+            break
+        chosen.append(term)
+    is_common = chosen and counts[chosen[0]] > MAX_SCORED
+    newest = max(1, total * MAX_SCORED // counts[chosen[0]]) if is_common else None
+    return SearchTerms(tuple(chosen), weights, newest)
+
+
+def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:
+    """Return the score of each passage from several weighted rankings. Each ranking is best first.
+
+    If a passage is repeated within a ranking, only its first place counts.
+    """
+    scores: dict[PassageId, float] = {}
+    for weight, ranking in rankings:
+        for rank, passage_id in enumerate(dict.fromkeys(ranking)):
+            scores[passage_id] = scores.get(passage_id, 0.0) + weight / (RANK_CONSTANT + 1 + rank)
+    return scores
+
+
+def top_passages(scores: Mapping[PassageId, float], limit: int) -> tuple[PassageId, ...]:
+    """Return the best `limit` passages. Among equal scores, the newest passage comes first."""
+    return tuple(sorted(scores, key=lambda each: (-scores[each], -each))[:limit])
+
+
 def rank_hits(
     query: SearchQuery,
     search_terms: SearchTerms,
@@ -105,13 +189,8 @@ def rank_hits(
         _move_corrections_up(ranked)
         _join_questions(ranked, in_view)
     stale = {each.ref for each in ranked if each.superseded_by is not None}
-    chosen: list[_RankedPassage] = []
-    shown = _ShownText()
-    for each in sorted((each for each in ranked if each.score > 0.0), key=_order):
-        if len(chosen) == limit:
-            break
-        if not each.passage.is_in(in_view) and shown.add(each):
-            chosen.append(each)
+    found = [each for each in ranked if each.score > 0.0 and not each.passage.is_in(in_view)]
+    chosen = _shown_once(sorted(found, key=lambda each: (-each.score, -each.passage.at, -each.passage.id)))[:limit]
     # Each turn is shown once: by the hit that found it, else by its best neighbour.
     taken = {each.ref for each in chosen}
     hits: list[RecallHit] = []
@@ -148,12 +227,11 @@ def _join_questions(ranked: Sequence[_RankedPassage], in_view: tuple[SessionId, 
     turns = {each.ref: each for each in ranked}
     for each in ranked:
         asked = _answered_turn(each.passage)
-        if asked is None or _ends_in_question(each.passage.text) or each.passage.is_in(in_view):
+        if asked is None or not each.supersedes or _ends_in_question(each.passage.text) or each.passage.is_in(in_view):
             continue
-        if each.supersedes:
-            each.answers = asked
-            if (question := turns.get(TurnRef(each.passage.session_id, asked.seq))) is not None:
-                each.score, question.score = max(each.score, question.score), 0.0
+        each.answers = asked
+        if (question := turns.get(TurnRef(each.passage.session_id, asked.seq))) is not None:
+            each.score, question.score = max(each.score, question.score), 0.0
 
 
 def _hit(ranked: _RankedPassage, elsewhere: Collection[TurnRef | None]) -> RecallHit:
@@ -166,11 +244,10 @@ def _hit(ranked: _RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recal
         asked = None if ranked.answers is None else ranked.answers.seq
         turns = tuple(
             each
-            for each in passage.around
+            for each in passage.around or (source,)
             if abs(each.seq - seq) <= _NEIGHBOURS
             and (each.seq in (seq, asked) or TurnRef(passage.session_id, each.seq) not in elsewhere)
         )
-        turns = turns or (source,)
         seq_from, seq_to = turns[0].seq, turns[-1].seq
     elif isinstance(source, Segment):
         seq_from, seq_to = source.start, Seq(max(source.start, source.end - 1))
@@ -196,19 +273,12 @@ def _hit(ranked: _RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recal
     )
 
 
-def _order(each: _RankedPassage) -> tuple[float, float, int]:
-    return (-each.score, -each.passage.at, -each.passage.id)
-
-
-class _ShownText:
-    """What earlier hits show already, so that nothing is shown twice."""
-
-    def __init__(self) -> None:
-        self._found: set[tuple[SessionId, int]] = set()
-        self._texts: set[tuple[tuple[str, ...], str]] = set()
-
-    def add(self, each: _RankedPassage) -> bool:
-        """Add one passage and return True, or return False if an earlier hit shows it."""
+def _shown_once(ranked: Iterable[_RankedPassage]) -> list[_RankedPassage]:
+    """Return the passages, best first, without those that an earlier one shows already."""
+    chosen: list[_RankedPassage] = []
+    found: set[tuple[SessionId, int]] = set()
+    texts: set[tuple[tuple[str, ...], str]] = set()
+    for each in ranked:
         source, session = each.passage.source, each.passage.session_id
         asked = "" if each.answers is None else each.answers.text
         words = (each.passage.speakers, " ".join(normalized_words(f"{asked} {each.passage.text}")))
@@ -216,19 +286,19 @@ class _ShownText:
         if isinstance(source, Turn) and not each.found_itself:
             # 'Haha.' was found for the words of its neighbour, whose hit shows it.
             shown = (source.seq - 1, source.seq + 1)
-        if words in self._texts or any((session, seq) in self._found for seq in shown):
-            return False
-        self._texts.add(words)
+        if words in texts or any((session, seq) in found for seq in shown):
+            continue
+        chosen.append(each)
+        texts.add(words)
         if isinstance(source, Turn):
-            self._found.add((session, source.seq))
-        return True
+            found.add((session, source.seq))
+    return chosen
 
 
 @dataclass(slots=True)
 class _RankedPassage:
-    """A passage with its score, and what it corrects. `covered`: the weight of the query's terms in its own text and in
-    the turn that it answers. `found_itself`: it was found for its own text, not only for a neighbour's. `answers`:
-    the turn that must be shown with it.
+    """A passage with its score, and what it corrects. `found_itself`: it was found for its own text, not only for a
+    neighbour's. `answers`: the turn that must be shown with it.
     """
 
     passage: Passage
@@ -236,8 +306,7 @@ class _RankedPassage:
     score: float
     relevance: float
     likeness: float | None
-    covered: float
-    found_itself: bool = True
+    found_itself: bool
     superseded_by: TurnRef | None = None
     supersedes: list[TurnRef] = field(default_factory=list)
     answers: Turn | None = None
@@ -253,12 +322,11 @@ class _RankedPassage:
     ) -> _RankedPassage:
         """Weigh a passage. `scores`: from the search; 0.0 without one. `likeness`: cosine with the query."""
         score = scores.get(passage.id, 0.0) * _weight(passage)
-        if any(_named(name, query.words) for name in passage.speakers):
+        named = (word for name in passage.speakers for word in normalized_words(name) if len(word) > 1)
+        if not query.words.isdisjoint(named):
             score *= SPEAKER_BOOST
         alike = likeness.get(passage.id)
         own = search_terms.weight_in(passage.own_terms)
-        question = _answered_turn(passage)
-        asked = frozenset(terms(question.text)) if question is not None else frozenset()
         source = passage.source
         return cls(
             passage,
@@ -266,8 +334,7 @@ class _RankedPassage:
             score,
             _relevance(passage, search_terms, own, alike),
             alike,
-            search_terms.weight_in(passage.own_terms | asked),
-            own > 0.0 or question is not None or (alike is not None and alike >= LEAST_LIKENESS),
+            own > 0.0 or _answered_turn(passage) is not None or (alike is not None and alike >= LEAST_LIKENESS),
         )
 
 
@@ -301,14 +368,6 @@ def _weight(passage: Passage) -> float:
     if isinstance(source, Turn):
         weight *= _TURN_WEIGHT[source.kind]
         if _ends_in_question(passage.text):
-            weight *= ASKED_BOT_WEIGHT if _is_answered_by_bot(passage, source) else QUESTION_WEIGHT
+            answers = (turn.answers for turn in passage.around if turn.kind is TurnKind.ASSISTANT)
+            weight *= ASKED_BOT_WEIGHT if source.seq in answers else QUESTION_WEIGHT
     return weight
-
-
-def _named(name: str, words: frozenset[str]) -> bool:
-    """Return whether the query has any word of this speaker's name that is longer than a letter."""
-    return any(word in words for word in normalized_words(name) if len(word) > 1)
-
-
-def _is_answered_by_bot(passage: Passage, source: Turn) -> bool:
-    return any(turn.kind is TurnKind.ASSISTANT and turn.answers == source.seq for turn in passage.around)

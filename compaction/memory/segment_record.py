@@ -7,7 +7,8 @@ Topic, key decisions and flags come from the facts that a model labelled, so a s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from compaction.language.text import as_sentence, plain, sentences
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 MAX_TOPIC_CHARS = 80
-MAX_KEY_DECISIONS = 8
 MAX_KEY_FILES = 16
 # The kinds from which a topic is taken, in this order: decisions say more about a batch than small talk, and what was
 # told in confidence is no topic.
@@ -113,7 +113,7 @@ def make_record(
         access_count=0,
         relevance_score=relevance_of(current),
         compressed_content=content,
-        key_decisions=tuple(fact.text for fact in current if fact.kind is FactKind.DECISION)[:MAX_KEY_DECISIONS],
+        key_decisions=tuple(fact.text for fact in current if fact.kind is FactKind.DECISION),
         key_files=files_in(texts),
         metadata=RecordMetadata(
             contains_code=any(_CODE.search(text) for text in texts),
@@ -128,11 +128,8 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
     shortened.
     """
     with_text = [fact for fact in facts if fact.text and fact.kind in _TOPIC_ORDER]
-    if with_text:
-        best = min(with_text, key=lambda fact: (_TOPIC_ORDER.index(fact.kind), -fact.importance, fact.turn_seq))
-        text = best.text
-    else:
-        text = next(iter(sentences(gist)), "")
+    with_text.sort(key=lambda fact: (_TOPIC_ORDER.index(fact.kind), -fact.importance, fact.turn_seq))
+    text = next(iter([*(fact.text for fact in with_text), *sentences(gist)]), "")
     return as_sentence(text, MAX_TOPIC_CHARS).rstrip(".!…") or "Nothing that needs keeping"
 
 
@@ -153,9 +150,7 @@ def _file_names(text: str) -> Iterator[re.Match[str]]:
 
 def relevance_of(facts: Sequence[Fact]) -> float:
     """Return the first estimate (0.0-1.0) of how likely a segment is to be searched for again."""
-    if not facts:
-        return _LEAST_RELEVANCE
-    lasting = sum(fact.importance > 2 for fact in facts) / len(facts)
+    lasting = sum(fact.importance > 2 for fact in facts) / max(1, len(facts))
     return round(_LEAST_RELEVANCE + (0.9 - _LEAST_RELEVANCE) * lasting, 3)
 
 
@@ -167,3 +162,25 @@ def more_relevant(score: float) -> float:
 def compression_ratio(original_tokens: int, compressed_tokens: int) -> float:
     """Return how many times shorter a segment has become. Returns 0.0 if nothing is left."""
     return round(original_tokens / compressed_tokens, 1) if compressed_tokens else 0.0
+
+
+def record_json(record: SegmentRecord) -> dict[str, object]:
+    """Return a record in the JSON format of spec 3."""
+    return asdict(record) | {
+        "compressed_at": iso(record.compressed_at),
+        "last_accessed": iso(record.last_accessed),
+        "key_decisions": list(record.key_decisions),
+        "key_files": list(record.key_files),
+    }
+
+
+def segment_json(segment: Segment, record: SegmentRecord) -> dict[str, object]:
+    """Return the content of a segment's file: its record, and the paragraph that the model wrote with it, if any."""
+    return record_json(record) | ({"paragraph": segment.paragraph} if segment.paragraph else {})
+
+
+def iso(at: float) -> str:
+    """Return a time as it is written in the files: ISO 8601 in UTC, with the part of a second, which tells what was
+    made before something was forgotten and what after it. `at`: UTC epoch seconds.
+    """
+    return datetime.fromtimestamp(at, UTC).isoformat()

@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
-from compaction.memory.segment_record import SegmentRecord, make_record
+from compaction.memory.segment_record import SegmentRecord, iso, make_record
 from compaction.model import SAID, FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from compaction.model import Turn
 
@@ -85,10 +85,6 @@ class TieredSegment:
         """Return how many turns came after the last mention of the segment."""
         return max(0, total_turns - 1 - self.last_mention)
 
-    def age(self, total_turns: int) -> int:
-        """Return how many turns came after the segment's last turn."""
-        return max(0, total_turns - self.segment.end)
-
 
 @dataclass(frozen=True, slots=True)
 class TierChanges:
@@ -114,9 +110,7 @@ class TierChanges:
         return sum(record.compressed_tokens for record in self.compress)
 
     def report(self) -> str:
-        """Return the completion report of spec 3, or an empty string if nothing was compressed."""
-        if not self.compress:
-            return ""
+        """Return the completion report of spec 3."""
         count = len(self.compress)
         return (
             f"Compressed {count} segment{'' if count == 1 else 's'}: {self.tokens_before:,} tokens of turns -> "
@@ -137,11 +131,10 @@ class TierCounts:
         """Return the numbers after the changes of a check. `kept`: before them."""
         waiting = sum(each.queued_at_turn is not None and each.record is None for each in kept)
         compressed = sum(each.record is not None and each.tier is Tier.WARM for each in kept)
-        archived = sum(each.tier is Tier.COLD for each in kept)
         return cls(
             waiting + len(changes.queue) - len(changes.release) - len(changes.compress),
             compressed + len(changes.compress) - len(changes.archive),
-            archived + len(changes.archive),
+            sum(each.tier is Tier.COLD for each in kept) + len(changes.archive),
         )
 
 
@@ -156,15 +149,10 @@ class SegmentTopics:
         # Lists, because a session of hours has thousands of terms, and a set takes four times as much.
         self._holders: defaultdict[str, list[SegmentId]] = defaultdict(list)
         # The refs (`segment_id#index`) of closed facts.
-        self._closed: set[str] = set()
+        self.superseded: set[str] = set()
         self._roster: set[str] = set()
         for segment in segments:
             self.add(segment)
-
-    @property
-    def superseded(self) -> frozenset[str]:
-        """Return the refs of all closed facts."""
-        return frozenset(self._closed)
 
     def add(self, segment: Segment) -> None:
         """Add one segment. Nothing happens if the segment was added before."""
@@ -172,7 +160,7 @@ class SegmentTopics:
             return
         self._known.add(segment.id)
         for fact in segment.facts:
-            self._closed.update(fact.closes)
+            self.superseded.update(fact.closes)
             self._roster.update(terms(fact.speaker))
         for term in {term for fact in segment.facts for term in terms(fact.text)}:
             self._holders[term].append(segment.id)
@@ -192,7 +180,7 @@ class SegmentTopics:
     def threads_closed(self, segment: Segment, *, turns_since_mention: int) -> bool:
         """Return whether each thread (open question) of the segment was closed by a later fact, or dropped long ago."""
         return turns_since_mention >= DROPPED_AFTER_TURNS or all(
-            f"{segment.id}#{index}" in self._closed
+            f"{segment.id}#{index}" in self.superseded
             for index, fact in enumerate(segment.facts)
             if fact.kind is FactKind.OPEN and fact.text
         )
@@ -235,7 +223,7 @@ def check_tiers(
                 queue.append(each.segment.id)
                 if regardless:
                     compress.append(_record(each, subjects, now, failed_turns))
-        elif cold and filled > ARCHIVE_ABOVE and each.age(total_turns) > ARCHIVE_AFTER_TURNS:
+        elif cold and filled > ARCHIVE_ABOVE and total_turns - each.segment.end > ARCHIVE_AFTER_TURNS:
             archive.append(each.segment.id)
     most = None if regardless else MOST_MOVED
     return TierChanges(tuple(queue[:most]), tuple(release), tuple(compress[:most]), tuple(archive[:most]))
@@ -262,27 +250,65 @@ def unfolded_tokens(segments: Iterable[Segment], prompt_tokens: int) -> int:
     )
 
 
-def is_due(total_turns: int, last_turn: int) -> bool:
-    """Return whether at least `CHECK_EVERY_TURNS` turns came after `last_turn`."""
-    return total_turns - last_turn >= CHECK_EVERY_TURNS
-
-
-def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[SegmentId, int]:
-    """Return, for each segment that `turns` mention, the seq of the last turn that mentions it."""
-    found: dict[SegmentId, int] = {}
+def with_mentions(kept: Iterable[TieredSegment], subjects: SegmentTopics, turns: Iterable[Turn]) -> list[TieredSegment]:
+    """Return the segments, each with its last mention among `turns` if that is later than its last one."""
+    last: dict[SegmentId, int] = {}
     for turn in turns:
         for segment_id in subjects.segments_mentioned(turn):
-            found[segment_id] = max(turn.seq, found.get(segment_id, turn.seq))
-    return found
-
-
-def with_last_mention(kept: TieredSegment, mentions: Mapping[SegmentId, int]) -> TieredSegment:
-    """Return a segment with its mention among `mentions` (see `last_mentions`), if that is later than its last one."""
-    last = mentions.get(kept.segment.id)
-    return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
+            last[segment_id] = max(turn.seq, last.get(segment_id, 0))
+    return [replace(each, last_mention=max(each.last_mention, last.get(each.segment.id, 0))) for each in kept]
 
 
 def _record(kept: TieredSegment, subjects: SegmentTopics, now: float, failed_turns: Collection[int]) -> SegmentRecord:
-    segment = kept.segment
-    failed = any(segment.start <= turn < segment.end for turn in failed_turns)
-    return make_record(segment, superseded=subjects.superseded, task_completed=True, contains_errors=failed, at=now)
+    turns = range(kept.segment.start, kept.segment.end)
+    failed = any(turn in turns for turn in failed_turns)
+    return make_record(
+        kept.segment, superseded=subjects.superseded, task_completed=True, contains_errors=failed, at=now
+    )
+
+
+def queue_json(
+    kept: Sequence[TieredSegment],
+    *,
+    topics: Mapping[SegmentId, str],
+    total_turns: int,
+    last_check_turn: int,
+    location: Callable[[TieredSegment], str],
+) -> dict[str, object]:
+    """Return the content of a session's queue file in the JSON format of spec 3: its segments that wait for
+    compression, and the compressed ones.
+
+    `location` returns where a compressed segment is stored. `last_check_turn`: how many turns the session had at the
+    last check.
+    """
+    return {
+        "pending": [
+            {
+                "segment_id": each.segment.id,
+                "topic": topics[each.segment.id],
+                "start_turn": each.segment.start,
+                "end_turn": each.segment.end - 1,
+                "message_count": each.message_count,
+                "turns_since_mention": each.turns_since_mention(total_turns),
+                "queued_at_turn": each.queued_at_turn,
+                "timestamp": iso(each.queued_at or 0.0),
+            }
+            for each in kept
+            if each.record is None and each.queued_at_turn is not None
+        ],
+        "compressed": [
+            {
+                "segment_id": each.segment.id,
+                "topic": each.record.topic,
+                "compressed_at_turn": each.compressed_at_turn or 0,
+                "original_tokens": each.record.original_tokens,
+                "compressed_tokens": each.record.compressed_tokens,
+                "compression_ratio": each.record.compression_ratio,
+                "storage_location": location(each),
+                "timestamp": iso(each.record.compressed_at),
+            }
+            for each in kept
+            if each.record is not None
+        ],
+        "last_check_turn": last_check_turn,
+    }

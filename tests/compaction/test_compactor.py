@@ -20,7 +20,7 @@ from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import run_virtually
+from tests.fakes.virtual_time import virtually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -37,7 +37,7 @@ def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[Compa
 
 
 @pytest.mark.parametrize(
-    ("mood", "error_class", "timeout", "retryable"),
+    ("mood", "error_class", "timed_out", "retryable"),
     [
         (Mood.OUTAGE, "CompletionError", False, True),
         (Mood.WRONG_KEY, "CompletionError", False, False),
@@ -53,182 +53,158 @@ def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[Compa
         (Mood.LINES, "SummaryRefusedError", False, True),
     ],
 )
-def test_each_failure_of_the_model_is_told_and_loses_nothing(
-    mood: Mood, error_class: str, timeout: bool, retryable: bool
+@virtually
+async def test_each_failure_of_the_model_is_told_and_loses_nothing(
+    mood: Mood, error_class: str, timed_out: bool, retryable: bool
 ) -> None:
     """Each failure of the model is reported with its cause. Nothing moves, no turn is lost, and once the model is back
     the batch lands.
     """
-
-    async def main() -> None:
-        async with Room(model=MoodyModel(mood)) as room:
-            await room.talk(61)
-            room.sent()
-            await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
-            told = of(room.events, FoldFailed)[0]
-            assert isinstance(told, FoldFailed)
-            assert (told.error_class, told.timeout, told.retryable) == (error_class, timeout, retryable)
-            assert told.model == "moody-1"
-            for _ in range(3):
-                assert room.sent().verbatim == ((0, 60),)
-                await asyncio.sleep(200.0)
-            assert (room.memory.cursor, room.memory.summary, room.memory.segments) == (0, None, ())
-            room.model.mood = Mood.GOOD
-            room.sent()
-            await room.memory.settle()
-            assert room.memory.cursor == 10
-
-    run_virtually(main())
+    async with Room(model=MoodyModel(mood)) as room:
+        await room.talk(61)
+        room.sent()
+        await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
+        told = of(room.events, FoldFailed)[0]
+        assert isinstance(told, FoldFailed)
+        assert (told.error_class, told.timeout, told.retryable) == (error_class, timed_out, retryable)
+        assert told.model == "moody-1"
+        for _ in range(3):
+            assert room.sent().verbatim == ((0, 60),)
+            await asyncio.sleep(200.0)
+        assert (room.memory.cursor, room.memory.summary, room.memory.segments) == (0, None, ())
+        room.model.mood = Mood.GOOD
+        room.sent()
+        await room.memory.settle()
+        assert room.memory.cursor == 10
 
 
-def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
+@virtually
+async def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
     """With a full disk what the model makes could not be stored, so nobody pays for it. Later the fold lands."""
-
-    async def main() -> None:
-        async with Room() as room:
-            await room.talk(61)
-            room.store.fault = lambda _: Fault.REFUSED
-            for _ in range(5):
-                with pytest.raises(StoreError):
-                    await room.say()
-                room.sent()
-                await asyncio.sleep(300.0)
-            assert (room.memory.cursor, room.model.calls) == (0, [])
-            failed = {each.error_class for each in room.events if isinstance(each, FoldFailed)}
-            assert failed == {"StoreError"}
-            room.store.fault = None
+    async with Room() as room:
+        await room.talk(61)
+        room.store.fault = lambda _: Fault.REFUSED
+        for _ in range(5):
+            with pytest.raises(StoreError):
+                await room.say()
             room.sent()
-            await room.memory.settle()
-            assert (room.memory.cursor, room.memory.unstored_items) == (10, 0)
+            await asyncio.sleep(300.0)
+        assert (room.memory.cursor, room.model.calls) == (0, [])
+        failed = {each.error_class for each in room.events if isinstance(each, FoldFailed)}
+        assert failed == {"StoreError"}
+        room.store.fault = None
+        room.sent()
+        await room.memory.settle()
+        assert (room.memory.cursor, room.memory.unstored_items) == (10, 0)
 
-    run_virtually(main())
 
-
-def test_landing_whose_answer_was_lost_is_found_again() -> None:
+@virtually
+async def test_landing_whose_answer_was_lost_is_found_again() -> None:
     """If the answer to a landing is lost, the store refuses the next attempt, and the session goes on from the stored
     state.
     """
-
-    async def main() -> None:
-        lost = [Fault.ANSWER_LOST]
-        store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
-        async with Room(store=store) as room:
-            await room.talk(61)
-            room.sent()
-            await room.memory.settle()
-            assert room.memory.cursor == 0
-            assert (await store.load(EVENING)).state.cursor == 10
-            await asyncio.sleep(5.0)
-            room.sent()
-            await room.memory.settle()
-            stored = await store.load(EVENING)
-            assert room.memory.state == stored.state
-            assert room.memory.segments == stored.segments
-            assert len(stored.segments) == 1
-
-    run_virtually(main())
+    lost = [Fault.ANSWER_LOST]
+    store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
+    async with Room(store=store) as room:
+        await room.talk(61)
+        room.sent()
+        await room.memory.settle()
+        assert room.memory.cursor == 0
+        assert (await store.load(EVENING)).state.cursor == 10
+        await asyncio.sleep(5.0)
+        room.sent()
+        await room.memory.settle()
+        stored = await store.load(EVENING)
+        assert room.memory.state == stored.state
+        assert room.memory.segments == stored.segments
+        assert len(stored.segments) == 1
 
 
-def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
+@virtually
+async def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
     """If the answer to a landing was lost, the closing segment begins at the stored cursor and not at the cursor in
     memory.
     """
-
-    async def main() -> None:
-        lost = [Fault.ANSWER_LOST]
-        store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
-        async with Room(store=store) as room:
-            await room.talk(61)
-            room.sent()
-            await room.memory.settle()
-            await room.memory.end()
-            stored = await store.load(EVENING)
-            assert stored.ended
-            assert [(each.start, each.end, each.closing) for each in stored.segments] == [
-                (0, 10, False),
-                (10, 61, True),
-            ]
-
-    run_virtually(main())
+    lost = [Fault.ANSWER_LOST]
+    store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
+    async with Room(store=store) as room:
+        await room.talk(61)
+        room.sent()
+        await room.memory.settle()
+        await room.memory.end()
+        stored = await store.load(EVENING)
+        assert stored.ended
+        assert [(each.start, each.end, each.closing) for each in stored.segments] == [
+            (0, 10, False),
+            (10, 61, True),
+        ]
 
 
 @pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS])
-def test_end_can_be_tried_again(fault: Fault) -> None:
+@virtually
+async def test_end_can_be_tried_again(fault: Fault) -> None:
     """A store failure at the end raises an error; a second call succeeds and no turn is lost."""
-
-    async def main() -> None:
-        faults: list[Fault] = []
-        store = InMemoryTurnStore(
-            fault=lambda operation: faults.pop() if operation in {"close", "load"} and faults else None
-        )
-        async with Room(store=store) as room:
-            await room.talk(12)
-            faults += [fault, fault]
-            with pytest.raises(StoreError):
-                await room.memory.end()
+    faults: list[Fault] = []
+    store = InMemoryTurnStore(
+        fault=lambda operation: faults.pop() if operation in {"close", "load"} and faults else None
+    )
+    async with Room(store=store) as room:
+        await room.talk(12)
+        faults += [fault, fault]
+        with pytest.raises(StoreError):
             await room.memory.end()
-            await room.memory.end()
-            stored = await store.load(EVENING)
-            assert stored.ended
-            assert [(each.start, each.end) for each in stored.segments] == [(0, 12)]
+        await room.memory.end()
+        await room.memory.end()
+        stored = await store.load(EVENING)
+        assert stored.ended
+        assert [(each.start, each.end) for each in stored.segments] == [(0, 12)]
 
-    run_virtually(main())
 
-
-def test_end_waits_its_deadline_and_no_longer() -> None:
+@virtually
+async def test_end_waits_its_deadline_and_no_longer() -> None:
     """The end of a session waits for a hanging run until the deadline. The run is then dropped, and its result never
     lands.
     """
-
-    async def main() -> None:
-        async with Room(model=MoodyModel(Mood.HANGS)) as room:
-            await room.talk(61)
-            room.sent()
-            began = asyncio.get_running_loop().time()
-            await room.memory.end()
-            assert asyncio.get_running_loop().time() - began == pytest.approx(room.settings.ending_deadline_s)
-            stored = await room.store.load(EVENING)
-            assert (stored.state, stored.ended) == (CompactionState(), True)
-            assert [(each.start, each.end, each.closing) for each in stored.segments] == [(0, 61, True)]
-            (told,) = of(room.events, FoldFailed)
-            assert isinstance(told, FoldFailed)
-            assert (told.error_class, told.next_retry_s) == ("CompletionError", None)
-
-    run_virtually(main())
+    async with Room(model=MoodyModel(Mood.HANGS)) as room:
+        await room.talk(61)
+        room.sent()
+        began = asyncio.get_running_loop().time()
+        await room.memory.end()
+        assert asyncio.get_running_loop().time() - began == pytest.approx(room.settings.ending_deadline_s)
+        stored = await room.store.load(EVENING)
+        assert (stored.state, stored.ended) == (CompactionState(), True)
+        assert [(each.start, each.end, each.closing) for each in stored.segments] == [(0, 61, True)]
+        (told,) = of(room.events, FoldFailed)
+        assert isinstance(told, FoldFailed)
+        assert (told.error_class, told.next_retry_s) == ("CompletionError", None)
 
 
-def test_run_that_lands_within_the_deadline_is_kept() -> None:
+@virtually
+async def test_run_that_lands_within_the_deadline_is_kept() -> None:
     """A run that lands within the deadline is kept, and the closing segment begins where that run ended."""
-
-    async def main() -> None:
-        settings = CompactionSettings(ending_deadline_s=30.0)
-        async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
-            await room.talk(61)
-            room.sent()
-            await room.memory.end()
-            stored = await room.store.load(EVENING)
-            assert [(each.start, each.end, each.closing) for each in stored.segments] == [
-                (0, 10, False),
-                (10, 61, True),
-            ]
-
-    run_virtually(main())
+    settings = CompactionSettings(ending_deadline_s=30.0)
+    async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
+        await room.talk(61)
+        room.sent()
+        await room.memory.end()
+        stored = await room.store.load(EVENING)
+        assert [(each.start, each.end, each.closing) for each in stored.segments] == [
+            (0, 10, False),
+            (10, 61, True),
+        ]
 
 
-def test_another_process_on_the_same_session_is_noticed() -> None:
+@virtually
+async def test_another_process_on_the_same_session_is_noticed() -> None:
     """If another process landed first in the same session, this session takes over the stored state."""
-
-    async def main() -> None:
-        async with Room(model=MoodyModel(Mood.SLOW)) as room:
-            await room.talk(61)
-            room.sent()
-            assert await room.store.land(landing(0, 10, revision=0))
-            await room.memory.settle()
-            assert room.memory.state == (await room.store.load(EVENING)).state
-            assert room.memory.cursor == 10
-            assert room.sent().missing == ()
-
-    run_virtually(main())
+    async with Room(model=MoodyModel(Mood.SLOW)) as room:
+        await room.talk(61)
+        room.sent()
+        assert await room.store.land(landing(0, 10, revision=0))
+        await room.memory.settle()
+        assert room.memory.state == (await room.store.load(EVENING)).state
+        assert room.memory.cursor == 10
+        assert room.sent().missing == ()
 
 
 class _Asked(InMemoryTurnStore):
@@ -244,46 +220,40 @@ class _Asked(InMemoryTurnStore):
         return stored
 
 
-def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> None:
+@virtually
+async def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> None:
     """Notes that become pending while the store is read are not taken for folded or forgotten ones, although the store
     does not know yet that they are pending.
     """
-
-    async def main() -> None:
-        store = _Asked()
-        async with Room(store=store, model=MoodyModel(Mood.SLOW)) as room:
-            await room.talk(61)
-            await room.see("n1")
-            room.sent()
-            assert await store.land(landing(0, 10, revision=0))
-            store.meanwhile = room.memory.retire_live_notes
-            await room.memory.settle()
-            store.meanwhile = None
-            await store.waiting
-            assert [note.id for note in room.memory.state.pending_notes] == ["n1"]
-            assert room.memory.state == (await store.load(EVENING)).state
-
-    run_virtually(main())
+    store = _Asked()
+    async with Room(store=store, model=MoodyModel(Mood.SLOW)) as room:
+        await room.talk(61)
+        await room.see("n1")
+        room.sent()
+        assert await store.land(landing(0, 10, revision=0))
+        store.meanwhile = room.memory.retire_live_notes
+        await room.memory.settle()
+        store.meanwhile = None
+        await store.waiting
+        assert [note.id for note in room.memory.state.pending_notes] == ["n1"]
+        assert room.memory.state == (await store.load(EVENING)).state
 
 
-def test_notes_alone_are_folded() -> None:
+@virtually
+async def test_notes_alone_are_folded() -> None:
     """48 pending notes are folded without a batch. The summary has their words, and the cursor does not move."""
-
-    async def main() -> None:
-        async with Room(summariser=ExtractiveSummariser()) as room:
-            await room.say()
-            for number in range(PENDING_NOTES_RUN):
-                await room.see(f"n{number}", "a shop with potions")
-            await room.memory.retire_live_notes()
-            coverage = room.sent()
-            await room.memory.settle()
-            assert coverage.verbatim == ((0, 0),)
-            assert (room.memory.cursor, room.memory.state.pending_notes) == (0, ())
-            assert room.memory.summary is not None
-            assert "Bob's screen" in room.memory.summary
-            assert room.sent().verbatim == ((0, 0),)
-
-    run_virtually(main())
+    async with Room(summariser=ExtractiveSummariser()) as room:
+        await room.say()
+        for number in range(PENDING_NOTES_RUN):
+            await room.see(f"n{number}", "a shop with potions")
+        await room.memory.retire_live_notes()
+        coverage = room.sent()
+        await room.memory.settle()
+        assert coverage.verbatim == ((0, 0),)
+        assert (room.memory.cursor, room.memory.state.pending_notes) == (0, ())
+        assert room.memory.summary is not None
+        assert "Bob's screen" in room.memory.summary
+        assert room.sent().verbatim == ((0, 0),)
 
 
 class _Stubborn:
@@ -303,23 +273,20 @@ class _Stubborn:
         return await ExtractiveSummariser().fold(request)
 
 
-def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
+@virtually
+async def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
     """A summariser that was cancelled at the end of the session still answers, and its answer is ignored."""
-
-    async def main() -> None:
-        stubborn = _Stubborn()
-        async with Room(summariser=stubborn) as room:
-            await room.talk(61)
-            room.sent()
-            await asyncio.sleep(0)
-            await room.memory.end()
-            await asyncio.sleep(1.0)
-            assert stubborn.cancelled == 1
-            assert not of(room.events, FoldLanded)
-            stored = await room.store.load(EVENING)
-            assert [(each.start, each.closing) for each in stored.segments] == [(0, True)]
-
-    run_virtually(main())
+    stubborn = _Stubborn()
+    async with Room(summariser=stubborn) as room:
+        await room.talk(61)
+        room.sent()
+        await asyncio.sleep(0)
+        await room.memory.end()
+        await asyncio.sleep(1.0)
+        assert stubborn.cancelled == 1
+        assert not of(room.events, FoldLanded)
+        stored = await room.store.load(EVENING)
+        assert [(each.start, each.closing) for each in stored.segments] == [(0, True)]
 
 
 class _SlowToEnd:
@@ -336,150 +303,135 @@ class _SlowToEnd:
         raise AssertionError("it is always cancelled")
 
 
-def test_closing_waits_for_a_run_that_was_overtaken() -> None:
+@virtually
+async def test_closing_waits_for_a_run_that_was_overtaken() -> None:
     """No other begins while it is still ending, and no task of the session outlives it."""
-
-    async def main() -> None:
-        room = Room(summariser=_SlowToEnd())
-        async with room:
-            await room.talk(61)
-            room.sent()
-            await asyncio.sleep(0)
-            changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
-            assert await room.store.land(replace(landing(0, 0, revision=0), state=changed))
-            assert await room.memory.refresh()
-            await asyncio.sleep(CompactionSettings().retry_base_s)
-            room.sent()
-            running = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
-            assert len(running) == 1
-        assert all(task.done() for task in running)
-
-    run_virtually(main())
+    room = Room(summariser=_SlowToEnd())
+    async with room:
+        await room.talk(61)
+        room.sent()
+        await asyncio.sleep(0)
+        changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
+        assert await room.store.land(replace(landing(0, 0, revision=0), state=changed))
+        assert await room.memory.refresh()
+        await asyncio.sleep(CompactionSettings().retry_base_s)
+        room.sent()
+        running = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
+        assert len(running) == 1
+    assert all(task.done() for task in running)
 
 
-def test_closing_segment_is_made_after_every_other() -> None:
+@virtually
+async def test_closing_segment_is_made_after_every_other() -> None:
     """Its time is later than that of the last landing, also where the clock was set back: times tell which is newer."""
-
-    async def main() -> None:
-        async with Room() as room:
-            await room.talk(61)
-            room.sent()
-            await room.memory.settle()
-            state = room.memory.state
-            ahead = replace(state, revision=state.revision + 1, last_at=9e9)
-            assert await room.store.land(replace(landing(0, 0, revision=1), expected_cursor=state.cursor, state=ahead))
-            await room.memory.refresh()
-            await room.memory.end()
-            closing = (await room.store.load(EVENING)).segments[-1]
-            assert closing.closing
-            assert closing.created_at > 9e9
-
-    run_virtually(main())
+    async with Room() as room:
+        await room.talk(61)
+        room.sent()
+        await room.memory.settle()
+        state = room.memory.state
+        ahead = replace(state, revision=state.revision + 1, last_at=9e9)
+        assert await room.store.land(replace(landing(0, 0, revision=1), expected_cursor=state.cursor, state=ahead))
+        await room.memory.refresh()
+        await room.memory.end()
+        closing = (await room.store.load(EVENING)).segments[-1]
+        assert closing.closing
+        assert closing.created_at > 9e9
 
 
 # -- the log -------------------------------------------------------------------------------------------------
 
 
-def test_log_lines_have_exactly_their_fields() -> None:
+@virtually
+async def test_log_lines_have_exactly_their_fields() -> None:
     """Each log line has exactly the fields of spec 1, our own, and those that identify the session."""
-
-    async def main() -> None:
-        model = MoodyModel(Mood.OUTAGE)
-        async with Room(model=model) as room:
-            await room.talk(60)
-            room.sent()
-            await room.say()
-            room.sent()
-            await asyncio.sleep(5.0)
-            model.mood = Mood.GOOD
-            room.sent()
-            await room.memory.settle()
-            expected = {
-                "voice_context_compaction_skipped": {
-                    "reason",
-                    "cursor",
-                    "total_turns",
-                    "eligible_count",
-                    "threshold",
-                    "pending_note_count",
-                    "repeated",
-                },
-                "voice_context_compaction_started": {
-                    "cursor",
-                    "batch_size",
-                    "recent_start",
-                    "pending_note_count",
-                    "summariser",
-                    "model",
-                },
-                "voice_context_compaction_completed": {
-                    "old_cursor",
-                    "new_cursor",
-                    "covered_through_turn",
-                    "summary_chars",
-                    "latency_ms",
-                    "prompt_tokens",
-                    "completion_tokens",
-                    "folded_note_count",
-                    "unsourced",
-                },
-                "voice_context_compaction_failed": {
-                    "cursor",
-                    "batch_size",
-                    "pending_note_count",
-                    "model",
-                    "error_class",
-                    "error",
-                    "timeout",
-                    "retryable",
-                    "attempt",
-                    "next_retry_s",
-                    "latency_ms",
-                },
-            }
-            for name, fields in expected.items():
-                lines = room.logged(name)
-                assert lines, name
-                for line in lines:
-                    assert set(line) == fields | COMMON
-                    assert (line["session_id"], line["guild_id"]) == ("evening", "guild")
-                    assert line["compaction_mode"] == "summary"
-            (completed,) = room.logged("voice_context_compaction_completed")
-            assert (completed["old_cursor"], completed["new_cursor"], completed["covered_through_turn"]) == (0, 10, 9)
-            assert (completed["prompt_tokens"], completed["completion_tokens"]) == (500, 80)
-
-    run_virtually(main())
+    model = MoodyModel(Mood.OUTAGE)
+    async with Room(model=model) as room:
+        await room.talk(60)
+        room.sent()
+        await room.say()
+        room.sent()
+        await asyncio.sleep(5.0)
+        model.mood = Mood.GOOD
+        room.sent()
+        await room.memory.settle()
+        expected = {
+            "voice_context_compaction_skipped": {
+                "reason",
+                "cursor",
+                "total_turns",
+                "eligible_count",
+                "threshold",
+                "pending_note_count",
+                "repeated",
+            },
+            "voice_context_compaction_started": {
+                "cursor",
+                "batch_size",
+                "recent_start",
+                "pending_note_count",
+                "summariser",
+                "model",
+            },
+            "voice_context_compaction_completed": {
+                "old_cursor",
+                "new_cursor",
+                "covered_through_turn",
+                "summary_chars",
+                "latency_ms",
+                "prompt_tokens",
+                "completion_tokens",
+                "folded_note_count",
+                "unsourced",
+            },
+            "voice_context_compaction_failed": {
+                "cursor",
+                "batch_size",
+                "pending_note_count",
+                "model",
+                "error_class",
+                "error",
+                "timeout",
+                "retryable",
+                "attempt",
+                "next_retry_s",
+                "latency_ms",
+            },
+        }
+        for name, fields in expected.items():
+            lines = room.logged(name)
+            assert lines, name
+            for line in lines:
+                assert set(line) == fields | COMMON
+                assert (line["session_id"], line["guild_id"]) == ("evening", "guild")
+                assert line["compaction_mode"] == "summary"
+        (completed,) = room.logged("voice_context_compaction_completed")
+        assert (completed["old_cursor"], completed["new_cursor"], completed["covered_through_turn"]) == (0, 10, 9)
+        assert (completed["prompt_tokens"], completed["completion_tokens"]) == (500, 80)
 
 
-def test_log_never_holds_what_people_said() -> None:
+@virtually
+async def test_log_never_holds_what_people_said() -> None:
     """No log line has the words of people, neither for a landing nor for a refused text that repeats them."""
-
-    async def main() -> None:
-        for mood in Mood:
-            async with Room(model=MoodyModel(mood), session_id=SessionId(f"{mood.name}")) as room:
-                for _ in range(61):
-                    await room.say("The secret word is xylophone.")
-                await room.see("n", "xylophones")
-                room.sent()
-                await asyncio.sleep(400.0)
-                await room.memory.end()
-                for call in room.log.calls:
-                    shown = {key: value for key, value in call.kwargs.items() if key != "exc_info"}
-                    assert "xylophone" not in str(shown)
-
-    run_virtually(main())
-
-
-def test_listener_that_raises_stops_nothing() -> None:
-    """If the listener raises an exception, the exception is logged and the run lands."""
-
-    async def main() -> None:
-        room = Room(deaf=True)
-        async with room:
-            await room.talk(61)
+    for mood in Mood:
+        async with Room(model=MoodyModel(mood), session_id=SessionId(f"{mood.name}")) as room:
+            for _ in range(61):
+                await room.say("The secret word is xylophone.")
+            await room.see("n", "xylophones")
             room.sent()
-            await room.memory.settle()
-            assert room.memory.cursor == 10
-            assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}
+            await asyncio.sleep(400.0)
+            await room.memory.end()
+            for call in room.log.calls:
+                shown = {key: value for key, value in call.kwargs.items() if key != "exc_info"}
+                assert "xylophone" not in str(shown)
 
-    run_virtually(main())
+
+@virtually
+async def test_listener_that_raises_stops_nothing() -> None:
+    """If the listener raises an exception, the exception is logged and the run lands."""
+    room = Room(deaf=True)
+    async with room:
+        await room.talk(61)
+        room.sent()
+        await room.memory.settle()
+        assert room.memory.cursor == 10
+        assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}

@@ -11,7 +11,7 @@ from compaction.model import NoteId, Seq
 from compaction.outbox import LEFT_ALONE_S, Outbox
 from tests.compaction.turn_store_contract import EVENING, landing, note, turn
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import run_virtually
+from tests.fakes.virtual_time import virtually
 
 
 def outbox(store: InMemoryTurnStore, *, stored_turns: int = 0) -> Outbox:
@@ -19,145 +19,124 @@ def outbox(store: InMemoryTurnStore, *, stored_turns: int = 0) -> Outbox:
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
+@virtually
+async def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
     """If the write of a turn fails, the next write stores both turns, in order and once."""
-
-    async def main() -> None:
-        faults: list[Fault] = []
-        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-        box = outbox(store)
-        box.put_turn(turn(0))
+    faults: list[Fault] = []
+    store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+    box = outbox(store)
+    box.put_turn(turn(0))
+    await box.flush()
+    faults.append(fault)
+    box.put_turn(turn(1))
+    with pytest.raises(StoreError):
         await box.flush()
-        faults.append(fault)
-        box.put_turn(turn(1))
-        with pytest.raises(StoreError):
-            await box.flush()
-        assert box.stored_turns == 1
-        box.put_turn(turn(2))
-        await box.flush()
-        assert box.stored_turns == 3
-        assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == (turn(0), turn(1), turn(2))
-
-    run_virtually(main())
+    assert box.stored_turns == 1
+    box.put_turn(turn(2))
+    await box.flush()
+    assert box.stored_turns == 3
+    assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == (turn(0), turn(1), turn(2))
 
 
-def test_store_that_never_answers_is_an_error_in_time() -> None:
+@virtually
+async def test_store_that_never_answers_is_an_error_in_time() -> None:
     """If the store does not answer within ten seconds, the caller gets an error with a plain sentence."""
-
-    async def main() -> None:
-        box = outbox(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
-        box.put_turn(turn(0))
-        begun = asyncio.get_running_loop().time()
-        with pytest.raises(StoreError, match="within 10 seconds"):
-            await box.flush()
-        assert asyncio.get_running_loop().time() - begun == pytest.approx(10.0)
-
-    run_virtually(main())
+    box = outbox(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
+    box.put_turn(turn(0))
+    begun = asyncio.get_running_loop().time()
+    with pytest.raises(StoreError, match="within 10 seconds"):
+        await box.flush()
+    assert asyncio.get_running_loop().time() - begun == pytest.approx(10.0)
 
 
-def test_landing_never_overtakes_its_notes() -> None:
+@virtually
+async def test_landing_never_overtakes_its_notes() -> None:
     """A note whose write failed is stored before the landing that folds it, so the note does not stay
     pending for ever.
     """
-
-    async def main() -> None:
-        faults = [Fault.REFUSED]
-        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-        box = outbox(store)
-        box.put_note(note("a"))
-        box.put_pending((NoteId("a"),))
-        with pytest.raises(StoreError):
-            await box.flush()
-        for seq in range(61):
-            box.put_turn(turn(seq))
-        assert await box.land(landing(0, 10, revision=0, note_ids=["a"]))
-        memory = await box.load()
-        assert (memory.live_notes, memory.state.pending_notes, memory.total_turns) == ((), (), 61)
-
-    run_virtually(main())
-
-
-def test_cancelled_writer_loses_nothing() -> None:
-    """If a writing task is cancelled, the next write stores what that task had queued."""
-
-    async def main() -> None:
-        faults = [Fault.HANGS]
-        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-        box = outbox(store)
-        box.put_turn(turn(0))
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1.0):
-                await box.flush()
-        box.put_turn(turn(1))
+    faults = [Fault.REFUSED]
+    store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+    box = outbox(store)
+    box.put_note(note("a"))
+    box.put_pending((NoteId("a"),))
+    with pytest.raises(StoreError):
         await box.flush()
-        assert (await box.load()).window == (turn(0), turn(1))
+    for seq in range(61):
+        box.put_turn(turn(seq))
+    assert await box.land(landing(0, 10, revision=0, note_ids=["a"]))
+    memory = await box.load()
+    assert (memory.live_notes, memory.state.pending_notes, memory.total_turns) == ((), (), 61)
 
-    run_virtually(main())
+
+@virtually
+async def test_cancelled_writer_loses_nothing() -> None:
+    """If a writing task is cancelled, the next write stores what that task had queued."""
+    faults = [Fault.HANGS]
+    store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+    box = outbox(store)
+    box.put_turn(turn(0))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1.0):
+            await box.flush()
+    box.put_turn(turn(1))
+    await box.flush()
+    assert (await box.load()).window == (turn(0), turn(1))
 
 
-def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() -> None:
+@virtually
+async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() -> None:
     """Who waits for each turn waits for such a store once, also if two did at the same time. Meanwhile what waits is
     still written for whoever asks for that, and when the store answers again, everything is as before.
     """
+    loop = asyncio.get_running_loop()
+    store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
+    box = outbox(store)
 
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
-        box = outbox(store)
+    async def say(seq: int) -> float:
+        begun = loop.time()
+        box.put_turn(turn(seq))
+        with pytest.raises(StoreError, match="within 10 seconds"):
+            await box.flush_promptly()
+        return loop.time() - begun
 
-        async def say(seq: int) -> float:
-            begun = loop.time()
-            box.put_turn(turn(seq))
-            with pytest.raises(StoreError, match="within 10 seconds"):
-                await box.flush_promptly()
-            return loop.time() - begun
-
-        assert await asyncio.gather(say(0), say(1)) == pytest.approx([10.0, 10.0])
-        assert await say(2) == 0.0
-        retry = asyncio.create_task(box.flush(), name="retry")
-        await asyncio.sleep(5.0)
-        assert await say(3) == 0.0
-        store.fault = None
-        with pytest.raises(StoreError):
-            await retry
-        await box.flush()
-        box.put_turn(turn(4))
-        await box.flush_promptly()
-        assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == tuple(turn(seq) for seq in range(5))
-
-    run_virtually(main())
+    assert await asyncio.gather(say(0), say(1)) == pytest.approx([10.0, 10.0])
+    assert await say(2) == 0.0
+    retry = asyncio.create_task(box.flush(), name="retry")
+    await asyncio.sleep(5.0)
+    assert await say(3) == 0.0
+    store.fault = None
+    with pytest.raises(StoreError):
+        await retry
+    await box.flush()
+    box.put_turn(turn(4))
+    await box.flush_promptly()
+    assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == tuple(turn(seq) for seq in range(5))
 
 
-def test_a_store_that_is_left_alone_is_tried_again() -> None:
+@virtually
+async def test_a_store_that_is_left_alone_is_tried_again() -> None:
     """Also if nobody asks for what waits to be written."""
-
-    async def main() -> None:
-        store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
-        box = outbox(store)
-        box.put_turn(turn(0))
-        with pytest.raises(StoreError):
-            await box.flush_promptly()
-        store.fault = None
-        with pytest.raises(StoreError):
-            await box.flush_promptly()
-        await asyncio.sleep(LEFT_ALONE_S)
+    store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
+    box = outbox(store)
+    box.put_turn(turn(0))
+    with pytest.raises(StoreError):
         await box.flush_promptly()
-        assert box.stored_turns == 1
+    store.fault = None
+    with pytest.raises(StoreError):
+        await box.flush_promptly()
+    await asyncio.sleep(LEFT_ALONE_S)
+    await box.flush_promptly()
+    assert box.stored_turns == 1
 
-    run_virtually(main())
 
-
-def test_a_store_that_refuses_at_once_is_tried_with_each_turn() -> None:
+@virtually
+async def test_a_store_that_refuses_at_once_is_tried_with_each_turn() -> None:
     """A full disk keeps nobody waiting, and may have room again with the next turn."""
-
-    async def main() -> None:
-        faults = [Fault.REFUSED]
-        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-        box = outbox(store)
-        box.put_turn(turn(0))
-        with pytest.raises(StoreError):
-            await box.flush_promptly()
+    faults = [Fault.REFUSED]
+    store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+    box = outbox(store)
+    box.put_turn(turn(0))
+    with pytest.raises(StoreError):
         await box.flush_promptly()
-        assert box.stored_turns == 1
-
-    run_virtually(main())
+    await box.flush_promptly()
+    assert box.stored_turns == 1

@@ -18,270 +18,231 @@ from compaction.window import PENDING_NOTES_RUN
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import run_virtually
+from tests.fakes.virtual_time import virtually
 
 
-def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
+@virtually
+async def test_turns_said_at_once_are_numbered_in_the_order_of_the_calls() -> None:
     """Turns appended at the same time get consecutive numbers in the order of the calls, and each number is
     used once.
     """
-
-    async def main() -> None:
-        async with Room() as room:
-            turns = await asyncio.gather(*(room.say(f"Turn number {number}.") for number in range(8)))
-            assert [turn.seq for turn in turns] == list(range(8))
-            assert (await room.store.load(EVENING)).window == tuple(turns)
-
-    run_virtually(main())
+    async with Room() as room:
+        turns = await asyncio.gather(*(room.say(f"Turn number {number}.") for number in range(8)))
+        assert [turn.seq for turn in turns] == list(range(8))
+        assert (await room.store.load(EVENING)).window == tuple(turns)
 
 
-def test_restart_goes_on_where_the_store_says() -> None:
+@virtually
+async def test_restart_goes_on_where_the_store_says() -> None:
     """After a restart the cursor, summary, window, live notes and pending notes are the same as before."""
-
-    async def main() -> None:
-        room = Room(summariser=ExtractiveSummariser())
-        async with room:
-            await room.talk(75)
-            for number in range(15):
-                await room.see(f"n{number}")
-            room.sent()
-            await room.memory.settle()
-            before = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
-            live = room.memory.context(max_input_tokens=9_000).live_notes
-            assert room.memory.cursor == 20
-        async with room:
-            after = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
-            assert after == before
-            assert room.memory.context(max_input_tokens=9_000).live_notes == live
-            turn = await room.say()
-            assert turn.seq == 75
-            assert room.sent().missing == ()
-
-    run_virtually(main())
-
-
-def test_leaving_stores_what_waited() -> None:
-    """A turn whose write failed is stored when the session is left. If that fails too, the loss is logged."""
-
-    async def main() -> None:
-        faults: list[Fault] = []
-        room = Room(store=InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None))
-        async with room:
-            faults.append(Fault.REFUSED)
-            with pytest.raises(StoreError):
-                await room.say("Kept.")
-        assert (await room.store.load(EVENING)).total_turns == 1
-        async with room:
-            faults += [Fault.REFUSED, Fault.REFUSED]
-            with pytest.raises(StoreError):
-                await room.say("Lost with the disk.")
-        (line,) = room.logged("turns_not_stored")
-        assert line["count"] == 1
-
-    run_virtually(main())
-
-
-@pytest.mark.parametrize("turns", range(8))
-def test_leaving_stores_what_waited_also_if_it_is_cancelled(turns: int) -> None:
-    """The room is cut off while the run in flight ends, or during the last write. `turns`: of the event loop."""
-
-    async def main() -> None:
-        faults: list[Fault] = []
-        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-        room = Room(store=store, model=MoodyModel(Mood.HANGS))
-        await room.enter()
-        await room.talk(61)
+    room = Room(summariser=ExtractiveSummariser())
+    async with room:
+        await room.talk(75)
+        for number in range(15):
+            await room.see(f"n{number}")
         room.sent()
-        await asyncio.sleep(1.0)
+        await room.memory.settle()
+        before = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
+        live = room.memory.context(max_input_tokens=9_000).live_notes
+        assert room.memory.cursor == 20
+    async with room:
+        after = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
+        assert after == before
+        assert room.memory.context(max_input_tokens=9_000).live_notes == live
+        turn = await room.say()
+        assert turn.seq == 75
+        assert room.sent().missing == ()
+
+
+@virtually
+async def test_leaving_stores_what_waited() -> None:
+    """A turn whose write failed is stored when the session is left. If that fails too, the loss is logged."""
+    faults: list[Fault] = []
+    room = Room(store=InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None))
+    async with room:
         faults.append(Fault.REFUSED)
         with pytest.raises(StoreError):
             await room.say("Kept.")
-        leaving = asyncio.create_task(room.leave(), name="leaving")
-        for _ in range(turns + 1):
-            await asyncio.sleep(0)
-        leaving.cancel()
-        await asyncio.wait([leaving])
-        assert (await store.load(EVENING)).total_turns == 62
+    assert (await room.store.load(EVENING)).total_turns == 1
+    async with room:
+        faults += [Fault.REFUSED, Fault.REFUSED]
+        with pytest.raises(StoreError):
+            await room.say("Lost with the disk.")
+    (line,) = room.logged("turns_not_stored")
+    assert line["count"] == 1
 
-    run_virtually(main())
+
+@pytest.mark.parametrize("turns", range(8))
+@virtually
+async def test_leaving_stores_what_waited_also_if_it_is_cancelled(turns: int) -> None:
+    """The room is cut off while the run in flight ends, or during the last write. `turns`: of the event loop."""
+    faults: list[Fault] = []
+    store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+    room = Room(store=store, model=MoodyModel(Mood.HANGS))
+    await room.enter()
+    await room.talk(61)
+    room.sent()
+    await asyncio.sleep(1.0)
+    faults.append(Fault.REFUSED)
+    with pytest.raises(StoreError):
+        await room.say("Kept.")
+    leaving = asyncio.create_task(room.leave(), name="leaving")
+    for _ in range(turns + 1):
+        await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    assert (await store.load(EVENING)).total_turns == 62
 
 
-def test_hole_in_the_store_is_told_and_survived() -> None:
+@virtually
+async def test_hole_in_the_store_is_told_and_survived() -> None:
     """A turn that is missing in the store becomes a tombstone and is logged. The other turns keep their numbers."""
-
-    async def main() -> None:
-        room = Room()
-        async with room:
-            await room.talk(5)
-        room.store.lose(EVENING, Seq(2))
-        async with room:
-            assert room.memory.total_turns == 5
-            assert [turn.tombstone for turn in room.memory.window] == [False, False, True, False, False]
-            (line,) = room.logged("stored_turns_missing")
-            assert (line["first_seq"], line["count"]) == (2, 1)
-            assert (await room.say()).seq == 5
-
-    run_virtually(main())
+    room = Room()
+    async with room:
+        await room.talk(5)
+    room.store.lose(EVENING, Seq(2))
+    async with room:
+        assert room.memory.total_turns == 5
+        assert [turn.tombstone for turn in room.memory.window] == [False, False, True, False, False]
+        (line,) = room.logged("stored_turns_missing")
+        assert (line["first_seq"], line["count"]) == (2, 1)
+        assert (await room.say()).seq == 5
 
 
-def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
+@virtually
+async def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
     """An ended session accepts no turns and no notes and cannot be opened again."""
-
-    async def main() -> None:
-        room = Room()
-        async with room:
-            await room.talk(3)
-            await room.memory.end()
-            with pytest.raises(SessionEndedError):
-                await room.say()
-            with pytest.raises(SessionEndedError):
-                await room.see("n")
-            with pytest.raises(SessionEndedError):
-                await room.memory.retire_live_notes()
-            assert room.sent().verbatim == ((0, 2),)
-        with pytest.raises(SessionEndedError, match="open a new one"):
-            await room.enter()
-
-    run_virtually(main())
+    room = Room()
+    async with room:
+        await room.talk(3)
+        await room.memory.end()
+        with pytest.raises(SessionEndedError):
+            await room.say()
+        with pytest.raises(SessionEndedError):
+            await room.see("n")
+        with pytest.raises(SessionEndedError):
+            await room.memory.retire_live_notes()
+        assert room.sent().verbatim == ((0, 2),)
+    with pytest.raises(SessionEndedError, match="open a new one"):
+        await room.enter()
 
 
-def test_people_who_watch_in_silence_leave_a_trace() -> None:
+@virtually
+async def test_people_who_watch_in_silence_leave_a_trace() -> None:
     """Nobody speaks and no context is built, but the notes of a long film are folded all the same, as they come."""
-
-    async def main() -> None:
-        async with Room(summariser=ExtractiveSummariser()) as room:
-            for number in range(4 * PENDING_NOTES_RUN):
-                await room.see(f"n{number}", "a shop with potions")
-                await room.memory.settle()
-            assert len(room.memory.segments) == 3
-            assert len(room.memory.state.pending_notes) < PENDING_NOTES_RUN
-            assert (room.memory.cursor, room.memory.total_turns) == (0, 0)
-
-    run_virtually(main())
+    async with Room(summariser=ExtractiveSummariser()) as room:
+        for number in range(4 * PENDING_NOTES_RUN):
+            await room.see(f"n{number}", "a shop with potions")
+            await room.memory.settle()
+        assert len(room.memory.segments) == 3
+        assert len(room.memory.state.pending_notes) < PENDING_NOTES_RUN
+        assert (room.memory.cursor, room.memory.total_turns) == (0, 0)
 
 
-def test_silent_bot_stays_bounded() -> None:
+@virtually
+async def test_silent_bot_stays_bounded() -> None:
     """Even if no context is ever built, folding begins when more than 200 turns are unfolded, so memory
     stays bounded.
     """
-
-    async def main() -> None:
-        async with Room() as room:
-            await room.talk(SILENT_BACKLOG)
-            await asyncio.sleep(1.0)
-            assert room.memory.cursor == 0
-            await room.say()
-            await room.memory.settle()
-            assert room.memory.cursor == 150
-            await room.talk(400)
-            await room.memory.settle()
-            assert len(room.memory.turns) <= CAPACITY
-
-    run_virtually(main())
+    async with Room() as room:
+        await room.talk(SILENT_BACKLOG)
+        await asyncio.sleep(1.0)
+        assert room.memory.cursor == 0
+        await room.say()
+        await room.memory.settle()
+        assert room.memory.cursor == 150
+        await room.talk(400)
+        await room.memory.settle()
+        assert len(room.memory.turns) <= CAPACITY
 
 
-def test_trigger_at_every_turn() -> None:
+@virtually
+async def test_trigger_at_every_turn() -> None:
     """With `trigger = turn` folding starts before anybody asks the bot."""
-
-    async def main() -> None:
-        async with Room(settings=CompactionSettings(trigger=Trigger.TURN)) as room:
-            await room.talk(61)
-            await room.memory.settle()
-            assert room.memory.cursor == 10
-
-    run_virtually(main())
+    async with Room(settings=CompactionSettings(trigger=Trigger.TURN)) as room:
+        await room.talk(61)
+        await room.memory.settle()
+        assert room.memory.cursor == 10
 
 
-def test_reply_path_never_waits_for_a_run() -> None:
+@virtually
+async def test_reply_path_never_waits_for_a_run() -> None:
     """A hundred replies, with turns between them, do not wait for a slow run and do not disturb it."""
-
-    async def main() -> None:
-        async with Room(model=MoodyModel(Mood.SLOW)) as room:
-            await room.talk(61)
-            began = asyncio.get_running_loop().time()
-            for _ in range(100):
-                turn = await room.say()
-                context = room.memory.context(current=turn, max_input_tokens=100_000)
-                assert context.cursor == 0
-                assert context.current == turn
-                assert turn not in context.window
-            assert asyncio.get_running_loop().time() == began
-            assert len(room.model.calls) == 1
-            await asyncio.sleep(20.5)
-            assert room.memory.cursor == 10
-
-    run_virtually(main())
-
-
-def test_off_sends_the_last_fifty_turns_and_nothing_older() -> None:
-    """In mode `off` the payload has the last fifty turns only and no run starts, but memory stays bounded."""
-
-    async def main() -> None:
-        async with Room(mode=Mode.OFF) as room:
-            await room.talk(500)
-            turn = await room.say("And now?")
-            context = room.memory.context(current=turn, max_input_tokens=100_000)
-            payload = build_payload(context, system=["You take part."])
-            sent = coverage(payload, room.memory.total_turns)
-            assert sent.verbatim == ((451, 500),)
-            assert (sent.summarised, sent.evicted, sent.missing) == ((), (), ((0, 450),))
-            assert not [part for part in payload if part.kind is PartKind.SUMMARY]
-            assert room.model.calls == []
-            assert len(room.memory.turns) <= CAPACITY + 1
-            await room.memory.end()
-            stored = await room.store.load(EVENING)
-            assert stored.ended
-            assert stored.total_turns == 501
-
-    run_virtually(main())
-
-
-def test_model_context_built_tells_what_was_sent() -> None:
-    """The log line `model_context_built` has the ranges and tokens of the sent parts, but never their words."""
-
-    async def main() -> None:
-        async with Room(summariser=ExtractiveSummariser()) as room:
-            await room.talk(61)
-            room.sent()
-            await room.memory.settle()
+    async with Room(model=MoodyModel(Mood.SLOW)) as room:
+        await room.talk(61)
+        began = asyncio.get_running_loop().time()
+        for _ in range(100):
             turn = await room.say()
             context = room.memory.context(current=turn, max_input_tokens=100_000)
-            payload = build_payload(context, system=["You take part."])
-            room.memory.record_sent(context, payload)
-            (line,) = room.logged("model_context_built")
-            assert set(line) == {
-                "seq_from",
-                "seq_to",
-                "answer_to",
-                "cursor",
-                "summary_revision",
-                "tokens",
-                "total_tokens",
-                "max_input_tokens",
-                "evicted",
-                "note_ids",
-                "participants",
-                "recall",
-                "session_id",
-                "guild_id",
-                "compaction_mode",
-            }
-            assert (line["seq_from"], line["seq_to"], line["summary_revision"], line["evicted"]) == (10, 61, 1, None)
-            assert (line["answer_to"], line["cursor"]) == (61, 10)
-            tokens = line["tokens"]
-            assert isinstance(tokens, dict)
-            assert set(tokens) == {"system", "summary", "turn", "current"}
-            assert sum(tokens.values()) == sum(part.tokens for part in payload)
-
-    run_virtually(main())
+            assert context.cursor == 0
+            assert context.current == turn
+            assert turn not in context.window
+        assert asyncio.get_running_loop().time() == began
+        assert len(room.model.calls) == 1
+        await asyncio.sleep(20.5)
+        assert room.memory.cursor == 10
 
 
-def test_unreadable_store_is_an_error_at_once() -> None:
+@virtually
+async def test_off_sends_the_last_fifty_turns_and_nothing_older() -> None:
+    """In mode `off` the payload has the last fifty turns only and no run starts, but memory stays bounded."""
+    async with Room(mode=Mode.OFF) as room:
+        await room.talk(500)
+        turn = await room.say("And now?")
+        context = room.memory.context(current=turn, max_input_tokens=100_000)
+        payload = build_payload(context, system=["You take part."])
+        sent = coverage(payload, room.memory.total_turns)
+        assert sent.verbatim == ((451, 500),)
+        assert (sent.summarised, sent.evicted, sent.missing) == ((), (), ((0, 450),))
+        assert not [part for part in payload if part.kind is PartKind.SUMMARY]
+        assert room.model.calls == []
+        assert len(room.memory.turns) <= CAPACITY + 1
+        await room.memory.end()
+        stored = await room.store.load(EVENING)
+        assert stored.ended
+        assert stored.total_turns == 501
+
+
+@virtually
+async def test_model_context_built_tells_what_was_sent() -> None:
+    """The log line `model_context_built` has the ranges and tokens of the sent parts, but never their words."""
+    async with Room(summariser=ExtractiveSummariser()) as room:
+        await room.talk(61)
+        room.sent()
+        await room.memory.settle()
+        turn = await room.say()
+        context = room.memory.context(current=turn, max_input_tokens=100_000)
+        payload = build_payload(context, system=["You take part."])
+        room.memory.record_sent(context, payload)
+        (line,) = room.logged("model_context_built")
+        assert set(line) == {
+            "seq_from",
+            "seq_to",
+            "answer_to",
+            "cursor",
+            "summary_revision",
+            "tokens",
+            "total_tokens",
+            "max_input_tokens",
+            "evicted",
+            "note_ids",
+            "participants",
+            "recall",
+            "session_id",
+            "guild_id",
+            "compaction_mode",
+        }
+        assert (line["seq_from"], line["seq_to"], line["summary_revision"], line["evicted"]) == (10, 61, 1, None)
+        assert (line["answer_to"], line["cursor"]) == (61, 10)
+        tokens = line["tokens"]
+        assert isinstance(tokens, dict)
+        assert set(tokens) == {"system", "summary", "turn", "current"}
+        assert sum(tokens.values()) == sum(part.tokens for part in payload)
+
+
+@virtually
+async def test_unreadable_store_is_an_error_at_once() -> None:
     """Opening a session whose stored turns cannot be read is an error and does not give an empty session."""
-
-    async def main() -> None:
-        room = Room(store=InMemoryTurnStore(fault=lambda operation: Fault.REFUSED if operation == "load" else None))
-        with pytest.raises(StoreError):
-            await room.enter()
-
-    run_virtually(main())
+    room = Room(store=InMemoryTurnStore(fault=lambda operation: Fault.REFUSED if operation == "load" else None))
+    with pytest.raises(StoreError):
+        await room.enter()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 
+from compaction import context_source
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.errors import StoreError
@@ -16,7 +18,7 @@ from compaction.timeline import CAPACITY
 from compaction.window import RECENT_WINDOW
 from tests.compaction.rooms import Room
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
-from tests.fakes.virtual_time import run_virtually
+from tests.fakes.virtual_time import virtually
 
 LIMIT = 1_500
 
@@ -51,164 +53,172 @@ def note_of(payload: tuple[PayloadPart, ...]) -> str:
 # -- rolling -------------------------------------------------------------------------------------------------
 
 
-def test_its_note_is_one_and_cumulative() -> None:
+@virtually
+async def test_its_note_is_one_and_cumulative() -> None:
     """There is only one eviction note. It has the count, tokens and time range of all turns ever evicted, and the hint
     to search.
     """
-
-    async def main() -> None:
-        async with rolling_room() as room:
+    async with rolling_room() as room:
+        await room.talk(60)
+        assert [each.kind for each in reply(room, limit=100_000)].count(PartKind.EVICTION_NOTE) == 0
+        counts: list[int] = []
+        for _ in range(3):
             await room.talk(60)
-            assert [each.kind for each in reply(room, limit=100_000)].count(PartKind.EVICTION_NOTE) == 0
-            counts: list[int] = []
-            for _ in range(3):
-                await room.talk(60)
-                payload = reply(room)
-                told = re.search(
-                    r"(\d+) messages evicted \((\d+) tokens\), turns 0 to (\d+), said from (\S+) to (\S+)\.",
-                    note_of(payload),
-                )
-                assert told is not None
-                assert int(told[3]) + 1 == int(told[1])
-                assert int(told[2]) > 8 * int(told[1])
-                assert told[4] < told[5]
-                assert "memory_search" in note_of(payload)
-                assert covered(room, payload).evicted == ((0, int(told[3])),)
-                counts.append(int(told[2]))
-            assert counts == sorted(set(counts))
-
-    run_virtually(main())
+            payload = reply(room)
+            told = re.search(
+                r"(\d+) messages evicted \((\d+) tokens\), turns 0 to (\d+), said from (\S+) to (\S+)\.",
+                note_of(payload),
+            )
+            assert told is not None
+            assert int(told[3]) + 1 == int(told[1])
+            assert int(told[2]) > 8 * int(told[1])
+            assert told[4] < told[5]
+            assert "memory_search" in note_of(payload)
+            assert covered(room, payload).evicted == ((0, int(told[3])),)
+            counts.append(int(told[2]))
+        assert counts == sorted(set(counts))
 
 
-def test_what_was_evicted_stays_evicted() -> None:
+@virtually
+async def test_what_was_evicted_stays_evicted() -> None:
     """Evicted turns do not come back with a larger budget, so the beginning of the prompt stays the same."""
-
-    async def main() -> None:
-        async with rolling_room() as room:
-            await room.talk(150)
-            before = covered(room, reply(room))
-            assert covered(room, reply(room, limit=100_000)) == before
-
-    run_virtually(main())
+    async with rolling_room() as room:
+        await room.talk(150)
+        before = covered(room, reply(room))
+        assert covered(room, reply(room, limit=100_000)) == before
 
 
-def test_the_newest_ten_and_the_target_are_settings() -> None:
+@virtually
+async def test_the_newest_ten_and_the_target_are_settings() -> None:
     """Settings decide how much of the limit is used after an eviction (here half), how many of the newest turns stay
     (here 25), and whether there is a note.
     """
-
-    async def main() -> None:
-        options = TrimOptions(target_utilization=0.5, min_keep_messages=25, eviction_note=False)
-        async with rolling_room() as room:
-            await room.talk(200)
-            half = reply(room, options=options)
-            assert 0.4 * LIMIT < sum(each.tokens for each in half) <= 0.5 * LIMIT
-            assert all(each.kind is not PartKind.EVICTION_NOTE for each in half)
-            assert len(reply(room, limit=700, options=options)) - 1 == 25
-
-    run_virtually(main())
+    options = TrimOptions(target_utilization=0.5, min_keep_messages=25, eviction_note=False)
+    async with rolling_room() as room:
+        await room.talk(200)
+        half = reply(room, options=options)
+        assert 0.4 * LIMIT < sum(each.tokens for each in half) <= 0.5 * LIMIT
+        assert all(each.kind is not PartKind.EVICTION_NOTE for each in half)
+        assert len(reply(room, limit=700, options=options)) - 1 == 25
 
 
-def test_a_restart_covers_all_again() -> None:
+@virtually
+async def test_a_restart_covers_all_again() -> None:
     """After a restart evicted turns are read back, and the note of the first reply covers them."""
-
-    async def main() -> None:
-        room = rolling_room()
-        async with room:
-            await room.talk(400)
-            reply(room)
-        async with room:
-            assert room.memory.total_turns == 400
-            found = covered(room, reply(room))
-            assert found.evicted[0][0] == 0
-            assert len(room.memory.turns) <= CAPACITY
-
-    run_virtually(main())
+    room = rolling_room()
+    async with room:
+        await room.talk(400)
+        reply(room)
+    async with room:
+        assert room.memory.total_turns == 400
+        found = covered(room, reply(room))
+        assert found.evicted[0][0] == 0
+        assert len(room.memory.turns) <= CAPACITY
 
 
-def test_without_search_it_is_summary_with_a_warning() -> None:
+@virtually
+async def test_half_of_too_many_turns_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While nobody asks the bot anything, the window is halved as soon as it is longer than any payload."""
+    monkeypatch.setattr(context_source, "ROLLING_TURNS", 40)
+    async with rolling_room() as room:
+        await room.talk(40)
+        assert len(room.memory.window) == 40
+        await room.talk(1)
+        assert [turn.seq for turn in room.memory.window] == list(range(21, 41))
+        assert covered(room, reply(room, limit=100_000)).evicted == ((0, 20),)
+
+
+@pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
+@virtually
+async def test_what_is_not_stored_stays_in_memory(mode: Mode) -> None:
+    """Turns that the store has refused are not sent any more, and stay until it takes them."""
+    store = InMemoryTurnStore()
+    async with Room(store=store, mode=mode, searchable=True) as room:
+        await room.talk(20)
+        store.fault = lambda _: Fault.REFUSED
+        for _ in range(CAPACITY + 80):
+            with suppress(StoreError):
+                await room.say()
+        reply(room)
+        assert room.memory.turns[0].seq == 20
+        store.fault = None
+        await room.say()
+        reply(room)
+        await room.say()
+        assert len(room.memory.turns) == CAPACITY
+
+
+@virtually
+async def test_without_search_it_is_summary_with_a_warning() -> None:
     """Without memory search the rolling mode is replaced by the summary mode with a warning, because evicted turns
     could not be found again.
     """
-
-    async def main() -> None:
-        async with Room(mode=Mode.ROLLING, summariser=ExtractiveSummariser()) as room:
-            assert room.memory.mode is Mode.SUMMARY
-            assert len(room.logged("rolling_needs_memory_search")) == 1
-            await room.talk(61)
-            reply(room, limit=100_000)
-            await room.memory.settle()
-            assert room.memory.cursor == 10
-            assert await room.memory.set_mode(Mode.ROLLING) is Mode.SUMMARY
-
-    run_virtually(main())
+    async with Room(mode=Mode.ROLLING, summariser=ExtractiveSummariser()) as room:
+        assert room.memory.mode is Mode.SUMMARY
+        assert len(room.logged("rolling_needs_memory_search")) == 1
+        await room.talk(61)
+        reply(room, limit=100_000)
+        await room.memory.settle()
+        assert room.memory.cursor == 10
+        assert await room.memory.set_mode(Mode.ROLLING) is Mode.SUMMARY
 
 
 # -- changing the mode ---------------------------------------------------------------------------------------
 
 
-def test_from_summary_to_rolling_the_summary_stays() -> None:
+@virtually
+async def test_from_summary_to_rolling_the_summary_stays() -> None:
     """After a change from summary to rolling the summary stays, because its turns are no longer in the window. Turns
     after the summary are evicted.
     """
-
-    async def main() -> None:
-        async with Room(searchable=True, summariser=ExtractiveSummariser()) as room:
-            await room.talk(75)
-            reply(room)
-            await room.memory.settle()
-            cursor = room.memory.cursor
-            assert cursor == 20
-            assert await room.memory.set_mode(Mode.ROLLING) is Mode.ROLLING
-            await room.talk(200)
-            found = covered(room, reply(room))
-            assert found.summarised == ((0, cursor - 1),)
-            assert found.evicted[0][0] == cursor
-            assert room.memory.cursor == cursor
-
-    run_virtually(main())
+    async with Room(searchable=True, summariser=ExtractiveSummariser()) as room:
+        await room.talk(75)
+        reply(room)
+        await room.memory.settle()
+        cursor = room.memory.cursor
+        assert cursor == 20
+        assert await room.memory.set_mode(Mode.ROLLING) is Mode.ROLLING
+        await room.talk(200)
+        found = covered(room, reply(room))
+        assert found.summarised == ((0, cursor - 1),)
+        assert found.evicted[0][0] == cursor
+        assert room.memory.cursor == cursor
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.ROLLING, Mode.OFF])
-def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
+@virtually
+async def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
     """After a change back to summary, the turns that the other mode removed from memory are read from the store and
     folded batch by batch, without a gap.
     """
-
-    async def main() -> None:
-        async with Room(mode=mode, searchable=True, summariser=ExtractiveSummariser()) as room:
-            await room.talk(600)
-            reply(room)
-            assert len(room.memory.turns) < 600
-            assert await room.memory.set_mode(Mode.SUMMARY) is Mode.SUMMARY
-            assert [turn.seq for turn in room.memory.turns] == list(range(600))
-            covered(room, reply(room))
-            await room.memory.settle()
-            assert room.memory.cursor == 600 - RECENT_WINDOW - 10
-            found = covered(room, reply(room, limit=100_000))
-            assert found.summarised == ((0, room.memory.cursor - 1),)
-            assert found.evicted == ()
-            assert len(room.memory.turns) <= CAPACITY
-            changes = room.logged("compaction_mode_changed")
-            assert [(each["old_mode"], each["new_mode"]) for each in changes] == [(mode.value, "summary")]
-            assert room.logged("voice_context_compaction_completed")[0]["compaction_mode"] == "summary"
-
-    run_virtually(main())
+    async with Room(mode=mode, searchable=True, summariser=ExtractiveSummariser()) as room:
+        await room.talk(600)
+        reply(room)
+        assert len(room.memory.turns) < 600
+        assert await room.memory.set_mode(Mode.SUMMARY) is Mode.SUMMARY
+        assert [turn.seq for turn in room.memory.turns] == list(range(600))
+        covered(room, reply(room))
+        await room.memory.settle()
+        assert room.memory.cursor == 600 - RECENT_WINDOW - 10
+        found = covered(room, reply(room, limit=100_000))
+        assert found.summarised == ((0, room.memory.cursor - 1),)
+        assert found.evicted == ()
+        assert len(room.memory.turns) <= CAPACITY
+        changes = room.logged("compaction_mode_changed")
+        assert [(each["old_mode"], each["new_mode"]) for each in changes] == [(mode.value, "summary")]
+        assert room.logged("voice_context_compaction_completed")[0]["compaction_mode"] == "summary"
 
 
-def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
+@virtually
+async def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
     """If the store fails during a change of mode, the mode stays unchanged."""
-
-    async def main() -> None:
-        faults: list[Fault] = []
-        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-        async with Room(store=store, mode=Mode.OFF) as room:
-            await room.talk(300)
-            faults.append(Fault.REFUSED)
-            with pytest.raises(StoreError):
-                await room.memory.set_mode(Mode.SUMMARY)
-            assert room.memory.mode is Mode.OFF
-            assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW
-
-    run_virtually(main())
+    faults: list[Fault] = []
+    store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+    async with Room(store=store, mode=Mode.OFF) as room:
+        await room.talk(300)
+        faults.append(Fault.REFUSED)
+        with pytest.raises(StoreError):
+            await room.memory.set_mode(Mode.SUMMARY)
+        assert room.memory.mode is Mode.OFF
+        assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW

@@ -13,7 +13,7 @@ from compaction.payload import coverage
 from compaction.summary.port import Fold, FoldRequest
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import EVENING, Room
-from tests.fakes.virtual_time import run_virtually
+from tests.fakes.virtual_time import virtually
 
 TURNS = 10_000
 # Input limits of a usual model, of a small one, and of one that accepts almost nothing.
@@ -36,32 +36,29 @@ class FirstWords:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
-def test_ten_thousand_turns(mode: Mode) -> None:
+@virtually
+async def test_ten_thousand_turns(mode: Mode) -> None:
     """A reply at every tenth turn fits models of every size over ten thousand turns, and memory stays bounded."""
-
-    async def main() -> None:
-        most_in_memory = 0
-        async with Room(mode=mode, searchable=True, summariser=FirstWords()) as room:
-            memory = room.memory
-            for number in range(TURNS):
-                turn = await room.say()
-                if number % 10:
-                    continue
-                for limit in LIMITS if mode is Mode.SUMMARY else LIMITS[1:]:
-                    context = memory.context(current=turn, max_input_tokens=limit)
-                    payload = build_payload(context, system=["You take part."], searchable=True)
-                    assert sum(each.tokens for each in payload) <= limit
-                    memory.record_sent(context, payload)
-                    if number % 500 == 0:
-                        assert coverage(payload, memory.total_turns).missing == ()
-                await memory.settle()
-                most_in_memory = max(most_in_memory, len(memory.turns))
-                assert len(memory.context(max_input_tokens=1_000).turn_parts._made) <= most_in_memory
-            assert memory.total_turns == TURNS
-            assert most_in_memory <= CAPACITY + 10
-            stored = await room.store.load(EVENING)
-            assert len(stored.segments) == (994 if mode is Mode.SUMMARY else 0)
-            with pytest.raises(ContextOverflowError):
-                build_payload(memory.context(max_input_tokens=5), system=["You take part."])
-
-    run_virtually(main())
+    most_in_memory = 0
+    async with Room(mode=mode, searchable=True, summariser=FirstWords()) as room:
+        memory = room.memory
+        for number in range(TURNS):
+            turn = await room.say()
+            if number % 10:
+                continue
+            for limit in LIMITS if mode is Mode.SUMMARY else LIMITS[1:]:
+                context = memory.context(current=turn, max_input_tokens=limit)
+                payload = build_payload(context, system=["You take part."], searchable=True)
+                assert sum(each.tokens for each in payload) <= limit
+                memory.record_sent(context, payload)
+                if number % 500 == 0:
+                    assert coverage(payload, memory.total_turns).missing == ()
+            await memory.settle()
+            most_in_memory = max(most_in_memory, len(memory.turns))
+            assert len(memory.context(max_input_tokens=1_000).turn_parts._made) <= most_in_memory
+        assert memory.total_turns == TURNS
+        assert most_in_memory <= CAPACITY + 10
+        stored = await room.store.load(EVENING)
+        assert len(stored.segments) == (994 if mode is Mode.SUMMARY else 0)
+        with pytest.raises(ContextOverflowError):
+            build_payload(memory.context(max_input_tokens=5), system=["You take part."])

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 # The time of the wall clock when the clock of the loop is at zero.
 EPOCH_S = 1_760_000_000.0
 
@@ -74,3 +76,13 @@ def run_virtually(main: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine to its end in virtual time."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)
+
+
+def virtually(test: Callable[_P, Coroutine[Any, Any, None]]) -> Callable[_P, None]:
+    """Decorate a test to run in virtual time."""
+
+    @wraps(test)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        run_virtually(test(*args, **kwargs))
+
+    return run

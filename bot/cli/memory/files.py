@@ -1,4 +1,4 @@
-"""`roomtone memory export`: segments and queues as files (`compaction.memory.export_format`)."""
+"""`roomtone memory export`: segments and queues as files (`compaction.memory.segment_record`)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def _export(settings: Settings, session: str | None, folder: Path) -> list
 def _write(folder: Path, overview: SegmentOverview) -> int:
     """Write one session's files and return the number of segments."""
     from bot.memory.admin import file_name, location_of
-    from compaction.memory.export_format import segment_json
+    from compaction.memory.segment_record import segment_json
 
     for tier in overview.tiers:
         _write_json(folder / location_of(tier.kept), segment_json(tier.kept.segment, overview.record(tier)))

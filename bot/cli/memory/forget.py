@@ -15,7 +15,7 @@ from bot.store.tables import LARGEST_NUMBER
 from config.load import load
 
 if TYPE_CHECKING:
-    from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
+    from bot.memory.personal_data import PersonForgetReport, PersonForgetter
     from bot.store.database import Database
     from bot.store.speakers import StoredSpeaker
     from config.schema import Settings
@@ -129,6 +129,6 @@ async def _forget(
 
 def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
     from bot.logs.log_file import log_path
-    from bot.memory.person_forgetting import PersonForgetter
+    from bot.memory.personal_data import PersonForgetter
 
     return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)

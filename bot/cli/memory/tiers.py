@@ -36,7 +36,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
     """
     overview = _in_session(session, lambda admin, found: admin.overview(found))
     if as_json:
-        from compaction.memory.export_format import record_json
+        from compaction.memory.segment_record import record_json
 
         print_json(
             [

@@ -13,7 +13,7 @@ from discord import app_commands
 from bot.discord.answers import RECAP, answer, defer, digest_embed, language_of, not_read, show
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
-from bot.memory.absence import Absence, last_absence
+from bot.memory.digests import Absence, last_absence
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from compaction.errors import StoreError

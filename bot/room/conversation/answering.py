@@ -210,7 +210,7 @@ class Answering:
         """Pass a recorded turn to the memory's upkeep, to speech-to-speech and to the observer."""
         if isinstance(event, events.TurnRecorded):
             if self._upkeep is not None:
-                self._upkeep.on_turn()
+                self._upkeep.wake()
             if self.bridge is not None:
                 self.bridge.on_turn_recorded(event.turn, event.utterances)
         self._services.observe(event)

@@ -48,7 +48,7 @@ async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 6
         await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
         await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
         await evening.talk(turns)
-        await evening.upkeep.run_once(through=evening.memory.total_turns)
+        await evening.upkeep.run_once()
         if end:
             await evening.memory.end()
 

@@ -59,7 +59,7 @@ async def test_a_check_happens_every_ten_turns(place: Place) -> None:
         with capture_logs() as logs:
             for _ in range(15):
                 await evening.talk(2)
-                evening.upkeep.on_turn()
+                evening.upkeep.wake()
                 await evening.upkeep.run_once()
             await evening.new_upkeep().run_once()
         assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20, 30]

@@ -176,7 +176,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(place: Place, monkey
         monkeypatch.setattr(evening.tier_store, "apply", tell)
         task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
         try:
-            evening.upkeep.on_fold()
+            evening.upkeep.wake()
             async with asyncio.timeout(PATIENCE_S):
                 await checked.wait()
         finally:

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
-from bot.memory.person_forgetting import PersonForgetter
+from bot.memory.personal_data import PersonForgetter
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings

@@ -59,7 +59,7 @@ async def restored(file: Path, path: Path, *, regardless: bool = False) -> Resto
 
 
 async def forget(evening: Evening, name: str, *, session_id: SessionId | None = None, seq: int | None = None) -> None:
-    """Forget a person, or one turn of theirs, as `bot.memory.person_forgetting` does."""
+    """Forget a person, or one turn of theirs, as `bot.memory.personal_data` does."""
     forgetter = SpeechForgetter(evening.database, evening.clock)
     (person,) = await forgetter.find(name)
     person = await forgetter.begin(person, session_id=session_id, seq=seq)

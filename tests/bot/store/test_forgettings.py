@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from bot.logs.log_file import log_path
-from bot.memory.person_forgetting import PersonForgetter
+from bot.memory.personal_data import PersonForgetter
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
 from bot.store.forgettings import (

@@ -254,7 +254,7 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
         await forgetter.forget(ada)
         for each, text in ((evening, f"{SECRET} is in Africa."), (other, f"In {SECRET}, she said.")):
             await answer(each, text)
-            await each.upkeep.run_once(through=each.memory.total_turns)
+            await each.upkeep.run_once()
             assert each.memory.turns[-1].tombstone
             stored = await each.store.turns(each.session_id, Seq(0), Seq(9))
             assert stored == each.memory.turns
@@ -301,7 +301,7 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
             assert not await each.people.extract(
                 each.session_id, GUILD, [], read, through=1, is_current=lambda revision: revision < 1
             )
-            await each.upkeep.run_once(through=each.memory.total_turns)
+            await each.upkeep.run_once()
         assert await evening.database.wipe()
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
 

@@ -9,8 +9,7 @@ import pytest
 
 from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
 from bot.logs.log_file import log_path
-from bot.memory.person_forgetting import PersonForgetter
-from bot.memory.personal_data import PersonalData
+from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compaction.budget.summarize import summarize_context
+from compaction.budget.prompt import summarize_context
 from compaction.budget.tool_outputs import create_truncated_placeholder, extract_key_info, truncate_old_tool_outputs
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from compaction.budget.prompt import ContextConfig, build_final_prompt, enforce_context_limit
+from compaction.budget.prompt import ContextConfig, build_final_prompt, enforce_context_limit, summarize_context
 from compaction.budget.trim import TrimOptions
 from compaction.errors import ContextOverflowError
-from compaction.payload import PartKind, PayloadPart
+from compaction.language.text import ends_a_sentence
+from compaction.payload import PartKind, PayloadPart, make_part
 from compaction.tokens import estimate_tokens
 from tests.compaction.budget.talk import LISTING, SYSTEM, answers, ask, conversations, said, use
 from tests.compaction.budget.test_trim import TALK
@@ -62,3 +64,37 @@ def test_nothing_over_budget_ever_leaves(messages: list[PayloadPart]) -> None:
             continue
         assert estimate_tokens(prompt.messages) == prompt.token_count <= config.max_input_tokens
         assert build_final_prompt(prompt.messages, config).token_count <= config.max_input_tokens
+
+
+SPOKEN = [
+    said("[21:04] Ada: We take the cabin in Braemar.", at=10.0),
+    said("[21:05] Bob: Haha.\nCy: The gate code is 4411.", at=70.0),
+    said("[21:06] Roomtone: Noted.", role="assistant", at=130.0),
+    make_part("user", PartKind.TURN, "I pay the 250 pounds for the boat.", name="Dora", timestamp=190.0),
+]
+
+
+def test_rules_keep_who_said_what() -> None:
+    """The rules find the speaker of each statement: in lines that begin with a time and name, in messages of several
+    speakers, and in the message's `name`.
+    """
+    made = summarize_context([SYSTEM, *SPOKEN])
+    assert made.original_tokens == estimate_tokens([SYSTEM, *SPOKEN])
+    assert 'Cy: "The gate code is 4411."' in made.summary
+    assert 'Ada: "We take the cabin in Braemar."' in made.summary
+    assert 'Dora: "I pay the 250 pounds for the boat."' in made.summary
+    assert "Haha" not in made.summary
+    assert "You help" not in made.summary
+
+
+@settings(deadline=None, max_examples=30)
+@given(texts=st.lists(st.text(max_size=300), max_size=30), limit=st.integers(100, 1_200))
+def test_any_summary_keeps_its_limit(texts: list[str], limit: int) -> None:
+    """The summary of any messages keeps its limit and ends with a sentence, and the same messages give the same
+    summary.
+    """
+    messages = [said(text) for text in texts]
+    text = summarize_context(messages, max_summary_chars=limit).summary
+    assert len(text) <= limit
+    assert not text or ends_a_sentence(text)
+    assert summarize_context(messages, max_summary_chars=limit).summary == text

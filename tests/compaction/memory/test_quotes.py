@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.memory.passage import PassageId, PassageKind
-from compaction.memory.query import parse_query
 from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, select_quotes
-from compaction.memory.recall import RecallHit, TurnRef
+from compaction.memory.recall import RecallHit, TurnRef, parse_query
 from compaction.model import Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from compaction.language.terms import terms
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text, text_to_embed
-from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
-from compaction.memory.recall import RecallHit, rank_hits
+from compaction.memory.recall import (
+    MAX_QUERY_TERMS,
+    MAX_SCORED,
+    RecallHit,
+    SearchTerms,
+    choose_terms,
+    fuse_rankings,
+    parse_query,
+    rank_hits,
+    top_passages,
+)
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
 
@@ -127,8 +138,60 @@ def test_kinds_of_turns_weigh_differently() -> None:
     assert found[0].turn_kind is TurnKind.SPEECH
 
 
-def at_once(seq: int, *said: tuple[str, str]) -> Turn:
-    """Return a turn in which several people spoke at once."""
-    first = turn(seq, "")
-    parts = tuple(TurnPart(f"id-{who}", who, text) for who, text in said)
-    return Turn(first.seq, first.kind, first.started_at, first.ended_at, parts)
+RANKINGS = st.lists(
+    st.tuples(st.floats(0.1, 5.0), st.lists(st.integers(1, 30).map(PassageId), max_size=12)), max_size=4
+)
+
+
+@given(RANKINGS, st.randoms())
+def test_fusion_hears_every_ranking_alike(rankings: list[tuple[float, list[PassageId]]], rng: object) -> None:
+    """The order in which rankings are given does not matter, and every ranked passage has a score."""
+    shuffled = list(rankings)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert fuse_rankings(shuffled) == pytest.approx(fuse_rankings(rankings))
+    assert set(fuse_rankings(rankings)) == {each for _, ranking in rankings for each in ranking}
+
+
+@given(RANKINGS)
+def test_who_is_never_behind_is_not_behind(rankings: list[tuple[float, list[PassageId]]]) -> None:
+    """A passage that every ranking places before another one is also before it in the fusion."""
+    scores = fuse_rankings(rankings)
+    orders = [list(dict.fromkeys(ranking)) for _, ranking in rankings]
+    for one in scores:
+        for other in scores:
+            if one != other and all(
+                one in order and (other not in order or order.index(one) < order.index(other)) for order in orders
+            ):
+                assert scores[one] > scores[other]
+
+
+@given(st.lists(st.integers(1, 50).map(PassageId), unique=True, max_size=30))
+def test_one_ranking_stays_as_it_is(ranking: list[PassageId]) -> None:
+    """The fusion of one ranking has the same order, and `top_passages` cuts it."""
+    assert top_passages(fuse_rankings([(1.0, ranking)]), 10) == tuple(ranking[:10])
+
+
+@given(
+    st.dictionaries(st.sampled_from([f"t{n}" for n in range(60)]), st.integers(0, 200_000), max_size=60),
+    st.integers(1, 200_000),
+)
+def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> None:
+    """The rarest terms come first. More than one term is chosen only while all together match few enough passages, and
+    terms without matches are left out.
+    """
+    asked = parse_query(" ".join(counts))
+    choice = choose_terms(asked, counts, total)
+    chosen = [counts[term] for term in choice.terms]
+    assert chosen == sorted(chosen)
+    assert all(count > 0 for count in chosen)
+    assert len(chosen) <= MAX_QUERY_TERMS
+    assert len(chosen) <= 1 or sum(chosen) <= MAX_SCORED
+    assert set(choice.weights) == set(asked.terms)
+    assert (choice.newest is not None) == bool(chosen and chosen[0] > MAX_SCORED)
+
+
+def test_a_choice_weighs_what_it_is_told() -> None:
+    """Only the terms of the query have a weight, and all other terms weigh nothing."""
+    choice = SearchTerms(("gate",), {"gate": 2.0, "code": 3.0})
+    assert choice.weight_in(frozenset({"code", "gate", "cat"})) == 5.0
+    assert choice.weight_in(frozenset({"cat"})) == 0.0

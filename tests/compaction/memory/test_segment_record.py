@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.memory.segment_record import (
     MAX_TOPIC_CHARS,
+    RecordMetadata,
+    SegmentRecord,
     files_in,
     make_record,
     more_relevant,
+    record_json,
+    segment_json,
     topic_of,
 )
 from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
@@ -106,3 +114,55 @@ def test_a_topic_is_one_short_line_of_whatever_was_said(gist: str, texts: list[s
     topic = topic_of(gist, [fact(index, text) for index, text in enumerate(texts)])
     assert 0 < len(topic) <= MAX_TOPIC_CHARS
     assert "\n" not in topic
+
+
+EXAMPLE: dict[str, Any] = {
+    "segment_id": "seg_42_0",
+    "topic": "Implement OAuth2 authentication",
+    "session_id": "abc-123-def-456",
+    "start_turn": 15,
+    "end_turn": 35,
+    "original_tokens": 2400,
+    "compressed_tokens": 380,
+    "compression_ratio": 6.3,
+    "compressed_at": "2026-02-16T15:32:00",
+    "last_accessed": "2026-02-16T15:32:00",
+    "access_count": 0,
+    "relevance_score": 0.85,
+    "compressed_content": "Implemented OAuth2 authentication system with...",
+    "key_decisions": ["Used JWT tokens with 1-hour expiry"],
+    "key_files": ["src/auth/oauth2.ts"],
+    "metadata": {"contains_code": True, "contains_errors": False, "task_completed": True},
+}
+
+
+def record() -> SegmentRecord:
+    """Return the record of the specification's example segment."""
+    at = datetime(2026, 2, 16, 15, 32, tzinfo=UTC).timestamp()
+    fields = EXAMPLE | {"compressed_at": at, "last_accessed": at}
+    metadata = RecordMetadata(contains_code=True, contains_errors=False, task_completed=True)
+    lists = {"key_decisions": tuple(EXAMPLE["key_decisions"]), "key_files": tuple(EXAMPLE["key_files"])}
+    return SegmentRecord(**fields | lists | {"metadata": metadata})
+
+
+def test_a_record_is_written_as_the_specification_shows_it() -> None:
+    """Every field of the example is there, in the same order; times say that they are UTC."""
+    written = record_json(record())
+    assert list(written) == list(EXAMPLE)
+    at = "2026-02-16T15:32:00+00:00"
+    assert written == EXAMPLE | {"compressed_at": at, "last_accessed": at}
+
+
+def test_a_file_of_a_segment_carries_its_paragraph() -> None:
+    """A segment without one has the record alone."""
+    made = segment(fact(1, "We leave at nine."))
+    alone = make_record(made, at=NOW)
+    assert segment_json(made, alone) == record_json(alone)
+    written = segment_json(replace(made, paragraph="They leave at nine."), alone)
+    assert written == record_json(alone) | {"paragraph": "They leave at nine."}
+
+
+def test_a_segment_of_notes_alone_covers_no_turn() -> None:
+    """The end turn in its file is one before the start turn."""
+    written = record_json(make_record(replace(segment(fact(0, "A map.")), end=Seq(0)), at=NOW))
+    assert (written["start_turn"], written["end_turn"]) == (0, -1)

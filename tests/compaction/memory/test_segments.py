@@ -17,8 +17,8 @@ from compaction.memory.tiers import (
     SegmentTopics,
     TieredSegment,
     check_tiers,
-    last_mentions,
     unfolded_tokens,
+    with_mentions,
 )
 from compaction.model import EXTRACTIVE, Fact, FactKind, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind
 from compaction.model import TurnPart as Part
@@ -104,12 +104,11 @@ def test_open_thread_keeps_a_segment_warm_until_it_is_closed_or_dropped() -> Non
 
 def test_turn_mentions_segments_by_shared_words_or_a_rare_figure() -> None:
     """What many segments have, the names of those who talk, and who comes or goes mention none."""
-    topics = SegmentTopics(
-        [segment(at * 10, fact(at * 10, f"The harbour boat {at + 4000} sails north {at}.")) for at in range(8)]
-        + [segment(80, fact(81, "The cabin in Braemar has a blue stove."))]
-    )
-    heard = last_mentions(
-        topics,
+    folded = [segment(at * 10, fact(at * 10, f"The harbour boat {at + 4000} sails north {at}.")) for at in range(8)]
+    folded.append(segment(80, fact(81, "The cabin in Braemar has a blue stove.")))
+    heard = with_mentions(
+        map(kept, folded),
+        SegmentTopics(folded),
         [
             said(100, "Is the stove in the cabin on?"),
             said(101, "Number 4003!"),
@@ -118,7 +117,10 @@ def test_turn_mentions_segments_by_shared_words_or_a_rare_figure() -> None:
             replace(said(104, "The cabin's stove!"), tombstone=True),
         ],
     )
-    assert heard == {"s80": 100, "s30": 101}
+    assert {each.segment.id: each.last_mention for each in heard if each.last_mention >= 100} == {
+        "s80": 100,
+        "s30": 101,
+    }
 
 
 def test_record_claims_what_a_model_labelled_and_no_more() -> None:
@@ -140,18 +142,17 @@ def test_forgetting_goes_by_turns() -> None:
     the gists that a model wrote which had read these.
     """
     made = segment(10, fact(11, "Ada is ill."), fact(12, "Bob drives."))
-    forgot, count = forget_in_segment(made, {Seq(11)}, set())
-    assert ([each.text for each in forgot.facts], count) == (["", "Bob drives."], 1)
+    forgot = forget_in_segment(made, {Seq(11)}, set())
+    assert [each.text for each in forgot.facts] == ["", "Bob drives."]
     assert (forgot.gist, forgot.paragraph) == ("Bob drives.", "")
-    later, count = forget_in_segment(made, {Seq(3)}, set())
-    assert (later.facts, later.gist, later.paragraph, count) == (made.facts, "Ada is ill. Bob drives.", "", 0)
-    by_code, _ = forget_in_segment(replace(made, prompt_version=EXTRACTIVE), {Seq(3)}, set())
+    later = forget_in_segment(made, {Seq(3)}, set())
+    assert (later.facts, later.gist, later.paragraph) == (made.facts, "Ada is ill. Bob drives.", "")
+    by_code = forget_in_segment(replace(made, prompt_version=EXTRACTIVE), {Seq(3)}, set())
     assert (by_code.gist, by_code.paragraph) == (made.gist, "")
-    before, count = forget_in_segment(made, {Seq(20)}, set())
-    assert (before, count) == (made, 0)
+    assert forget_in_segment(made, {Seq(20)}, set()) == made
     screen = replace(made, facts=(replace(made.facts[0], note_id=NoteId("n10")),))
-    shown, count = forget_in_segment(screen, set(), {"n10"})
-    assert (shown.gist, shown.paragraph, shown.note_ids, count) == (NOTHING_KEPT, "", (), 1)
+    shown = forget_in_segment(screen, set(), {"n10"})
+    assert (shown.gist, shown.paragraph, shown.note_ids) == (NOTHING_KEPT, "", ())
 
 
 def people_of(*segments: Segment) -> ExtractedFacts:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.segment_record import make_record
+from compaction.memory.segment_record import iso, make_record
 from compaction.memory.tiers import (
     ARCHIVE_AFTER_TURNS,
     MOST_MOVED,
@@ -17,34 +18,12 @@ from compaction.memory.tiers import (
     TieredSegment,
     check_tiers,
     is_cold,
-    is_due,
+    queue_json,
 )
-from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
-
-NOW = 1_760_000_000.0
-EVENING = SessionId("evening")
-
-
-def segment(number: int, *facts: Fact) -> Segment:
-    start = 10 * number
-    return Segment(
-        SegmentId(f"evening:{start}-{start + 10}"),
-        EVENING,
-        Seq(start),
-        Seq(start + 10),
-        NOW + start,
-        NOW + start + 9,
-        " ".join(each.text for each in facts) or "Nothing needs keeping.",
-        facts,
-        (),
-        "extractive",
-        original_tokens=200,
-    )
-
-
-def fact(seq: int, text: str, kind: FactKind = FactKind.DECISION, closes: tuple[str, ...] = ()) -> Fact:
-    return Fact((Seq(seq),), text, kind, closes=closes, speaker="Ada", at=NOW + seq)
-
+from compaction.model import FactKind, Segment
+from tests.compaction.segments import batch as segment
+from tests.compaction.segments import fact
+from tests.compaction.turn_store_contract import T0 as NOW
 
 CABIN = segment(0, fact(1, "We take the cabin in Braemar."))
 
@@ -87,11 +66,6 @@ def test_a_record_tells_whether_a_tool_has_failed_in_its_turns() -> None:
     for turns, told in (set(), False), ({CABIN.end}, False), ({CABIN.start, 900}, True):
         (record,) = judged(queued, total=100, share=0.0, failed_turns=frozenset(turns)).compress
         assert record.metadata.contains_errors is told
-
-
-def test_a_check_is_due_every_ten_turns() -> None:
-    """A check is due after ten turns, not after nine."""
-    assert [total for total in range(41) if is_due(total, 20)] == list(range(30, 41))
 
 
 @st.composite
@@ -145,3 +119,36 @@ def test_a_check_moves_so_many_at_once_and_no_more() -> None:
     moved = judged(*every, total=2000, share=0.9)
     assert moved.queue == tuple(each.segment.id for each in every[:MOST_MOVED])
     assert len(judged(*every, total=2000, share=0.0, regardless=True).compress) == len(every)
+
+
+def test_a_queue_tells_what_waits_and_what_is_done() -> None:
+    """The exported queue has the waiting and the compressed segments, and no other ones."""
+    waiting, done, warm = (segment(number, fact(10 * number, "We leave at nine.")) for number in range(3))
+    kept = [
+        TieredSegment(waiting, 10, 12, queued_at_turn=60, queued_at=NOW),
+        TieredSegment(
+            done, 10, 19, queued_at_turn=60, queued_at=NOW, record=make_record(done, at=NOW), compressed_at_turn=70
+        ),
+        TieredSegment(warm, 10, 29),
+    ]
+    queue: dict[str, Any] = queue_json(
+        kept,
+        topics={waiting.id: "Leaving at nine"},
+        total_turns=75,
+        last_check_turn=70,
+        location=lambda each: f"compressed_context/{each.segment.id}.json",
+    )
+    (pending,), (compressed,) = queue["pending"], queue["compressed"]
+    assert pending == {
+        "segment_id": waiting.id,
+        "topic": "Leaving at nine",
+        "start_turn": 0,
+        "end_turn": 9,
+        "message_count": 10,
+        "turns_since_mention": 62,
+        "queued_at_turn": 60,
+        "timestamp": iso(NOW),
+    }
+    assert (compressed["segment_id"], compressed["compressed_at_turn"]) == (done.id, 70)
+    assert compressed["storage_location"] == f"compressed_context/{done.id}.json"
+    assert (list(queue), queue["last_check_turn"]) == (["pending", "compressed", "last_check_turn"], 70)

@@ -28,8 +28,7 @@ from bot.discord.commands.privacy import (
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
 from bot.memory.people import PeopleBook
-from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
-from bot.memory.personal_data import FILE_NAME, PersonalData
+from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetReport, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.store import quoted_turns, rows, speech_forgetting
 from bot.store.servers import SqlServerSettings
@@ -156,7 +155,7 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         await evening.memory.append(TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2))
         await evening.memory.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
         await evening.memory.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
-        await evening.upkeep.run_once(through=evening.memory.total_turns)
+        await evening.upkeep.run_once()
         # What a model would label in a fold of these turns.
         of_ada = PersonFact("s#0", str(ADA), "Ada", SECRET, evening.session_id, Seq(0), evening.clock.now())
         extracted = ExtractedFacts((of_ada,))

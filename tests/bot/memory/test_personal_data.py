@@ -16,7 +16,7 @@ from sqlalchemy import insert
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.logs.removal import forget_in_logs
-from bot.memory.person_forgetting import WIPE_PAUSE_S, PersonForgetter
+from bot.memory.personal_data import WIPE_PAUSE_S, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.backup import write_backup
@@ -171,7 +171,7 @@ async def fill(evening: Evening) -> None:
     await says(evening, WORDS[3])
     await talk(evening, 90)
     await evening.memory.add_note(Note(NoteId("n3"), at, NAME, "A map of Ostendq.", person_id=PERSON))
-    await evening.upkeep.run_once(through=evening.memory.total_turns)
+    await evening.upkeep.run_once()
     await evening.upkeep_check()
     first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)
     await evening.tier_store.archive(evening.session_id, [first.kept.segment.id], now=at)

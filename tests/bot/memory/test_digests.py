@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.channel.port import MembershipChange, Person
-from bot.memory.absence import Absence, last_absence
+from bot.memory.digests import Absence, last_absence
 from bot.room.conversation.membership import MembershipGatherer
 from bot.screen.messages import format_recap, format_share_start
 from compaction.model import Seq, Turn, TurnKind, TurnPart
