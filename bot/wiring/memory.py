@@ -21,7 +21,7 @@ from bot.memory.room_audience import RoomAudience
 from bot.memory.session_reader import SessionReader
 from bot.memory.upkeep import MemoryUpkeep
 from bot.participation.costs import MeteredCompletion
-from bot.room.guild_policy import GuildPolicy
+from bot.room.services import GuildPolicy
 from bot.store.claims import fenced
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
@@ -332,6 +332,6 @@ async def policy_for(settings: BotSettings, model: FallbackModel | None, servers
     return GuildPolicy(
         servers,
         budget,
-        mode=settings.compaction.mode,
+        default_mode=settings.compaction.mode,
         max_output_tokens=settings.llm.max_output_tokens,
     )

@@ -14,9 +14,9 @@ import structlog
 
 from bot.errors import crash_sentence
 from bot.health import DegradedPart
-from bot.room.listen_only import stored_request
 from bot.room.rooms import Rooms
 from bot.room.session import Session
+from bot.room.transcript_writer import stored_request
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 from bot.wiring.services import open_tool_servers, room_services

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.room.guild_policy import GuildPolicy
+    from bot.room.services import GuildPolicy
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn

@@ -17,8 +17,8 @@ from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import ListensOnlyError
 from bot.room.notice import DEFAULT_NOTICE
-from bot.room.room_check import CHECK_ROOM_S
 from bot.room.session import Session
+from bot.room.stay import CHECK_ROOM_S
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.place import ADA, BO

@@ -11,8 +11,8 @@ from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
 from bot.participation.all_guilds import OptedOutError
-from bot.room.channel_work import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.room.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
+from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
 from compaction.model import Seq
 from tests.bot.room.room_scene import a_house, ended, living, settle
