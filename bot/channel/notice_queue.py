@@ -12,7 +12,7 @@ from voice.queue_figures import QueueFigures
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.texts.text import Text
 
 log = structlog.get_logger()
@@ -30,7 +30,7 @@ class NoticeQueue:
     *Ownership*: whoever calls `run`, on whose loop everything else is called too.
     """
 
-    def __init__(self, place: Place, *, name: str) -> None:
+    def __init__(self, place: RoomChannel, *, name: str) -> None:
         self._place = place
         self._name = name
         # Each with whether it repeats people, and what writes it.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.events import SpokenText
     from bot.realtime.port import RealtimePrompt, RealtimeServices
     from compaction.memory.quotes import Quote
@@ -70,7 +70,7 @@ class RealtimeBridge:
         self,
         services: RealtimeServices,
         prompt: RealtimePrompt,
-        place: Place,
+        place: RoomChannel,
         *,
         memory: SessionMemory,
         toolbox: Toolbox,

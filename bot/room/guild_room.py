@@ -26,12 +26,12 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import ListenRequest, Place
+    from bot.channel.port import ListenRequest, RoomChannel
     from bot.clock import Clock
     from bot.room.session import Session
 
-    EndSession = Callable[[Place], Awaitable[None]]
-    MakeRoom = Callable[[Place, ListenRequest | None], Session]
+    EndSession = Callable[[RoomChannel], Awaitable[None]]
+    MakeRoom = Callable[[RoomChannel, ListenRequest | None], Session]
 
 log = structlog.get_logger()
 
@@ -64,13 +64,13 @@ class GuildRoom:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         *,
         make_room: MakeRoom,
         listen: ListenRequest | None,
         stored_listen: Callable[[], ListenRequest | None],
         clock: Clock,
-        on_room_end: Callable[[Place, str], None],
+        on_room_end: Callable[[RoomChannel, str], None],
         end_session: EndSession | None,
     ) -> None:
         self.current = make_room(place, listen)
@@ -88,12 +88,12 @@ class GuildRoom:
         self.session_left_open = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RoomChannel:
         """Return where the room is."""
         return self._lifecycle.state.place
 
     @property
-    def bound_for(self) -> Place:
+    def bound_for(self) -> RoomChannel:
         """Return where the next room opens if the bot is being moved, else where it is."""
         return self._lifecycle.bound_for
 
@@ -213,7 +213,7 @@ class GuildRoom:
             self._is_cut_off = True
             self._task.cancel()
 
-    def move_to(self, place: Place) -> None:
+    def move_to(self, place: RoomChannel) -> None:
         """End the room in order and open the next one in `place`, unless the room is there or ends already."""
         if self._lifecycle.move_to(place):
             self.current.close(MOVED)

@@ -28,7 +28,7 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.memory.digests import Digests
     from bot.participation.costs import CostLedger
@@ -71,7 +71,7 @@ class LiveMessage:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         *,
         doing: Callable[[], Text],
         costs: CostLedger,
@@ -215,7 +215,7 @@ class RecapRenewal:
         """Somebody was forgotten: look soon. Does not wait."""
         self._wake.set()
 
-    async def run(self, place_of: Callable[[int, int], Place | None]) -> None:
+    async def run(self, place_of: Callable[[int, int], RoomChannel | None]) -> None:
         """Renew what is marked, until cancelled. *Cancellation* is safe at any point."""
         while True:
             self._wake.clear()
@@ -227,7 +227,7 @@ class RecapRenewal:
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._wake.wait()
 
-    async def run_once(self, place_of: Callable[[int, int], Place | None]) -> None:
+    async def run_once(self, place_of: Callable[[int, int], RoomChannel | None]) -> None:
         """Renew what is marked now. A channel that is not there at the moment is tried again, and so is a session that
         cannot be read. Raises `StoreError`.
         """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
 
-    from bot.channel.port import Link, Place
+    from bot.channel.port import RoomChannel, VoiceConnection
     from bot.room.conversation.conversation import Conversation
     from compaction.memory.tiers import TierCounts
     from compaction.session import SessionMemory
@@ -124,7 +124,7 @@ class RoomFaults:
         """Whether the recogniser has failed several times in a row."""
         return self._failed_recognitions >= FAILURES_OF_RECOGNISER
 
-    def faults(self, link: Link, place: Place, *, speaks: bool, now: float) -> list[HealthFault]:
+    def faults(self, link: VoiceConnection, place: RoomChannel, *, speaks: bool, now: float) -> list[HealthFault]:
         """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this
         room. `now`: monotonic seconds.
         """
@@ -136,7 +136,7 @@ class RoomFaults:
             return [*deaf, *unstored]
         return [*deaf, *unstored, HealthFault(FaultKind.ROOM_MUTE, INAUDIBLE if not place.audible else UNSPOKEN)]
 
-    def _deaf(self, link: Link, *, deafened: bool) -> list[str]:
+    def _deaf(self, link: VoiceConnection, *, deafened: bool) -> list[str]:
         found = []
         if deafened:
             found.append("A room hears nobody: somebody has deafened me there.")
@@ -152,7 +152,7 @@ class RoomFaults:
             )
         return found
 
-    def news(self, place: Place, *, answers: bool, now: float) -> list[Text]:
+    def news(self, place: RoomChannel, *, answers: bool, now: float) -> list[Text]:
         """Return the sentences to write into the channel now. `answers`: the bot does not only write down there.
 
         Who arrives in the audience of a stage says so there (`bot.discord.voice_presence`).
@@ -170,16 +170,16 @@ class RoomFaults:
         return [sentence for sentence in told if sentence is not None]
 
 
-def status_before_opening(place: Place) -> Text:
+def status_before_opening(place: RoomChannel) -> Text:
     """Return the status of a room that has not joined its channel yet."""
     return COMING.fill(channel=place.name)
 
 
 def room_status(
-    place: Place,
+    place: RoomChannel,
     conversation: Conversation,
     memory: SessionMemory,
-    link: Link,
+    link: VoiceConnection,
     *,
     tiers: TierCounts | None,
     health: Text,
@@ -219,7 +219,7 @@ def _responder_sentence(conversation: Conversation) -> Text:
     return joined((responder, conversation.answering.speaking.voice.status()))
 
 
-def _voice_sentence(place: Place) -> Text:
+def _voice_sentence(place: RoomChannel) -> Text:
     """Return why nobody can hear the bot; nothing if they can."""
     if place.muted:
         return MUTED
@@ -281,7 +281,7 @@ def _dropped_sentence(dropped: Counter[str]) -> Text:
     )
 
 
-def _hearing_sentence(place: Place, link: Link, now: float) -> Text:
+def _hearing_sentence(place: RoomChannel, link: VoiceConnection, now: float) -> Text:
     if link.down_since is not None:
         return Text(
             "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
@@ -290,14 +290,14 @@ def _hearing_sentence(place: Place, link: Link, now: float) -> Text:
     return DEAFENED if place.deafened else Text("I can hear this channel.")
 
 
-def _round_trip_sentence(link: Link) -> Text:
+def _round_trip_sentence(link: VoiceConnection) -> Text:
     took_s = link.round_trip_s
     if took_s is None or link.down_since is not None:
         return verbatim("")
     return Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
 
 
-def _encryption_sentence(link: Link) -> Text:
+def _encryption_sentence(link: VoiceConnection) -> Text:
     if not link.connected:
         return verbatim("")
     if not link.end_to_end:
@@ -314,7 +314,7 @@ class UnfinishedSpeech:
     never stored or logged. Give it all events of the room.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RoomChannel) -> None:
         self._place = place
         self._texts: dict[int, str] = {}
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
-    from bot.channel.port import ListenRequest, Place
+    from bot.channel.port import ListenRequest, RoomChannel
     from bot.clock import Clock
     from bot.llm.budgeted import Budget
     from bot.memory.personal_recall import ReadableMemory
@@ -57,8 +57,10 @@ if TYPE_CHECKING:
         [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
     ]
     OpenUpkeep = Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None]
-    OpenVoice = Callable[[Place, Synthesizer, Callable[[Text], None]], ServerVoice]
-    ShowLive = Callable[[SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]]
+    OpenVoice = Callable[[RoomChannel, Synthesizer, Callable[[Text], None]], ServerVoice]
+    ShowLive = Callable[
+        [SessionId, RoomChannel, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]
+    ]
 
 # More than any model takes, for prompts that are not limited.
 NO_LIMIT_TOKENS = 1 << 40
@@ -123,7 +125,7 @@ class MemoryServices:
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: OpenUpkeep = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.
-    open_quoting: Callable[[RecallScope, Place], QuoteFinder | None] = lambda *_: None
+    open_quoting: Callable[[RecallScope, RoomChannel], QuoteFinder | None] = lambda *_: None
     # What people may read of the memory; None: nothing.
     readable: ReadableMemory | None = None
 
@@ -141,7 +143,7 @@ class ReplyServices:
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
     guild_policy: GuildPolicy | None = None
     # The tools that a model may call in a room.
-    open_toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
+    open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
     # After this time a reply that has not begun to sound is given up.
     timeout_s: float = 20.0
     # Whether the responder can find that there is nothing to say; the embedded one cannot.
@@ -208,7 +210,7 @@ class SessionParts:
     `listen`: the bot only writes down there. `report`: called with the place in the code and the error of each problem.
     """
 
-    place: Place
+    place: RoomChannel
     services: RoomServices
     opened: OpenedSession
     memory: SessionMemory

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
 
-    from bot.channel.port import Link, ListenRequest, MembershipChange, Place, TypedMessage, UnfinishedWords
+    from bot.channel.port import (
+        ListenRequest,
+        MembershipChange,
+        RoomChannel,
+        TypedMessage,
+        UnfinishedWords,
+        VoiceConnection,
+    )
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
@@ -54,7 +61,7 @@ class Session:
     stays open for the next room; what people say at that moment is lost.
     """
 
-    def __init__(self, place: Place, services: RoomServices, listen: ListenRequest | None = None) -> None:
+    def __init__(self, place: RoomChannel, services: RoomServices, listen: ListenRequest | None = None) -> None:
         self._place = place
         self._listen = listen
         self._services = services
@@ -229,7 +236,9 @@ class Session:
             self._ending.ask(EXPELLED)
             return await self._ending.wait()
 
-    async def _joined(self, stack: AsyncExitStack, connection: AbstractAsyncContextManager[Link]) -> Link | None:
+    async def _joined(
+        self, stack: AsyncExitStack, connection: AbstractAsyncContextManager[VoiceConnection]
+    ) -> VoiceConnection | None:
         """Return the voice connection, opened on `stack`; None if the room was asked to end before it was there."""
 
         async def break_off() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from typing import Any
 
-    from bot.channel.port import Link, MembershipChange, UnfinishedWords
+    from bot.channel.port import MembershipChange, UnfinishedWords, VoiceConnection
     from bot.health import HealthFault
     from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
@@ -69,7 +69,7 @@ class RoomStay:
         self._screens, self._opened, self._ending = screens, opened, ending
         self.conversation = conversation
         self._opened_at = self._clock.monotonic()
-        self._link: Link | None = None
+        self._link: VoiceConnection | None = None
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given = False
         # What is shown and told of the room.
@@ -161,7 +161,7 @@ class RoomStay:
 
     # -- joining and leaving ----------------------------------------------------------------------------------
 
-    def connection(self) -> AbstractAsyncContextManager[Link]:
+    def connection(self) -> AbstractAsyncContextManager[VoiceConnection]:
         """Return the voice connection, to be opened. Who has not had the notice is not heard over it."""
         return self._place.connect(
             self.conversation.answering.speaking.playback,
@@ -171,7 +171,7 @@ class RoomStay:
             is_owner=self._claim_watch.is_owner,
         )
 
-    async def run(self, link: Link) -> str:
+    async def run(self, link: VoiceConnection) -> str:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
         self._link = link
         await self._announcer.begin()
@@ -207,7 +207,7 @@ class RoomStay:
         if self._session.upkeep is not None:
             self._session.upkeep.on_join(str(person.id) for person in self._place.members())
 
-    def _work(self, link: Link) -> Iterator[tuple[str, Work]]:
+    def _work(self, link: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the name of each of the room's tasks but those of `_messages`, and what it does."""
         yield "conversation", self.conversation.run
         yield "membership", self.conversation.membership.run
@@ -254,7 +254,7 @@ class RoomStay:
             await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
 
-    async def _watch_link(self, link: Link) -> None:
+    async def _watch_link(self, link: VoiceConnection) -> None:
         """Wait until the connection ends. End the room if somebody removed the bot, else raise `LinkError`, or
         `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for that.
         """
@@ -276,7 +276,7 @@ class RoomStay:
 
     # -- every few seconds --------------------------------------------------------------------------------------
 
-    async def _check(self, link: Link) -> None:
+    async def _check(self, link: VoiceConnection) -> None:
         """Measure the room, store what waits, tell people of troubles. Returns when the session has reached a limit,
         and the room is asked to end.
         """
@@ -338,7 +338,7 @@ class RoomStay:
         for sentence in self._faults.news(self._place, answers=answers, now=self._clock.monotonic()):
             await self._place.write(sentence)
 
-    def _measure(self, link: Link) -> None:
+    def _measure(self, link: VoiceConnection) -> None:
         """Tell observers the state of the connection, and how much waits in the room's queues."""
         self._measure_link()
         queues = [link.queue, *self.conversation.queues]

@@ -31,7 +31,7 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from bot.channel.port import Place, Thread
+    from bot.channel.port import RoomChannel, Thread
     from bot.clock import Clock
     from bot.memory.transcript_files import TranscriptFile
     from bot.room.conversation.transcriber import Drops
@@ -80,7 +80,7 @@ class TranscriptWriter:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         request: ListenRequest,
         *,
         drops: Drops,

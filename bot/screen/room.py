@@ -23,7 +23,7 @@ from voice.screen.port import VisionError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.channel.port import Person, Place
+    from bot.channel.port import Person, RoomChannel
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
     from compaction.model import Note, SessionId, Turn
@@ -50,7 +50,7 @@ class RoomScreens:
     def __init__(
         self,
         session_id: SessionId,
-        place: Place,
+        place: RoomChannel,
         *,
         memory: SessionMemory,
         readers: ScreenReaders,

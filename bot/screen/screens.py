@@ -22,7 +22,7 @@ from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
     from bot.screen.sharer import Sharer
@@ -81,7 +81,7 @@ class Screens:
     def room_for(
         self,
         session_id: SessionId,
-        place: Place,
+        place: RoomChannel,
         *,
         memory: SessionMemory,
         on_turn: Callable[[Turn], None],

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from weakref import WeakSet
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
@@ -92,13 +92,13 @@ def quoting_factory(
     *,
     attendance: AttendanceStore,
     withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
-) -> Callable[[RecallScope, Place], QuoteFinder | None]:
+) -> Callable[[RecallScope, RoomChannel], QuoteFinder | None]:
     """Return the factory of a room's quote finder; it returns None if quotes are switched off.
 
     `withheld`: returns the ids of people of a guild whose words may not be quoted.
     """
 
-    def quoting(scope: RecallScope, place: Place) -> QuoteFinder | None:
+    def quoting(scope: RecallScope, place: RoomChannel) -> QuoteFinder | None:
         if not settings.recall.enabled or not settings.tuning.quotes:
             return None
         room = RoomRecall(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage
     from bot.participation.participation import Participation
@@ -256,5 +256,5 @@ def sent_prompt(
     )
 
 
-def _people_in(place: Place) -> frozenset[int]:
+def _people_in(place: RoomChannel) -> frozenset[int]:
     return frozenset(person.id for person in place.members() if not person.is_bot)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question, Reply
     from bot.brain.speech_output import SentenceReader
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.realtime.bridge import RealtimeBridge
     from bot.room.services import RoomServices
@@ -57,7 +57,7 @@ class Speaking:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         services: RoomServices,
         *,
         build_context: Callable[[Question], Awaitable[ModelContext]],
@@ -142,7 +142,7 @@ class Speaking:
 class FixedSentences:
     """Says fixed sentences in one room. A reply of `replier` that is in progress comes first."""
 
-    def __init__(self, place: Place, playback: Playback, *, replier: Replier, clock: Clock) -> None:
+    def __init__(self, place: RoomChannel, playback: Playback, *, replier: Replier, clock: Clock) -> None:
         self._place = place
         self._playback = playback
         self._replier = replier

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.participation.guild_participation import GuildParticipation
     from bot.server_settings import ListenTarget
     from compaction.model import SessionId
@@ -41,7 +41,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
 
     @contextmanager
     def show(
-        session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
+        session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildParticipation
     ) -> Iterator[events.Observer]:
         life.append((session_id, place.channel_id, memory.session_id, guild.guild_id))
         yield shown.append
