@@ -226,7 +226,7 @@ class Rooms:
         ends because everybody has left.
         """
         room = self._rooms.get(guild_id)
-        return None if room is None or room.is_over or room.is_deserted else room.bound_for
+        return None if room is None else room.bound_for
 
     @property
     def room_count(self) -> int:

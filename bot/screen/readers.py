@@ -65,17 +65,14 @@ class ScreenReaders:
         self._ocr = ocr
         self._decoder = decoder
         self._model = model
+        # Whether a model describes screens. Each look costs, so looks come at intervals.
+        self.by_model = model is not None
         self._monotonic = monotonic
         self._most_per_hour = most_per_hour
         self._urgent_timeout_s = urgent_timeout_s
         self._looked_at: deque[float] = deque()
         self._ceiling_logged = False
         self._breaker = CircuitBreaker(failure_threshold=1, open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S)
-
-    @property
-    def by_model(self) -> bool:
-        """Return whether a model describes screens. Each look costs, so looks come at intervals."""
-        return self._model is not None
 
     @property
     def limitation(self) -> Text:

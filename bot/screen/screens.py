@@ -213,14 +213,9 @@ class ScreenPageConnection:
         self._screens = screens
         self._room = room
         self.sharer = sharer
-        self._welcome = welcome
+        self.welcome = welcome
         self._superseded = asyncio.Event()
         self._dropped_in_a_row = 0
-
-    @property
-    def welcome(self) -> Welcome:
-        """See `PageConnection.welcome`."""
-        return self._welcome
 
     @property
     def link(self) -> str:

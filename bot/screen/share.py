@@ -128,13 +128,9 @@ class Share:
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
         self._failing = False
-        self._trouble = verbatim("")
+        # Why the screen can't be read now, a plain sentence; empty if it can.
+        self.trouble = verbatim("")
         self.counts: Counter[str] = Counter()
-
-    @property
-    def trouble(self) -> Text:
-        """Return why the screen can't be read now, a plain sentence; empty if it can."""
-        return self._trouble
 
     def change(self, surface: str) -> bool:
         """Switch to another screen from the next picture on. The last note of the previous screen is kept.
@@ -323,8 +319,8 @@ class Share:
         await self._clock.sleep(FAILURE_PAUSE_S)
 
     def _report_trouble(self, sentence: Text) -> None:
-        if sentence != self._trouble:
-            self._trouble = sentence
+        if sentence != self.trouble:
+            self.trouble = sentence
             self._on_trouble(sentence)
 
     async def finish(self) -> None:
