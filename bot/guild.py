@@ -1,6 +1,6 @@
 """Values about one guild (a Discord server): when the bot speaks, whether it is silenced, how a prompt is built.
 
-`bot.server_settings` has what a server has chosen. `bot.room.guild_policy` combines it with the operator's settings for
+`bot.server_settings` has what a server has chosen. `bot.room.services` combines it with the operator's settings for
 prompts, and `bot.participation.guild_participation` for speech.
 """
 

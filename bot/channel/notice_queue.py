@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,7 +10,9 @@ import structlog
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from bot.channel.port import Place
+    from collections.abc import Awaitable, Callable
+
+    from bot.channel.port import RoomChannel
     from bot.texts.text import Text
 
 log = structlog.get_logger()
@@ -19,15 +20,6 @@ log = structlog.get_logger()
 # A longer queue would come from somebody playing with the commands, or of sentences that are out of date because
 # Discord stalls.
 NOTICES_WAITING = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Notice:
-    """A sentence that waits to be written. For the others see `NoticeQueue.add`."""
-
-    sentence: Text
-    repeats: bool
-    offers_talk: bool
 
 
 class NoticeQueue:
@@ -38,10 +30,13 @@ class NoticeQueue:
     *Ownership*: whoever calls `run`, on whose loop everything else is called too.
     """
 
-    def __init__(self, place: Place, *, name: str) -> None:
+    def __init__(self, place: RoomChannel, *, name: str) -> None:
         self._place = place
         self._name = name
-        self._waiting: asyncio.Queue[_Notice] = asyncio.Queue(NOTICES_WAITING)
+        # Each with whether it repeats people, and what writes it.
+        self._waiting: asyncio.Queue[tuple[Text, bool, Callable[[Text], Awaitable[None]]]] = asyncio.Queue(
+            NOTICES_WAITING
+        )
         self._full = 0
 
     @property
@@ -59,22 +54,21 @@ class NoticeQueue:
             self._full += 1
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
             return
-        self._waiting.put_nowait(_Notice(sentence, repeats, offers_talk))
+        self._waiting.put_nowait((sentence, repeats, self._place.offer_talk if offers_talk else self._place.write))
 
     def drop_repeats(self) -> None:
         """Drop the waiting sentences that may repeat what people said. The others stay in order."""
         waiting = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
-        for notice in waiting:
-            if not notice.repeats:
-                self._waiting.put_nowait(notice)
+        for sentence, repeats, write in waiting:
+            if not repeats:
+                self._waiting.put_nowait((sentence, repeats, write))
             self._waiting.task_done()
 
     async def run(self) -> None:
         """Write what waits and what comes. Never returns."""
         while True:
-            notice = await self._waiting.get()
-            write = self._place.offer_talk if notice.offers_talk else self._place.write
-            await write(notice.sentence)
+            sentence, _, write = await self._waiting.get()
+            await write(sentence)
             self._waiting.task_done()
 
     async def until_written(self) -> None:

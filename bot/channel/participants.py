@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.channel.port import Person, Place
+    from bot.channel.port import Person, RoomChannel
 
 
 class Participants:
     """The people of one room. Remembers the names of those who have left."""
 
-    def __init__(self, place: Place, name_of: Callable[[str, str], str] = lambda _, name: name) -> None:
+    def __init__(self, place: RoomChannel, name_of: Callable[[str, str], str] = lambda _, name: name) -> None:
         """`name_of`: returns the name in the session's turns for an id and a display name."""
         self._place = place
         self._name_of = name_of

@@ -157,7 +157,7 @@ class Thread(Protocol):
 
     @property
     def id(self) -> int:
-        """Return its id, for `Place.open_thread`. It changes if `post` has to begin another thread."""
+        """Return its id, for `RoomChannel.open_thread`. It changes if `post` has to begin another thread."""
 
     async def post(self, text: str) -> int:
         """Write into the thread without mentioning anybody, and return the message's id. Raises `ChatError`; then the
@@ -165,7 +165,7 @@ class Thread(Protocol):
         """
 
 
-class Link(Protocol):
+class VoiceConnection(Protocol):
     """An open voice connection."""
 
     async def lost(self) -> LinkError:
@@ -207,7 +207,7 @@ class Link(Protocol):
         """Return the number of packets by outcome, since the bot joined."""
 
 
-class Place(Protocol):
+class RoomChannel(Protocol):
     """One voice channel of one guild, with its own text chat."""
 
     # -- which channel it is -------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ class Place(Protocol):
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-    ) -> AbstractAsyncContextManager[Link]:
+    ) -> AbstractAsyncContextManager[VoiceConnection]:
         """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises `LinkError`.
 
         `sink` is called on the event loop with each batch and must be quick. `excludes`: returns whether to drop a

@@ -13,7 +13,7 @@ from voice.transport.link import VoiceLink
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from bot.channel.port import Link
+    from bot.channel.port import VoiceConnection
     from voice.transport.audio_events import AudioEvent
     from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.link_events import LinkEvent
@@ -33,8 +33,8 @@ async def voice_connection(
     on_change: Callable[[], None],
     paced_sender: PacedSender | None,
     require_e2ee: bool,
-) -> AsyncIterator[Link]:
-    """Join the channel of `gateway` as `bot.channel.port.Place.connect` does. Raises `LinkError`."""
+) -> AsyncIterator[VoiceConnection]:
+    """Join the channel of `gateway` as `bot.channel.port.RoomChannel.connect` does. Raises `LinkError`."""
 
     def changed(event: LinkEvent) -> None:
         _log_event(event)

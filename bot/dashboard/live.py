@@ -29,7 +29,7 @@ from voice.queue_figures import QueueFigures
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.dashboard.access import Access
     from bot.participation.guild_participation import GuildParticipation
@@ -214,7 +214,7 @@ class LiveRooms:
 
     @contextmanager
     def show(
-        self, session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
+        self, session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildParticipation
     ) -> Iterator[events.Observer]:
         """Show a room while the block runs. Yields what takes the room's events."""
         room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish)

@@ -16,7 +16,7 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.participation.guild_participation import GuildParticipation
     from bot.web.port import Json
@@ -40,7 +40,7 @@ class LiveRoom:
     def __init__(
         self,
         session_id: SessionId,
-        place: Place,
+        place: RoomChannel,
         memory: SessionMemory,
         guild: GuildParticipation,
         *,

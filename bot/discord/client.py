@@ -42,7 +42,7 @@ from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.discord.command_tree import VoiceRooms
     from bot.discord.commands.sessions import CatchUp
     from bot.participation.all_guilds import GuildParticipations
@@ -308,7 +308,7 @@ class RoomtoneClient(discord.Client):
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage, here)
 
-    def place(self, guild_id: int, channel_id: int) -> Place | None:
+    def place(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return a voice channel by its ids; None if it does not exist."""
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None

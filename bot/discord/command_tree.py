@@ -28,7 +28,7 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, Place, TypedMessage, UnfinishedWords
+    from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
@@ -44,10 +44,10 @@ NOT_FOUND = Text("I cannot find what you have chosen there: it is gone, or not o
 class VoiceRooms(Protocol):
     """What Discord's side calls of the rooms; `bot.room.rooms.Rooms` implements it."""
 
-    def place_of(self, guild_id: int) -> Place | None:
+    def place_of(self, guild_id: int) -> RoomChannel | None:
         """Return the channel that the bot is in, or None."""
 
-    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
+    async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
 
     async def leave(self, guild_id: int) -> bool:
@@ -68,13 +68,13 @@ class VoiceRooms(Protocol):
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""
 
-    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Somebody has come into this voice channel of a server, from another one or from none."""
 
-    def on_departure(self, place: Place) -> None:
+    def on_departure(self, place: RoomChannel) -> None:
         """Somebody has left this voice channel."""
 
-    def on_bot_moved(self, place: Place) -> None:
+    def on_bot_moved(self, place: RoomChannel) -> None:
         """Somebody moved the bot from its voice channel into this one."""
 
     def on_bot_taken_out(self, guild_id: int) -> None:

@@ -43,7 +43,7 @@ from voice.transport.discord_gateway import DiscordMainGateway
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
-    from bot.channel.port import CallRequest, Card, Link, OnPress
+    from bot.channel.port import CallRequest, Card, OnPress, VoiceConnection
     from bot.discord.chat import PostedCall
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
@@ -69,7 +69,7 @@ class ChatButtons:
 
 
 class DiscordPlace:
-    """One voice or stage channel with its own chat. Implements `bot.channel.port.Place`."""
+    """One voice or stage channel with its own chat. Implements `bot.channel.port.RoomChannel`."""
 
     def __init__(
         self,
@@ -329,7 +329,7 @@ class DiscordPlace:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-    ) -> AsyncIterator[Link]:
+    ) -> AsyncIterator[VoiceConnection]:
         # Here, because the bot also comes by being moved, and by itself after a crash.
         refused = self.refusal()
         if refused is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import discord
 
-    from bot.channel.port import Person, Place
+    from bot.channel.port import Person, RoomChannel
 
 log = structlog.get_logger()
 
@@ -129,7 +129,7 @@ class VoiceRequests:
         self._leaves.discard(guild_id)
 
 
-async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place: Place) -> None:
+async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place: RoomChannel) -> None:
     """Become a speaker if permitted. Otherwise request to speak, and write into the chat how to permit it.
 
     `me`: the bot as a listener in `stage`. `place`: the same channel.

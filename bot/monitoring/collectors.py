@@ -38,7 +38,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "realtime_notices": "bot.realtime.bridge.RealtimeBridge._notices",
     "realtime_events": "voice.realtime.connection.RealtimeConnection._outgoing",
     "realtime_reply": "voice.realtime.reply_queue.ReplyQueue._waiting",
-    "screen_page": "bot.screen.sharer.Sharer.outbox",
+    "screen_page": "bot.screen.sharer.Sharer.for_page",
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecogniser._queue",
     "dashboard": "bot.dashboard.live.Follower._waiting",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.channel.participants import Participants
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.all_guilds import GuildParticipations
@@ -89,7 +89,7 @@ class Participation:
         guild: GuildParticipation,
         *,
         session_id: str,
-        place: Place,
+        place: RoomChannel,
         participants: Participants,
         clock: Clock,
         replies: ReplyControl,

@@ -16,13 +16,14 @@ import structlog
 
 from bot import events
 from bot.brain.skip import unless_spoken_skip
+from bot.brain.tools.exchanges import ToolExchange, read_result
+from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.permission import NOBODY
 from bot.channel.notice_queue import NoticeQueue
-from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
-from bot.realtime.items import Items, ReplyMaterial
-from bot.realtime.reply_tools import ReplyTools
+from bot.realtime.items import Inputs, Items, RealtimeInput, RealtimeRecognition, ReplyMaterial, with_items
 from bot.texts.text import Text, sentence_of
 from compaction.model import TurnKind
+from compaction.payload import MessageToolCall
 from compaction.untrusted_text import without_marks
 from voice.asr.port import MAX_TEXT_CHARS
 from voice.audio import duration_s
@@ -38,16 +39,16 @@ if TYPE_CHECKING:
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.events import SpokenText
     from bot.realtime.port import RealtimePrompt, RealtimeServices
     from compaction.memory.quotes import Quote
-    from compaction.model import Turn
+    from compaction.model import Seq, Turn
     from compaction.session import SessionMemory
     from voice.asr.port import Recognition
     from voice.audio import Pcm
     from voice.queue_figures import QueueFigures
-    from voice.realtime.port import RealtimeNews
+    from voice.realtime.port import RealtimeNews, RealtimeToolCall
     from voice.speaking.port import Speech
 
 log = structlog.get_logger()
@@ -58,6 +59,8 @@ FALLEN_BACK = Text("Speech-to-speech is gone; I answer with {mind} until {when}.
 IT_IS_BACK = Text("it is back")
 NEXT_JOIN = Text("I join again")
 BACK = Text("Speech-to-speech is back, and I answer with it again.")
+# The model speaks by itself, so it is asked to say what the text pipeline says in a fixed sentence.
+SAY_SO = " Say so now, in one short sentence."
 
 
 class RealtimeBridge:
@@ -67,7 +70,7 @@ class RealtimeBridge:
         self,
         services: RealtimeServices,
         prompt: RealtimePrompt,
-        place: Place,
+        place: RoomChannel,
         *,
         memory: SessionMemory,
         toolbox: Toolbox,
@@ -80,10 +83,12 @@ class RealtimeBridge:
         self._observe = services.observe
         self._prompt = prompt
         self._memory = memory
-        self._tools = ReplyTools(toolbox)
+        self._toolbox = toolbox
         self._quoting = quoting
-        # Who asked what is being answered, or was answered last.
+        # Who asked what is being answered, or was answered last; their tools, and the turn that asked.
         self._asker = NOBODY
+        self._tools = toolbox.for_asker()
+        self._answering: Seq | None = None
         self._items = Items(
             memory,
             toolbox.tools,
@@ -92,7 +97,7 @@ class RealtimeBridge:
             max_input_tokens=services.max_input_tokens,
             zone=services.zone,
         )
-        self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._tools.run)
+        self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool)
         self._inputs = Inputs()
         # The items of the current reply, and which conversation holds them. Its sound may wait to be played while the
         # next conversation begins, so this is not always the current one.
@@ -251,9 +256,11 @@ class RealtimeBridge:
         held: list[tuple[str, ...]] = []
         for each in utterances:
             heard = each.recognition
-            if not isinstance(heard, RealtimeRecognition) or not self._inputs.remembers(each.user_id, heard.item_ids):
+            if not isinstance(heard, RealtimeRecognition):
                 continue
-            self._delete(self._inputs.pop_before(each.user_id, heard.item_ids))
+            if (dropped := self._inputs.pop_before(each.user_id, heard.item_ids)) is None:
+                continue
+            self._delete(dropped)
             if heard.item_ids and heard.conversation == self._items.conversation:
                 held.append(heard.item_ids)
         return held
@@ -277,7 +284,8 @@ class RealtimeBridge:
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
         self._prompt.drop_outdated()
-        self._tools.begin(self._asker, question.turn.seq)
+        self._answering = question.turn.seq
+        self._tools = self._toolbox.for_asker(self._asker, answering=question.turn.seq)
         self._items.for_reply = self._material(question, quotes)
         # What was found for earlier answers is not for everybody who is here by now, and each answer would pay for it.
         self._session.delete_tool_calls()
@@ -307,6 +315,21 @@ class RealtimeBridge:
         rest = stream.end()
         if rest is not None:
             yield rest
+
+    async def _run_tool(self, call: RealtimeToolCall) -> str:
+        """Run a tool call with the permissions of the person who asked, and record it: if the session fails, the
+        language model answers, and must not do the same again.
+        """
+        tools, turn = self._tools, self._answering
+        requested = MessageToolCall(call.call_id, call.name, call.arguments)
+        steps: list[ToolExchange] = []
+        try:
+            (result,) = await tools.run_all((requested,))
+            steps.append(ToolExchange((requested,), (result,)))
+        finally:
+            if turn is not None:
+                tools.record(turn, steps)
+        return read_result(result) + (SAY_SO if isinstance(result, FrozenCall) else "")
 
     def _discard_skip(self, pieces: list[ReplyPiece | ReplyResumed]) -> None:
         """Stop a reply that is SKIP and remove it from the session's conversation."""

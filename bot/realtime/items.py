@@ -1,15 +1,18 @@
-"""Decides which turns a speech-to-speech session's conversation holds, and keeps it in step with the room's memory.
+"""Decides what a speech-to-speech session's conversation holds, and keeps it in step with the room's memory.
 
 Every turn from the cursor on is an item, as sound or as text. Folded turns are removed; the instructions carry the
-summary instead. A new session gets everything as a briefing, an open one only the changes.
+summary instead. A new session gets everything as a briefing, an open one only the changes. Sounds that were sent and
+are no turns yet are remembered (`Inputs`), so that none is sent twice, and one that becomes no turn can be removed.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field, replace
+from collections import defaultdict, deque
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import structlog
 
 from bot.brain.realtime_instructions import build_realtime_instructions
@@ -17,6 +20,8 @@ from compaction.budget.eviction_note import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
 from compaction.model import Seq
 from compaction.payload import PartKind
+from voice.asr.port import Recognition
+from voice.audio import NO_SOUND
 from voice.realtime.port import Briefing, ConversationItem, ItemRole
 from voice.realtime.port import RealtimeTool as CallableTool
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from compaction.context.build import SessionContext
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
+    from voice.audio import Pcm
     from voice.realtime.port import Realtime
 
 log = structlog.get_logger()
@@ -227,3 +233,71 @@ def _written(turn: PayloadPart, times: int) -> ConversationItem:
     """Return a turn as a text item. `times`: how often all turns were sent anew; an item id can be used only once."""
     role = ItemRole.ASSISTANT if turn.role == "assistant" else ItemRole.USER
     return ConversationItem(f"turn_{turn.seq_from}" + f"_{times}" * (times > 0), role, turn.content)
+
+
+# Inputs remembered for each person: many more than wait to become a turn. Older sounds become no turn any more.
+MOST_INPUTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeRecognition(Recognition):
+    """A recognition, and the items that hold its sound. `conversation`: the number of the session's conversation."""
+
+    item_ids: tuple[str, ...] = ()
+    conversation: int = 0
+
+
+def with_items(own: Recognition, item_ids: tuple[str, ...], conversation: int) -> RealtimeRecognition:
+    """Return `own`, from the room's own recogniser, with the items that hold its sound."""
+    figures = {field.name: getattr(own, field.name) for field in fields(Recognition)}
+    return RealtimeRecognition(**figures, item_ids=item_ids, conversation=conversation)
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeInput:
+    """A sound that the model has heard, and the items that hold it. `conversation`: see `RealtimeRecognition`."""
+
+    pcm: Pcm
+    item_ids: tuple[str, ...]
+    conversation: int
+
+
+class Inputs:
+    """The inputs of one session by speaker (user id; None: it is not known who spoke), the oldest first."""
+
+    def __init__(self) -> None:
+        # Only the last input of each person has its sound, because only that one is compared.
+        self._sent: defaultdict[int | None, deque[RealtimeInput]] = defaultdict(lambda: deque(maxlen=MOST_INPUTS))
+
+    def add(self, speaker_id: int | None, sent: RealtimeInput) -> list[RealtimeInput]:
+        """Remember an input, and return those of this person that are too old to be remembered any more."""
+        inputs = self._sent[speaker_id]
+        if inputs:
+            inputs[-1] = replace(inputs[-1], pcm=NO_SOUND)
+        too_old = [inputs.popleft()] if len(inputs) == MOST_INPUTS else []
+        inputs.append(sent)
+        return too_old
+
+    def find_same(self, speaker_id: int | None, pcm: Pcm) -> RealtimeInput | None:
+        """Return the speaker's last input if `pcm` is the same sound."""
+        inputs = self._sent[speaker_id]
+        if not inputs:
+            return None
+        last = inputs[-1]
+        return last if len(pcm) and np.array_equal(pcm, last.pcm) else None
+
+    def pop_before(self, speaker_id: int | None, item_ids: tuple[str, ...]) -> list[RealtimeInput] | None:
+        """Remove the speaker's inputs up to the one that became a turn, and return those before it. None: the one with
+        these items was removed before, or is a turn already.
+        """
+        inputs = self._sent[speaker_id]
+        if all(sent.item_ids != item_ids for sent in inputs):
+            return None
+        dropped: list[RealtimeInput] = []
+        while (sent := inputs.popleft()).item_ids != item_ids:
+            dropped.append(sent)
+        return dropped
+
+    def pop_all(self, speaker_id: int | None) -> list[RealtimeInput]:
+        """Remove and return all inputs of a person."""
+        return list(self._sent.pop(speaker_id, ()))

@@ -16,7 +16,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.store.attendance import AttendanceStore
     from bot.store.sessions import StoredSession
@@ -38,7 +38,7 @@ class AttendanceRecorder:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         session: StoredSession,
         store: AttendanceStore,
         *,

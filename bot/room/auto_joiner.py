@@ -21,7 +21,7 @@ from bot.room.endings import EXPELLED, LEFT, LONGEST, NOT_ANNOUNCED
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from bot.channel.port import Person, Place
+    from bot.channel.port import Person, RoomChannel
     from bot.server_settings import ServerSettings, ServerSettingsBook
 
 log = structlog.get_logger()
@@ -78,15 +78,15 @@ def _should_join(rules: ServerSettings, arrival: Arrival) -> bool:
 class JoinableRooms(Protocol):
     """The rooms of all guilds. `bot.room.rooms.Rooms` implements it."""
 
-    def room_place(self, guild_id: int) -> Place | None:
+    def room_place(self, guild_id: int) -> RoomChannel | None:
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it
         ends because everybody has left.
         """
 
-    async def join(self, place: Place) -> None:
+    async def join(self, place: RoomChannel) -> None:
         """Open a room in `place`. Raises what ended it before it was open."""
 
-    def on_bot_moved(self, place: Place) -> None:
+    def on_bot_moved(self, place: RoomChannel) -> None:
         """End the guild's room in order and open the next one in `place`."""
 
 
@@ -94,7 +94,7 @@ class JoinableRooms(Protocol):
 class _Missed:
     """The last arrival of a person while a visit was under way. `left`: the channels that they have left for it."""
 
-    place: Place
+    place: RoomChannel
     person: Person
     left: frozenset[int]
 
@@ -125,13 +125,13 @@ class AutoJoiner:
             visit.cancel()
         await asyncio.gather(*visits, return_exceptions=True)
 
-    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
         if person.is_bot or self._is_closed:
             return
         self._take(place, person, frozenset() if came_from is None else frozenset({came_from}))
 
-    def _take(self, place: Place, person: Person, left: frozenset[int]) -> None:
+    def _take(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
         """Look at an arrival, now or after the visit that is under way. `left`: the channels that the person has left
         for this one.
         """
@@ -140,7 +140,7 @@ class AutoJoiner:
         else:
             self._consider(place, person, left)
 
-    def _miss(self, place: Place, person: Person, left: frozenset[int]) -> None:
+    def _miss(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
         """Keep an arrival until the visit is over."""
         missed = self._missed.setdefault(place.guild_id, {})
         before = missed.pop(person.id, None)
@@ -150,7 +150,7 @@ class AutoJoiner:
         if len(missed) < MOST_MISSED:
             missed[person.id] = _Missed(place, person, left)
 
-    def _consider(self, place: Place, person: Person, left: frozenset[int]) -> None:
+    def _consider(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
         """Begin a visit if the rules want it."""
         guild_id = place.guild_id
         bot_place = self._rooms.room_place(guild_id)
@@ -170,7 +170,7 @@ class AutoJoiner:
         )
         visit.add_done_callback(lambda _: self._on_visit_over(place))
 
-    def _on_visit_over(self, visited: Place) -> None:
+    def _on_visit_over(self, visited: RoomChannel) -> None:
         """Look again at who has moved meanwhile and is still where they moved to."""
         self._visits.pop(visited.guild_id, None)
         missed = self._missed.pop(visited.guild_id, {})
@@ -180,12 +180,12 @@ class AutoJoiner:
             if is_elsewhere and not self._is_closed and _is_in(arrival.place, arrival.person):
                 self._take(arrival.place, arrival.person, arrival.left)
 
-    def on_departure(self, place: Place) -> None:
+    def on_departure(self, place: RoomChannel) -> None:
         """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
         if place.channel_id in self._declined and not _people_in(place):
             self._declined.discard(place.channel_id)
 
-    def on_room_end(self, place: Place, reason: str) -> None:
+    def on_room_end(self, place: RoomChannel, reason: str) -> None:
         """Handle that the bot's room has ended: whoever sent the bot away does not want it back at once."""
         if reason in DECLINING_ENDS:
             self._missed.pop(place.guild_id, None)
@@ -193,7 +193,7 @@ class AutoJoiner:
             if _people_in(place):
                 self._declined.add(place.channel_id)
 
-    async def _visit(self, place: Place, *, follows: bool) -> None:
+    async def _visit(self, place: RoomChannel, *, follows: bool) -> None:
         """Come into `place`, from another channel (`follows`) or from none. If that fails, write it there, once."""
         refused = place.refusal()
         if refused is None:
@@ -213,9 +213,9 @@ class AutoJoiner:
             await place.write(Text("I could not come by myself. {why}", why=refused))
 
 
-def _people_in(place: Place) -> int:
+def _people_in(place: RoomChannel) -> int:
     return sum(not person.is_bot for person in place.members())
 
 
-def _is_in(place: Place, person: Person) -> bool:
+def _is_in(place: RoomChannel, person: Person) -> bool:
     return any(each.id == person.id for each in place.members())

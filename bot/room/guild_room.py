@@ -26,12 +26,12 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import ListenRequest, Place
+    from bot.channel.port import ListenRequest, RoomChannel
     from bot.clock import Clock
     from bot.room.session import Session
 
-    EndSession = Callable[[Place], Awaitable[None]]
-    MakeRoom = Callable[[Place, ListenRequest | None], Session]
+    EndSession = Callable[[RoomChannel], Awaitable[None]]
+    MakeRoom = Callable[[RoomChannel, ListenRequest | None], Session]
 
 log = structlog.get_logger()
 
@@ -64,13 +64,13 @@ class GuildRoom:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         *,
         make_room: MakeRoom,
         listen: ListenRequest | None,
         stored_listen: Callable[[], ListenRequest | None],
         clock: Clock,
-        on_room_end: Callable[[Place, str], None],
+        on_room_end: Callable[[RoomChannel, str], None],
         end_session: EndSession | None,
     ) -> None:
         self.current = make_room(place, listen)
@@ -88,14 +88,16 @@ class GuildRoom:
         self.session_left_open = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RoomChannel:
         """Return where the room is."""
         return self._lifecycle.state.place
 
     @property
-    def bound_for(self) -> Place:
-        """Return where the next room opens if the bot is being moved, else where it is."""
-        return self._lifecycle.bound_for
+    def bound_for(self) -> RoomChannel | None:
+        """Return where the next room opens if the bot is being moved, else where it is. None: no further room follows,
+        or it ends by itself because everybody has left.
+        """
+        return None if self._is_over or self._own_end == EMPTY else self._lifecycle.bound_for
 
     @property
     def is_ending(self) -> bool:
@@ -103,17 +105,12 @@ class GuildRoom:
         return isinstance(self._lifecycle.state, Ending | Over) or self._own_end is not None
 
     @property
-    def is_deserted(self) -> bool:
-        """Return whether the room ends by itself because everybody has left."""
-        return self._own_end == EMPTY
-
-    @property
     def _own_end(self) -> str | None:
         """Return why the room that runs is ending by itself; None: it is not. One that is moved was asked to."""
         return self.current.ending if isinstance(self._lifecycle.state, Running) else None
 
     @property
-    def is_over(self) -> bool:
+    def _is_over(self) -> bool:
         """Return whether no further room follows. The bot may still be in the channel, until it was taken out."""
         return isinstance(self._lifecycle.state, Over)
 
@@ -178,7 +175,7 @@ class GuildRoom:
             self._ask_to_end(EXPELLED)
 
     def _ask_to_end(self, reason: str) -> None:
-        before, where = self._lifecycle.state, {self.place, self.bound_for}
+        before, where = self._lifecycle.state, {self.place, self._lifecycle.bound_for}
         self._take_note_of_own_end()
         self._lifecycle.ask_to_end(reason)
         for place in where:
@@ -209,11 +206,11 @@ class GuildRoom:
         """Cancel the room's task, once: if several people send the bot away, the second cancellation would break off
         what the room does because of the first one. What is done once it is over has limits of its own.
         """
-        if self._task is not None and not self._is_cut_off and not self.is_over:
+        if self._task is not None and not self._is_cut_off and not self._is_over:
             self._is_cut_off = True
             self._task.cancel()
 
-    def move_to(self, place: Place) -> None:
+    def move_to(self, place: RoomChannel) -> None:
         """End the room in order and open the next one in `place`, unless the room is there or ends already."""
         if self._lifecycle.move_to(place):
             self.current.close(MOVED)
@@ -256,7 +253,7 @@ class GuildRoom:
             if isinstance(state, Pausing):
                 await self._clock.sleep(state.pause_s)
                 self._lifecycle.pause_over()
-            if self.is_over:
+            if self._is_over:
                 return
             self.current = self._make_room(self.place, self._listen)
 

@@ -27,7 +27,7 @@ from compaction.errors import StaleOwnerError, StoreError
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
 
 # The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row.
 FIRST_PAUSE_S: Final = 1.0
@@ -118,7 +118,7 @@ class Running:
     one before could not open because the database was away.
     """
 
-    place: Place
+    place: RoomChannel
     is_moved: bool = False
     waits: bool = False
 
@@ -127,8 +127,8 @@ class Running:
 class Moving:
     """The room is asked to end, so that the next one opens in `to`."""
 
-    place: Place
-    to: Place
+    place: RoomChannel
+    to: RoomChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Pausing:
     pause_s: float
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RoomChannel:
         return self.following.place
 
 
@@ -147,7 +147,7 @@ class Pausing:
 class Ending:
     """The room is asked to end, and no other follows. `ends_session`: nor shall one resume its session."""
 
-    place: Place
+    place: RoomChannel
     ends_session: bool
 
 
@@ -157,7 +157,7 @@ class Over:
     room shall resume one that is open.
     """
 
-    place: Place
+    place: RoomChannel
     session: LastSession
     ends_session: bool = False
 
@@ -180,14 +180,14 @@ class Crash:
 class RoomLifecycle:
     """The state of one guild's room, which begins in `place`."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RoomChannel) -> None:
         self.state: State = Running(place)
         # A room has left a session open that nobody shall resume, unless another one opens.
         self._is_left_open = False
         self._restarts = RoomRestarts()
 
     @property
-    def bound_for(self) -> Place:
+    def bound_for(self) -> RoomChannel:
         """Return where the next room opens if the bot is being moved, else where it is."""
         return self.state.to if isinstance(self.state, Moving) else self.state.place
 
@@ -229,7 +229,7 @@ class RoomLifecycle:
             case _ as never:
                 assert_never(never)
 
-    def move_to(self, place: Place) -> bool:
+    def move_to(self, place: RoomChannel) -> bool:
         """Somebody has moved the bot to `place`. Return whether the room has to end for that: not if it is there or is
         ending, nor in a pause, because the next room takes the bot back.
 

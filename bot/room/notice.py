@@ -22,7 +22,7 @@ from bot.texts.text import Text, joined, verbatim
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from bot.channel.port import ListenRequest, Person, Place
+    from bot.channel.port import ListenRequest, Person, RoomChannel
     from bot.clock import Clock
     from bot.server_settings import ServerSettings
 
@@ -188,7 +188,7 @@ class Announcer:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         notice: ListeningNotice,
         *,
         speak: Callable[[Sequence[Text]], Awaitable[bool]],

@@ -17,7 +17,7 @@ from compaction.errors import StaleOwnerError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.participation.guild_participation import GuildParticipation, SilenceableRoom
     from bot.store.claims import RoomClaim
@@ -136,7 +136,7 @@ class ForgettingWatch:
             room.on_forgotten()
 
 
-def people_known(place: Place, memory: SessionMemory) -> set[str]:
+def people_known(place: RoomChannel, memory: SessionMemory) -> set[str]:
     """Return the ids of the people in the channel, and of those whose turns are in memory."""
     present = {str(person.id) for person in place.members()}
     return present | {part.speaker_id for turn in memory.turns for part in turn.parts}

@@ -1,4 +1,4 @@
-"""What a session has posted on Discord: its recap, on servers that have chosen it, and its transcript.
+"""What the bot posts of a session: a message that shows how it goes, its recap, and what becomes of its transcript.
 
 A recap is posted into the voice channel's chat when the session ends. One in which words were forgotten is renewed: by
 /forget-me, or by `roomtone memory forget` beside the bot. The store marks it in the transaction that forgets. It is
@@ -9,33 +9,147 @@ What was posted of a session that is deleted, for its age or by the operator, is
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import background_task
+from bot import events
+from bot.channel.port import Card
+from bot.participation.statistics import cost_in_words
 from bot.room.endings import MOVED, NOT_ANNOUNCED, PROCESS_ENDS
 from bot.store.rows import UnreadableRowError
+from bot.texts.text import Text, counted, joined, verbatim
 from compaction.errors import StoreError
+from compaction.model import TurnKind
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
+    from bot.clock import Clock
     from bot.memory.digests import Digests
-    from bot.room.services import RoomServices
+    from bot.participation.costs import CostLedger
+    from bot.room.services import SessionParts
     from bot.store.posted_transcripts import PostedTranscripts
     from bot.store.sessions import Sessions
     from compaction.memory.digest import Digest
-    from compaction.model import SessionId
 
     # Deletes a message by its server, channel and id. Returns whether it is gone; None: of another process's server.
     DeleteMessage = Callable[[int, int, int], Awaitable[bool | None]]
 
 
 log = structlog.get_logger()
+
+# Discord lets a bot edit far more often, but nobody reads faster.
+EDIT_EVERY_S = 15.0
+# Edits that fail in a row before the message is left as it is: a minute and a half at least, as edits are 15 s apart.
+MOST_FAILURES = 6
+# People beyond these are counted together.
+MOST_PEOPLE = 10
+
+LISTENING = Text("I listen and take part.")
+ANSWERING = Text("I answer.")
+SILENT = Text("I listen and say nothing.")
+WRITING = Text("I only write down what is said.")
+OVER = Text("The session is over.")
+
+
+class LiveMessage:
+    """One message in the channel's chat that shows how the session goes: who spoke, what the bot does, what it has
+    cost. It is written once and then edited, at most every `EDIT_EVERY_S`, and only if something has changed. It has
+    numbers and mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings`).
+
+    `doing`: returns what the bot does now. `costs`: of the server, of which the room has
+    those from now on. `hidden`: returns whether a person is left out.
+
+    *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends in
+    order, before it cancels that task.
+    """
+
+    def __init__(
+        self,
+        place: RoomChannel,
+        *,
+        doing: Callable[[], Text],
+        costs: CostLedger,
+        hidden: Callable[[int], bool],
+        clock: Clock,
+    ) -> None:
+        self._place = place
+        self._doing = doing
+        self._costs = costs
+        self._cost_before = costs.total
+        self._hidden = hidden
+        self._clock = clock
+        # How often each person spoke, by their id.
+        self._spoken: Counter[str] = Counter()
+        self._answers = 0
+        self._begun_at = clock.monotonic()
+        self._shown: Card | None = None
+        self._message_id: int | None = None
+        # Held while Discord posts or edits the message. `finish` waits for that: if it were broken off, nobody would
+        # know which message to finish. A room that is cut off or crashes breaks it off, because Discord may stall.
+        self._showing = asyncio.Lock()
+        # In a row; a later edit tries again.
+        self._failures = 0
+
+    def on_event(self, event: events.Event) -> None:
+        """Count who spoke, and the bot's answers."""
+        if not isinstance(event, events.TurnRecorded):
+            return
+        if event.turn.kind is TurnKind.ASSISTANT:
+            self._answers += 1
+        elif event.turn.kind is TurnKind.SPEECH:
+            self._spoken.update({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()})
+
+    async def run(self) -> None:
+        """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
+        self._begun_at = self._clock.monotonic()
+        while True:
+            async with self._showing:
+                if not await self._show(self._doing()):
+                    return
+            await self._clock.sleep(EDIT_EVERY_S)
+
+    async def finish(self) -> None:
+        """Show a last time how the session went, if there is a message. `run` shows nothing more, but waits."""
+        await self._showing.acquire()
+        if self._message_id is not None:
+            await self._show(OVER)
+
+    async def _show(self, doing: Text) -> bool:
+        """Show what is new, if anything. Return whether it is worth trying again later."""
+        card = self._card(doing)
+        if card == self._shown:
+            return True
+        shown_in = await self._place.show_card(card, edits=self._message_id)
+        if shown_in is not None:
+            self._message_id, self._shown, self._failures = shown_in, card, 0
+            return True
+        # A timeout or a fault of Discord passes; a message that somebody has deleted does not come back.
+        self._failures += 1
+        return self._message_id is not None and self._failures < MOST_FAILURES
+
+    def _card(self, doing: Text) -> Card:
+        people = [(number, times) for number, times in self._spoken.most_common() if not self._hidden(int(number))]
+        named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
+        if others := len(people) - len(named):
+            named.append(counted(others, "and {count} more", "and {count} more"))
+        minutes = round((self._clock.monotonic() - self._begun_at) / 60)
+        return Card(
+            title=Text("This session"),
+            text=doing,
+            fields=(
+                (Text("who spoke, and how often"), joined(named, ", ") if named else Text("nobody yet")),
+                (Text("how long"), counted(minutes, "{count} minute", "{count} minutes")),
+                (Text("my answers"), Text("{count}", count=self._answers)),
+                (Text("cost so far"), cost_in_words(self._costs.total - self._cost_before)),
+            ),
+        )
+
 
 # A recap of less would be as long as the conversation.
 LEAST_SAID = 6
@@ -45,40 +159,41 @@ MODEL_TIMEOUT_S = 8.0
 _HURRIED = frozenset({PROCESS_ENDS, MOVED})
 
 
-async def post_recap(session_id: SessionId, place: Place, services: RoomServices, *, reason: str) -> None:
+async def post_recap(ended: SessionParts, *, reason: str) -> None:
     """Post the recap of a session that has just ended. `reason`: why it ended. A failure is logged."""
-    sessions, readable = services.memory.sessions, services.memory.readable
-    if readable is None or reason == NOT_ANNOUNCED or not services.servers.of(place.guild_id).posts_recap:
+    sessions, readable = ended.services.memory.sessions, ended.services.memory.readable
+    guild_id = ended.place.guild_id
+    if readable is None or reason == NOT_ANNOUNCED or not ended.services.servers.of(guild_id).posts_recap:
         return
     try:
-        session = await sessions.find(session_id)
+        session = await sessions.find(ended.id)
         if session is None:
             return
-        await sessions.recap_begun(session_id)
+        await sessions.recap_begun(ended.id)
         digest = await readable.digests.of(session, model_timeout_s=0.0 if reason in _HURRIED else MODEL_TIMEOUT_S)
     except StoreError as error:
-        log.warning("recap_not_posted", session_id=session_id, problem=error)
+        log.warning("recap_not_posted", session_id=ended.id, problem=error)
         return
     if digest.turn_count < LEAST_SAID:
-        log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
+        log.info("recap_not_posted", session_id=ended.id, reason="too_little_said")
         return
     # A room that is cut off now would leave a message behind from which nothing is ever forgotten.
-    await run_shielded(_post(digest, session_id, place, sessions), name=f"recap-{place.guild_id}")
+    await run_shielded(_post(digest, ended), name=f"recap-{guild_id}")
 
 
-async def _post(digest: Digest, session_id: SessionId, place: Place, sessions: Sessions) -> None:
+async def _post(digest: Digest, ended: SessionParts) -> None:
     """Post a recap, and remember in which message."""
-    message_id = await place.write_recap(digest)
+    message_id = await ended.place.write_recap(digest)
     if message_id is None:
-        log.info("recap_not_posted", session_id=session_id, reason="discord_refused")
+        log.info("recap_not_posted", session_id=ended.id, reason="discord_refused")
         return
-    log.info("recap_posted", session_id=session_id)
+    log.info("recap_posted", session_id=ended.id)
     try:
         # So that it can be made anew when words in it are forgotten.
-        await sessions.recap_posted(session_id, message_id)
+        await ended.services.memory.sessions.recap_posted(ended.id, message_id)
     except StoreError as error:
-        log.warning("recap_not_remembered", session_id=session_id, problem=error)
-        await place.renew_recap(message_id, None)
+        log.warning("recap_not_remembered", session_id=ended.id, problem=error)
+        await ended.place.renew_recap(message_id, None)
 
 
 # For what another process forgot, and after a failure of Discord or of the store.
@@ -88,7 +203,7 @@ LOOK_EVERY_S = 600.0
 class RecapRenewal:
     """The posted recaps of one database. `digests`: None if nothing is posted.
 
-    *Ownership*: `running` owns its task.
+    *Ownership*: the bot runs `run` in a task.
     """
 
     def __init__(self, sessions: Sessions, digests: Digests | None) -> None:
@@ -100,13 +215,7 @@ class RecapRenewal:
         """Somebody was forgotten: look soon. Does not wait."""
         self._wake.set()
 
-    @asynccontextmanager
-    async def running(self, place_of: Callable[[int, int], Place | None]) -> AsyncIterator[None]:
-        """Renew recaps for the duration of the block. `place_of`: returns a voice channel by its server and id."""
-        async with background_task(self.run(place_of), name="recap-renewal"):
-            yield
-
-    async def run(self, place_of: Callable[[int, int], Place | None]) -> None:
+    async def run(self, place_of: Callable[[int, int], RoomChannel | None]) -> None:
         """Renew what is marked, until cancelled. *Cancellation* is safe at any point."""
         while True:
             self._wake.clear()
@@ -118,7 +227,7 @@ class RecapRenewal:
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._wake.wait()
 
-    async def run_once(self, place_of: Callable[[int, int], Place | None]) -> None:
+    async def run_once(self, place_of: Callable[[int, int], RoomChannel | None]) -> None:
         """Renew what is marked now. A channel that is not there at the moment is tried again, and so is a session that
         cannot be read. Raises `StoreError`.
         """
@@ -145,20 +254,15 @@ class RecapRenewal:
 class TranscriptExpiry:
     """The posted transcripts of one database. `sleep`: waits for so many seconds.
 
-    *Ownership*: `running` owns its task.
+    *Ownership*: the bot runs `run` in a task.
     """
 
     def __init__(self, posted: PostedTranscripts, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._posted = posted
         self._sleep = sleep
 
-    @asynccontextmanager
-    async def running(self, delete_message: DeleteMessage) -> AsyncIterator[None]:
-        """Delete what is outdated for the duration of the block."""
-        async with background_task(self._run(delete_message), name="transcript-expiry"):
-            yield
-
-    async def _run(self, delete_message: DeleteMessage) -> None:
+    async def run(self, delete_message: DeleteMessage) -> None:
+        """Delete what is outdated, until cancelled. *Cancellation* is safe at any point."""
         while True:
             try:
                 await self.run_once(delete_message)

@@ -1,13 +1,15 @@
-"""What people are shown of an open room: /status, sentence by sentence, and what is being said. Pure."""
+"""What people are shown of an open room: what is wrong there, /status, sentence by sentence, and what is being said.
+Pure.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bot import events
 from bot.channel.port import COMING, UnfinishedWords
-from bot.dropped_sounds import reasons_text
-from bot.room.room_troubles import DEAFENED, MUTED, SUPPRESSED
+from bot.dropped_sounds import RECOGNISER_FAILED, reasons_text
+from bot.health import FaultKind, HealthFault
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_duration
 from compaction.model import Mode
@@ -17,22 +19,167 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
 
-    from bot.channel.port import Link, Place
+    from bot.channel.port import RoomChannel, VoiceConnection
     from bot.room.conversation.conversation import Conversation
     from compaction.memory.tiers import TierCounts
     from compaction.session import SessionMemory
 
 
-def status_before_opening(place: Place) -> Text:
+# A broken connection is resumed or made anew in less time, also when Discord moves it to another server.
+LINK_GRACE_S = 2.0
+# One failure may be due to the sound.
+FAILURES_OF_RECOGNISER = 2
+INAUDIBLE = "Nobody in a room can hear me: somebody has muted me there, or I am in the audience of a stage."
+UNSPOKEN = (
+    "The last answer in a room could not be spoken: the voice failed, or the connection took no sound. "
+    "`roomtone doctor` tries the voice."
+)
+DOWN = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody: its voice connection is down and is being made anew.")
+UNSTORED = HealthFault(
+    FaultKind.DATABASE,
+    "What is said in a room is kept in memory only: the database refuses it. The log says why (`roomtone tail`).",
+)
+UNDERSTANDS_NOBODY: Final = Text(
+    "I cannot understand you: my speech recogniser fails, and what you say is lost. I go on trying. /status says more."
+)
+UNDERSTANDS_AGAIN: Final = Text("My speech recogniser works again: I understand you.")
+MUTED: Final = Text(
+    "I am muted on this server, so nobody can hear me. I listen and answer nobody until somebody who may mute members "
+    "unmutes me."
+)
+UNMUTED: Final = Text("I am no longer muted: I answer again.")
+SUPPRESSED: Final = Text(
+    "I may not speak here, so nobody can hear me. I listen and answer nobody until somebody gives me the permission "
+    "Speak, or makes me a speaker of the stage."
+)
+UNSUPPRESSED: Final = Text("I may speak here now: I answer.")
+DEAFENED: Final = Text(
+    "I am deafened on this server, so Discord sends me no sound and I hear nobody, until somebody who may deafen "
+    "members undoes that."
+)
+UNDEAFENED: Final = Text("I am no longer deafened: I hear you again.")
+# What fails and works in turn must not fill the chat.
+TELL_AGAIN_AFTER_S: Final = 600.0
+
+
+class TroubleNotice:
+    """Remembers what a room was told of one trouble. `begun`, `over`: what people read when it begins and ends."""
+
+    def __init__(self, begun: Text, over: Text) -> None:
+        self._begun = begun
+        self._over = over
+        self._told_at: float | None = None
+        self._is_told = False
+
+    def take_as_told(self) -> None:
+        """Note that people have read of the trouble elsewhere: only its end is news."""
+        self._is_told = True
+
+    def next(self, *, is_there: bool, now: float) -> Text | None:
+        """Return the sentence to write now, or None. `is_there`: the trouble is there. `now`: monotonic seconds."""
+        if is_there == self._is_told:
+            return None
+        if not is_there:
+            self._is_told = False
+            return self._over
+        if self._told_at is not None and now - self._told_at < TELL_AGAIN_AFTER_S:
+            return None
+        self._is_told, self._told_at = True, now
+        return self._begun
+
+
+class RoomFaults:
+    """What is wrong in one room: that it hears nobody, nobody hears the bot, or nothing is stored. For monitoring,
+    without names, and for the people there, when it begins and when it is over.
+
+    `unstored`: the database refuses what waits to be stored. Set it from outside.
+    """
+
+    def __init__(self) -> None:
+        self.unstored = False
+        self._failed_recognitions = 0
+        self._unspoken = False
+        self._not_understanding = TroubleNotice(UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN)
+        self._muted = TroubleNotice(MUTED, UNMUTED)
+        self._suppressed = TroubleNotice(SUPPRESSED, UNSUPPRESSED)
+        self._deafened = TroubleNotice(DEAFENED, UNDEAFENED)
+        self._is_first = True
+
+    def on_event(self, event: events.Event) -> None:
+        """Take one of the room's events."""
+        match event:
+            case events.UtteranceTranscribed():
+                self._failed_recognitions = 0
+            case events.SpeechDropped(reason=reason) if reason == RECOGNISER_FAILED:
+                self._failed_recognitions += 1
+            case events.ReplyFinished(outcome=events.ReplyOutcome.UNSPOKEN):
+                self._unspoken = True
+            case events.ReplyFinished(outcome=events.ReplyOutcome.SPOKEN | events.ReplyOutcome.INTERRUPTED):
+                self._unspoken = False
+            case _:
+                pass
+
+    @property
+    def understands_nobody(self) -> bool:
+        """Whether the recogniser has failed several times in a row."""
+        return self._failed_recognitions >= FAILURES_OF_RECOGNISER
+
+    def faults(self, link: VoiceConnection, place: RoomChannel, *, speaks: bool, now: float) -> list[HealthFault]:
+        """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this
+        room. `now`: monotonic seconds.
+        """
+        unstored = [UNSTORED] if self.unstored else []
+        if link.down_since is not None and now - link.down_since >= LINK_GRACE_S:
+            return [DOWN, *unstored]
+        deaf = [HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._deaf(link, deafened=place.deafened)]
+        if not speaks or (place.audible and not self._unspoken):
+            return [*deaf, *unstored]
+        return [*deaf, *unstored, HealthFault(FaultKind.ROOM_MUTE, INAUDIBLE if not place.audible else UNSPOKEN)]
+
+    def _deaf(self, link: VoiceConnection, *, deafened: bool) -> list[str]:
+        found = []
+        if deafened:
+            found.append("A room hears nobody: somebody has deafened me there.")
+        elif link.unheard:
+            found.append(
+                "A room hears nobody: somebody speaks, and no sound of it arrives. Check that UDP gets out of this "
+                "machine and back in."
+            )
+        if self.understands_nobody:
+            found.append(
+                "A room understands nobody: the speech recogniser has failed several times in a row. "
+                "`roomtone doctor` asks it."
+            )
+        return found
+
+    def news(self, place: RoomChannel, *, answers: bool, now: float) -> list[Text]:
+        """Return the sentences to write into the channel now. `answers`: the bot does not only write down there.
+
+        Who arrives in the audience of a stage says so there (`bot.discord.voice_presence`).
+        """
+        suppressed = answers and not place.audible and not place.muted
+        if self._is_first and suppressed:
+            self._suppressed.take_as_told()
+        self._is_first = False
+        told = (
+            self._not_understanding.next(is_there=self.understands_nobody, now=now),
+            self._muted.next(is_there=answers and place.muted, now=now),
+            self._suppressed.next(is_there=suppressed, now=now),
+            self._deafened.next(is_there=place.deafened, now=now),
+        )
+        return [sentence for sentence in told if sentence is not None]
+
+
+def status_before_opening(place: RoomChannel) -> Text:
     """Return the status of a room that has not joined its channel yet."""
     return COMING.fill(channel=place.name)
 
 
 def room_status(
-    place: Place,
+    place: RoomChannel,
     conversation: Conversation,
     memory: SessionMemory,
-    link: Link,
+    link: VoiceConnection,
     *,
     tiers: TierCounts | None,
     health: Text,
@@ -47,7 +194,9 @@ def room_status(
     return joined(
         (
             _hearing_sentence(place, link, now),
-            joined((_voice_sentence(place), conversation.why_silent() or _responder_sentence(conversation))),
+            joined(
+                (_voice_sentence(place), conversation.participation.why_silent() or _responder_sentence(conversation))
+            ),
             health or Text("Everything works."),
             Text(
                 "I have been in {channel} for {minutes}, with {people}.",
@@ -56,9 +205,9 @@ def room_status(
                 people=counted(people, "{count} person", "{count} people"),
             ),
             joined((memory_sentence(memory), tiers_sentence(tiers))),
-            _dropped_sentence(conversation.dropped),
+            _dropped_sentence(conversation.hearing.dropped),
             joined((_round_trip_sentence(link), _encryption_sentence(link))),
-            conversation.participation_status(),
+            conversation.participation.status(),
         ),
         "\n",
     )
@@ -67,10 +216,10 @@ def room_status(
 def _responder_sentence(conversation: Conversation) -> Text:
     """Return what answers, and why another voice than the chosen one speaks."""
     responder = Text("I answer with {responder}.", responder=conversation.responder_name)
-    return joined((responder, conversation.voice_status()))
+    return joined((responder, conversation.answering.speaking.voice.status()))
 
 
-def _voice_sentence(place: Place) -> Text:
+def _voice_sentence(place: RoomChannel) -> Text:
     """Return why nobody can hear the bot; nothing if they can."""
     if place.muted:
         return MUTED
@@ -132,7 +281,7 @@ def _dropped_sentence(dropped: Counter[str]) -> Text:
     )
 
 
-def _hearing_sentence(place: Place, link: Link, now: float) -> Text:
+def _hearing_sentence(place: RoomChannel, link: VoiceConnection, now: float) -> Text:
     if link.down_since is not None:
         return Text(
             "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
@@ -141,14 +290,14 @@ def _hearing_sentence(place: Place, link: Link, now: float) -> Text:
     return DEAFENED if place.deafened else Text("I can hear this channel.")
 
 
-def _round_trip_sentence(link: Link) -> Text:
+def _round_trip_sentence(link: VoiceConnection) -> Text:
     took_s = link.round_trip_s
     if took_s is None or link.down_since is not None:
         return verbatim("")
     return Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
 
 
-def _encryption_sentence(link: Link) -> Text:
+def _encryption_sentence(link: VoiceConnection) -> Text:
     if not link.connected:
         return verbatim("")
     if not link.end_to_end:
@@ -165,7 +314,7 @@ class UnfinishedSpeech:
     never stored or logged. Give it all events of the room.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RoomChannel) -> None:
         self._place = place
         self._texts: dict[int, str] = {}
 

@@ -19,8 +19,8 @@ from bot.room.auto_joiner import AutoJoiner
 from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
 from bot.room.lifecycle import DATABASE_PAUSE_S
-from bot.room.listen_only import stored_request
 from bot.room.room_status import status_before_opening
+from bot.room.transcript_writer import stored_request
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -28,7 +28,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, Place, TypedMessage, UnfinishedWords
+    from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
     from bot.room.guild_room import EndSession, MakeRoom
@@ -63,7 +63,7 @@ class Rooms:
         self._end_session = end_session
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
-        self._next: dict[int, Place] = {}
+        self._next: dict[int, RoomChannel] = {}
         self._ending_sessions: dict[int, asyncio.Task[None]] = {}
         self._closing = False
         self._servers = servers or no_server_settings()
@@ -102,7 +102,7 @@ class Rooms:
 
     # -- what people ask --------------------------------------------------------------------------------------------
 
-    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
+    async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         """Open a room in `place`; return when the bot has joined the channel and receives its sound.
 
         A room that is ending, also by itself, is waited for; a later `join` or `leave` replaces this one meanwhile.
@@ -126,7 +126,7 @@ class Rooms:
             await opening.end(NOT_JOINED)
             raise SetupError(NOT_CONNECTED.fill(seconds=JOIN_TIMEOUT_S)) from None
 
-    def _begun(self, place: Place, listen: ListenRequest | None) -> GuildRoom:
+    def _begun(self, place: RoomChannel, listen: ListenRequest | None) -> GuildRoom:
         """Begin to open a room in `place`, and return it."""
         guild_id = place.guild_id
         opening = self._rooms[guild_id] = GuildRoom(
@@ -150,7 +150,7 @@ class Rooms:
                 self._end_left_open(room.place, self._end_session), name=f"session-end-{guild_id}"
             )
 
-    async def _end_left_open(self, place: Place, end_session: EndSession) -> None:
+    async def _end_left_open(self, place: RoomChannel, end_session: EndSession) -> None:
         """End what a room in `place` has left open, once the database takes it. A room that opens there does so too."""
         try:
             is_open = True
@@ -162,7 +162,7 @@ class Rooms:
         finally:
             del self._ending_sessions[place.guild_id]
 
-    async def _wait_for_turn(self, place: Place, ending: GuildRoom | None) -> None:
+    async def _wait_for_turn(self, place: RoomChannel, ending: GuildRoom | None) -> None:
         """Wait until the guild's last room has ended. Raises `SetupError` if somebody wants something else by then."""
         self._next[place.guild_id] = place
         try:
@@ -206,7 +206,7 @@ class Rooms:
 
     # -- where the bot is -------------------------------------------------------------------------------------------
 
-    def place_of(self, guild_id: int) -> Place | None:
+    def place_of(self, guild_id: int) -> RoomChannel | None:
         """Return where the bot is or is coming to. A room that is ending is none any more."""
         room = self._room_in(guild_id)
         return self._next.get(guild_id) if room is None else room.place
@@ -221,12 +221,12 @@ class Rooms:
         room = self._rooms.get(guild_id)
         return None if room is None or room.is_ending else room
 
-    def room_place(self, guild_id: int) -> Place | None:
+    def room_place(self, guild_id: int) -> RoomChannel | None:
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it
         ends because everybody has left.
         """
         room = self._rooms.get(guild_id)
-        return None if room is None or room.is_over or room.is_deserted else room.bound_for
+        return None if room is None else room.bound_for
 
     @property
     def room_count(self) -> int:
@@ -245,15 +245,15 @@ class Rooms:
         if room is not None and room.place.channel_id == channel_id:
             room.current.on_membership(change)
 
-    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
         self._auto_joiner.on_arrival(place, person, came_from=came_from)
 
-    def on_departure(self, place: Place) -> None:
+    def on_departure(self, place: RoomChannel) -> None:
         """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
         self._auto_joiner.on_departure(place)
 
-    def on_bot_moved(self, place: Place) -> None:
+    def on_bot_moved(self, place: RoomChannel) -> None:
         """Handle a move of the bot to `place` by somebody else: end the room in order and open the next one there.
 
         A room that goes on where it was, although the bot was moved while nobody looked, has moved the bot itself.

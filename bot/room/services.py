@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
+from bot.guild import PromptPolicy
 from bot.room.notice import ListeningNotice
 from bot.room.server_voice import ServerVoice, without_voice
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.texts.text import Text, verbatim
 from bot.tuning import UNTUNED
+from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
-    from bot.channel.port import ListenRequest, Place
+    from bot.channel.port import ListenRequest, RoomChannel
     from bot.clock import Clock
+    from bot.llm.budgeted import Budget
     from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
@@ -34,13 +37,12 @@ if TYPE_CHECKING:
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
     from bot.realtime.port import RealtimeServices
-    from bot.room.guild_policy import GuildPolicy
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
     from bot.store.sessions import OpenedSession, Sessions
     from compaction.events import CompactionEvent
-    from compaction.model import SessionId
+    from compaction.model import Mode, SessionId
     from compaction.session import SessionMemory
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
@@ -55,8 +57,45 @@ if TYPE_CHECKING:
         [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
     ]
     OpenUpkeep = Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None]
-    OpenVoice = Callable[[Place, Synthesizer, Callable[[Text], None]], ServerVoice]
-    ShowLive = Callable[[SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]]
+    OpenVoice = Callable[[RoomChannel, Synthesizer, Callable[[Text], None]], ServerVoice]
+    ShowLive = Callable[
+        [SessionId, RoomChannel, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]
+    ]
+
+# More than any model takes, for prompts that are not limited.
+NO_LIMIT_TOKENS = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class GuildPolicy:
+    """Combines what a server has chosen with the settings: how its sessions remember, and how large a prompt may be.
+
+    `default_mode`: of the settings. `max_output_tokens`: the limit of a reply.
+    """
+
+    servers: ServerSettingsBook
+    budget: Budget
+    default_mode: Mode
+    max_output_tokens: int
+
+    def mode(self, guild_id: int) -> Mode:
+        """Return the memory mode of the guild's sessions."""
+        return self.servers.of(guild_id).mode or self.default_mode
+
+    def prompt_policy(self, guild_id: int) -> PromptPolicy:
+        """Return how the guild's next prompt is built."""
+        choice, settings = self.servers.of(guild_id), self.budget.settings
+        enforced = settings.enabled if choice.budget_enabled is None else choice.budget_enabled
+        room = self.budget.room(max_output_tokens=self.max_output_tokens)
+        return PromptPolicy(
+            mode=self.mode(guild_id),
+            max_input_tokens=room if enforced else NO_LIMIT_TOKENS,
+            enforced=enforced,
+            summarise_dropped=settings.summarize_on_truncate,
+            trim=self.budget.trim_options,
+            # A server's manager may not write the operator's sections.
+            instructions=inline(choice.persona or "").strip(),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +125,7 @@ class MemoryServices:
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: OpenUpkeep = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.
-    open_quoting: Callable[[RecallScope, Place], QuoteFinder | None] = lambda *_: None
+    open_quoting: Callable[[RecallScope, RoomChannel], QuoteFinder | None] = lambda *_: None
     # What people may read of the memory; None: nothing.
     readable: ReadableMemory | None = None
 
@@ -104,7 +143,7 @@ class ReplyServices:
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
     guild_policy: GuildPolicy | None = None
     # The tools that a model may call in a room.
-    open_toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
+    open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
     # After this time a reply that has not begun to sound is given up.
     timeout_s: float = 20.0
     # Whether the responder can find that there is nothing to say; the embedded one cannot.
@@ -166,13 +205,19 @@ class RoomServices:
 
 @dataclass(frozen=True, slots=True)
 class SessionParts:
-    """A stored session and what was opened for it. `listen`: the bot only writes down there."""
+    """A stored session and what was opened for it: all parts of its room are made of this.
 
+    `listen`: the bot only writes down there. `report`: called with the place in the code and the error of each problem.
+    """
+
+    place: RoomChannel
+    services: RoomServices
     opened: OpenedSession
     memory: SessionMemory
     upkeep: MemoryUpkeep | None
     guild: GuildParticipation
     listen: ListenRequest | None
+    report: Callable[[str, Exception], None]
 
     @property
     def id(self) -> SessionId:

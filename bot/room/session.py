@@ -7,29 +7,39 @@ stored session outlives a crash: the next `Session` in the channel resumes it.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
-from bot.room.channel_work import joined, shown_as_listening
+from bot.background_task import background_task
+from bot.errors import first_cause
 from bot.room.conversation.conversation import Conversation
 from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, RoomEnding
-from bot.room.listen_only import remembered_request
 from bot.room.posted_messages import post_recap
 from bot.room.room_status import status_before_opening
 from bot.room.services import SessionParts
 from bot.room.stay import RoomStay
-from bot.room.stored_session import compaction_event, discard_unused, end_earlier
+from bot.room.transcript_writer import remembered_request
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of
-from compaction.errors import StoreError
-from compaction.events import FoldLanded
+from compaction.errors import StaleOwnerError, StoreError
+from compaction.events import FoldFailed, FoldLanded
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
-    from bot.channel.port import ListenRequest, MembershipChange, Place, TypedMessage, UnfinishedWords
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+
+    from bot.channel.port import (
+        ListenRequest,
+        MembershipChange,
+        RoomChannel,
+        TypedMessage,
+        UnfinishedWords,
+        VoiceConnection,
+    )
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
@@ -37,7 +47,6 @@ if TYPE_CHECKING:
     from bot.store.sessions import OpenedSession
     from bot.texts.text import Text
     from compaction.events import CompactionEvent
-    from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
@@ -52,7 +61,7 @@ class Session:
     stays open for the next room; what people say at that moment is lost.
     """
 
-    def __init__(self, place: Place, services: RoomServices, listen: ListenRequest | None = None) -> None:
+    def __init__(self, place: RoomChannel, services: RoomServices, listen: ListenRequest | None = None) -> None:
         self._place = place
         self._listen = listen
         self._services = services
@@ -77,9 +86,14 @@ class Session:
         """Ask the session to end in order. `run` then returns `reason`."""
         self._ending.ask(reason)
 
+    @property
+    def _open(self) -> RoomStay | None:
+        """Return the stay; None before the bot is in the channel and receives its sound."""
+        return self._stay if self.opened.is_set() else None
+
     def is_busy(self) -> bool:
         """Return whether somebody speaks there, or the bot answers."""
-        return self._stay is not None and self._stay.conversation.is_busy()
+        return self._open is not None and self._open.conversation.answering.is_busy()
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait. Who is there when it opens is known then."""
@@ -88,28 +102,28 @@ class Session:
 
     async def take_typed(self, message: TypedMessage) -> Text | None:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
-        if self._stay is None or not self.opened.is_set():
+        if self._open is None:
             return status_before_opening(self._place)
-        return await self._stay.conversation.typed_talk.take(message)
+        return await self._open.conversation.answering.typed_talk.take(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
-        if self._stay is None or not self.opened.is_set():
+        if self._open is None:
             return status_before_opening(self._place)
         async with self._services.using_voice(voice) as synthesizer:
-            return await self._stay.conversation.play_sample(voice.sample, synthesizer)
+            return await self._open.conversation.answering.play_sample(voice.sample, synthesizer)
 
     def status(self) -> Text:
         """Return what /status says."""
-        return status_before_opening(self._place) if self._stay is None else self._stay.status()
+        return status_before_opening(self._place) if self._open is None else self._open.status()
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying, as far as it is recognised; the latest first."""
-        return () if self._stay is None else self._stay.unfinished()
+        return () if self._open is None else self._open.unfinished()
 
     def faults(self) -> list[HealthFault]:
         """Return what is wrong in the open room. Nothing is wrong before it is open."""
-        return [] if self._stay is None else self._stay.faults()
+        return [] if self._open is None else self._open.faults()
 
     # -- the stored session ---------------------------------------------------------------------------------
 
@@ -127,14 +141,31 @@ class Session:
         )
         with structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=guild_id):
             try:
-                await end_earlier(sessions, opened, guild_id)
+                # A server has one room at a time, and what earlier ones have left open in other channels does not go
+                # on. The bot would come back there at a later start.
+                for each in await sessions.end_open(guild_id, but=opened.session.id):
+                    log.info("open_session_ended", ended_session_id=each)
                 reason = await self._run_opened(opened)
             except Exception:
-                await discard_unused(sessions, opened, is_used=self.opened.is_set())
+                await self._discard_unused(opened)
                 raise
             if reason != HANDED_OVER:
-                await discard_unused(sessions, opened, is_used=self.opened.is_set())
+                await self._discard_unused(opened)
             return reason
+
+    async def _discard_unused(self, opened: OpenedSession) -> None:
+        """Delete a session that was begun for a channel that the bot never joined.
+
+        One that was resumed is kept, also if an earlier room that never joined could not delete it: nothing stored says
+        so. It ends as any session does that has been silent for too long (`Sessions.open`), or is deleted after a week
+        (`bot.memory.retention`).
+        """
+        if opened.resumed or self.opened.is_set():
+            return
+        try:
+            await self._services.memory.sessions.discard(opened)
+        except (StoreError, StaleOwnerError) as error:
+            log.warning("session_not_discarded", problem=error)
 
     async def _run_opened(self, opened: OpenedSession) -> str:
         """Run an opened session and end it in order. Returns the reason."""
@@ -147,21 +178,23 @@ class Session:
             )
             memory.withhold(guild.opted_out_ids)
             with services.measure() as measure, services.show_live(session_id, place, memory, guild) as show:
-                self._services = services.also_observed_by(measure, show, self._on_event)
+                services = self._services = services.also_observed_by(measure, show, self._on_event)
+                session = SessionParts(place, services, opened, memory, self._upkeep, guild, listen, self._report)
                 reason = CRASHED
                 try:
-                    reason = await self._run_begun(SessionParts(opened, memory, self._upkeep, guild, listen))
+                    reason = await self._run_begun(session)
                     if reason != HANDED_OVER:
-                        await self._end(memory, reason)
+                        await self._end(session, reason)
                 finally:
                     guild.ran_until = self._clock.monotonic()
-                    self._services.observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
+                    services.observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
             return reason
 
-    async def _end(self, memory: SessionMemory, reason: str) -> None:
+    async def _end(self, session: SessionParts, reason: str) -> None:
         """Store the end of the session, and post what it was about."""
-        if self._upkeep is not None:
-            await self._upkeep.finish(within_s=UPKEEP_S)
+        memory = session.memory
+        if session.upkeep is not None:
+            await session.upkeep.finish(within_s=UPKEEP_S)
         try:
             await memory.end()
         except StoreError as error:
@@ -170,40 +203,71 @@ class Session:
             self._report("session", error)
             return
         log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)
-        await post_recap(memory.session_id, self._place, self._services, reason=reason)
+        await post_recap(session, reason=reason)
 
     # -- joining and leaving ----------------------------------------------------------------------------------
 
-    async def _run_begun(self, parts: SessionParts) -> str:
+    async def _run_begun(self, session: SessionParts) -> str:
         """Join the channel, stay until asked to leave, and return the reason. Joining is broken off then. Somebody who
         takes the bot out while it joins asks for that too.
         """
-        conversation = Conversation(self._place, self._services, parts, report=self._report)
+        conversation = Conversation(session)
         screens, sharing = self._services.screens, None
         try:
             async with AsyncExitStack() as stack:
                 if screens is not None:
                     sharing = stack.enter_context(
-                        screens.room_for(parts.id, self._place, memory=parts.memory, observer=conversation)
+                        screens.room_for(
+                            session.id,
+                            self._place,
+                            memory=session.memory,
+                            on_turn=conversation.answering.on_screen_turn,
+                            on_note=conversation.answering.on_note,
+                            excludes=session.guild.excludes,
+                        )
                     )
-                stay = self._stay = RoomStay(
-                    self._place,
-                    self._services,
-                    parts,
-                    conversation,
-                    sharing,
-                    opened=self.opened,
-                    ending=self._ending,
-                    report=self._report,
-                )
-                link = await joined(stack, stay.connection(), self._ending)
+                self._stay = RoomStay(session, conversation, sharing, opened=self.opened, ending=self._ending)
+                link = await self._joined(stack, self._stay.connection())
                 if link is None:
                     return await self._ending.wait()
-                await stack.enter_async_context(shown_as_listening(self._place, self._ending))
-                return await stay.run(link)
+                await stack.enter_async_context(self._shown_as_listening())
+                return await self._stay.run(link)
         except RemovedFromChannelError:
             self._ending.ask(EXPELLED)
             return await self._ending.wait()
+
+    async def _joined(
+        self, stack: AsyncExitStack, connection: AbstractAsyncContextManager[VoiceConnection]
+    ) -> VoiceConnection | None:
+        """Return the voice connection, opened on `stack`; None if the room was asked to end before it was there."""
+
+        async def break_off() -> None:
+            await self._ending.wait()
+            limit.reschedule(asyncio.get_running_loop().time())
+
+        try:
+            async with asyncio.timeout(None) as limit, background_task(break_off(), name="join-watch"):
+                return await stack.enter_async_context(connection)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return None
+
+    @asynccontextmanager
+    async def _shown_as_listening(self) -> AsyncIterator[None]:
+        """Remove the mark that the bot listens when the block ends, unless another process listens there. The announcer
+        sets it.
+        """
+        is_elsewhere = False
+        try:
+            yield
+            is_elsewhere = await self._ending.wait() == HANDED_OVER
+        except Exception as error:
+            is_elsewhere = isinstance(first_cause(error), StaleOwnerError)
+            raise
+        finally:
+            if not is_elsewhere:
+                await self._place.show_listening(on=False)
 
     # -- events ---------------------------------------------------------------------------------------------
 
@@ -212,13 +276,24 @@ class Session:
             self._stay.on_event(event)
 
     def _on_compaction(self, event: CompactionEvent) -> None:
+        now = self._clock.monotonic()
         if isinstance(event, FoldLanded):
             if self._upkeep is not None:
                 self._upkeep.wake()
             if self._stay is not None:
-                self._stay.conversation.on_compaction_landed()
-        if (seen := compaction_event(event, self._clock.monotonic())) is not None:
-            self._services.observe(seen)
+                self._stay.conversation.answering.on_compaction_landed()
+            self._services.observe(
+                events.CompactionLanded(
+                    old_cursor=event.old_cursor,
+                    new_cursor=event.new_cursor,
+                    covered_through_turn=event.covered_through_turn,
+                    summary=event.summary,
+                    latency_ms=event.latency_ms,
+                    at=now,
+                )
+            )
+        elif isinstance(event, FoldFailed):
+            self._services.observe(events.CompactionFailed(event.cursor, event.error, now, event.latency_ms))
 
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from bot import events
 from bot.channel.port import ChatError
 from bot.room.attendance import AttendanceRecorder
-from bot.room.channel_work import cancel_all, refresh_rights, watch_link
-from bot.room.endings import HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS
-from bot.room.live_message import LiveMessage
+from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, SessionLimits
 from bot.room.notice import Announcer, NotAnnouncedError
 from bot.room.other_processes import ClaimWatch, ForgettingWatch, people_known
-from bot.room.room_check import RoomCheck
-from bot.room.room_status import UnfinishedSpeech, room_status, status_before_opening
+from bot.room.posted_messages import LiveMessage
+from bot.room.room_status import RoomFaults, UnfinishedSpeech, room_status
 from bot.room.transcript_writer import transcript_writer
 from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
+from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
@@ -31,101 +30,104 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from typing import Any
 
-    from bot.channel.port import Link, MembershipChange, Place, UnfinishedWords
+    from bot.channel.port import MembershipChange, UnfinishedWords, VoiceConnection
     from bot.health import HealthFault
     from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
-    from bot.room.services import RoomServices, SessionParts
+    from bot.room.services import SessionParts
     from bot.screen.room import RoomScreens
 
+    Work = Callable[[], Coroutine[Any, Any, object]]
+
 log = structlog.get_logger()
+
+# How often an open room is measured, what waits is stored, and troubles and limits are looked for.
+CHECK_ROOM_S: Final = 5.0
+# How often Discord is asked what newcomers and what all people present may do.
+CHECK_NEWCOMERS_S: Final = 2.0
+REFRESH_RIGHTS_S: Final = 30.0
+GPU_FAILED = Text("My GPU has failed, so I recognise speech on the processor, which takes longer. /status says why.")
 
 
 class RoomStay:
     """The stay of one session in its channel. `screens`: those that people share there; None: sharing is off.
 
-    `opened`: set here once the bot receives sound. `ending`: asked to end. `report`: called with the place in the code
-    and the error of each problem. *Ownership*: the session runs `run`.
+    `opened`: set here once the bot receives sound. `ending`: asked to end. *Ownership*: the session runs `run`.
     """
 
     def __init__(
         self,
-        place: Place,
-        services: RoomServices,
-        parts: SessionParts,
+        session: SessionParts,
         conversation: Conversation,
         screens: RoomScreens | None,
         *,
         opened: asyncio.Event,
         ending: RoomEnding,
-        report: Callable[[str, Exception], None],
     ) -> None:
-        guild, stored, sessions = parts.guild, parts.opened.session, services.memory.sessions
-        self._place, self._services, self._clock = place, services, services.clock
-        self._parts, self._screens, self._report = parts, screens, report
-        self._opened, self._ending = opened, ending
+        place, services, sessions = session.place, session.services, session.services.memory.sessions
+        self._session, self._place, self._services, self._clock = session, place, services, services.clock
+        self._screens, self._opened, self._ending = screens, opened, ending
         self.conversation = conversation
         self._opened_at = self._clock.monotonic()
-        self._link: Link | None = None
+        self._link: VoiceConnection | None = None
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given = False
-        self._unfinished = UnfinishedSpeech(place)
-        self._claim_watch = ClaimWatch(sessions, parts.opened.claim, self._clock)
-        self._forgetting_watch = ForgettingWatch(
-            sessions, stored.id, guild, people=partial(people_known, place, parts.memory), clock=self._clock
+        # What is shown and told of the room.
+        self._unfinished, self._faults = UnfinishedSpeech(place), RoomFaults()
+        # A failure from before the room is told by /status.
+        self._gpu_failed = services.speech.gpu_failure() is not None
+        self._limits = SessionLimits(
+            started_at=session.opened.session.started_at, leave_when_empty_s=services.leave_when_empty_s
         )
-        notice = services.notice.for_room(services.servers.of(place.guild_id), listen=parts.listen)
-        digest = notice.digest(asks=guild.asks)
-        self._announcer = Announcer(
+        self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
+        self._forgetting_watch = ForgettingWatch(
+            sessions, session.id, session.guild, people=partial(people_known, place, session.memory), clock=self._clock
+        )
+        # What is written about it, for people and into the database.
+        self._announcer = self._new_announcer()
+        self._live_message = LiveMessage(
             place,
+            doing=conversation.doing,
+            costs=session.guild.costs,
+            hidden=conversation.hides,
+            clock=self._clock,
+        )
+        self._writer = transcript_writer(session, drops=conversation.participation.drops)
+        self._attendance = AttendanceRecorder(
+            place,
+            session.opened.session,
+            sessions.attendance_for(session.opened.claim),
+            excludes=session.guild.excludes,
+            clock=self._clock,
+        )
+
+    def _new_announcer(self) -> Announcer:
+        session, guild = self._session, self._session.guild
+        chosen = self._services.servers.of(self._place.guild_id)
+        notice = self._services.notice.for_room(chosen, listen=session.listen)
+        digest = notice.digest(asks=guild.asks)
+        return Announcer(
+            self._place,
             notice,
-            speak=conversation.speak_notice,
+            speak=self.conversation.answering.speaking.speak_notice,
             clock=self._clock,
             asks=guild.asks,
             told=guild.consent.told_by(digest),
             on_told=partial(guild.tell, digest),
         )
-        self._live_message = LiveMessage(
-            place, doing=conversation.doing, costs=guild.costs, hidden=conversation.hides, clock=self._clock
-        )
-        self._writer = transcript_writer(parts.listen, stored, place, services, drops=conversation.drops)
-        self._attendance = AttendanceRecorder(
-            place,
-            stored,
-            sessions.attendance_for(parts.opened.claim),
-            excludes=guild.excludes,
-            clock=self._clock,
-        )
-        self._check = RoomCheck(
-            place,
-            services,
-            parts,
-            conversation,
-            attendance=self._attendance,
-            writer=self._writer,
-            screens=screens,
-            ending=ending,
-            report=report,
-        )
 
-    # -- what others ask ------------------------------------------------------------------------------------
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the bot is in the channel and receives its sound."""
-        return self._link is not None and self._opened.is_set()
+    # -- what others ask, once the room is open ---------------------------------------------------------------
 
     def status(self) -> Text:
         """Return what /status says."""
-        if self._link is None or not self.is_open:
-            return status_before_opening(self._place)
-        now = self._clock.monotonic()
+        session, now = self._session, self._clock.monotonic()
+        assert self._link is not None, "the room is open"
         return room_status(
             self._place,
             self.conversation,
-            self._parts.memory,
+            session.memory,
             self._link,
-            tiers=None if self._parts.upkeep is None else self._parts.upkeep.tier_counts,
+            tiers=None if session.upkeep is None else session.upkeep.tier_counts,
             health=self._services.health(),
             open_s=now - self._opened_at,
             now=now,
@@ -136,8 +138,10 @@ class RoomStay:
         return self._unfinished.words(self.conversation.hides)
 
     def faults(self) -> list[HealthFault]:
-        """Return what is wrong in the open room. Nothing is wrong before it is open."""
-        return [] if self._link is None or not self.is_open else self._check.faults(self._link)
+        """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
+        assert self._link is not None, "the room is open"
+        speaks = self._session.listen is None
+        return self._faults.faults(self._link, self._place, speaks=speaks, now=self._clock.monotonic())
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
@@ -150,72 +154,75 @@ class RoomStay:
     def on_event(self, event: events.Event) -> None:
         """Take note of what happens in the room."""
         self._unfinished.on_event(event)
-        self._check.on_event(event)
+        self._faults.on_event(event)
         self._live_message.on_event(event)
         if self._writer is not None:
             self._writer.on_event(event)
 
     # -- joining and leaving ----------------------------------------------------------------------------------
 
-    def connection(self) -> AbstractAsyncContextManager[Link]:
+    def connection(self) -> AbstractAsyncContextManager[VoiceConnection]:
         """Return the voice connection, to be opened. Who has not had the notice is not heard over it."""
         return self._place.connect(
-            self.conversation.playback,
+            self.conversation.answering.speaking.playback,
             self.conversation.hear,
             excludes=self._excludes_sound,
-            on_change=self._on_link_change,
+            on_change=self._measure_link,
             is_owner=self._claim_watch.is_owner,
         )
 
-    async def run(self, link: Link) -> str:
+    async def run(self, link: VoiceConnection) -> str:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
         self._link = link
         await self._announcer.begin()
         self._notice_given = True
         self._attendance.look()
         async with asyncio.TaskGroup() as tasks:
-            working = [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in self._work(link)]
-            writing = [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in self._messages()]
+
+            def started(works: Iterator[tuple[str, Work]]) -> list[asyncio.Task[None]]:
+                return [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in works]
+
+            working, writing = started(self._work(link)), started(self._messages())
             self._on_opened()
             reason = await self._ending.wait()
             await self._record_the_rest(reason)
-            await cancel_all(working)
+            await _cancel_all(working)
             if reason != HANDED_OVER:
                 # Not if another process goes on with the session: it would only begin when Discord has answered.
                 if self._writer is not None:
                     await self._writer.finish()
                 await self._live_message.finish()
-            await cancel_all(writing)
-        self._check.measure(link)
+            await _cancel_all(writing)
+        self._measure(link)
         return reason
 
     def _on_opened(self) -> None:
-        stored, resumed = self._parts.opened.session, self._parts.opened.resumed
+        stored, resumed = self._session.opened.session, self._session.opened.resumed
         self._opened_at = self._clock.monotonic()
         log.info("room_opened", channel_id=self._place.channel_id, resumed=resumed)
         self._opened.set()
         self._services.observe(
             events.RoomOpened(stored.id, self._place.guild_id, self._place.channel_id, resumed, self._opened_at)
         )
-        if self._parts.upkeep is not None:
-            self._parts.upkeep.on_join(str(person.id) for person in self._place.members())
+        if self._session.upkeep is not None:
+            self._session.upkeep.on_join(str(person.id) for person in self._place.members())
 
-    def _work(self, link: Link) -> Iterator[tuple[str, Callable[[], Coroutine[Any, Any, object]]]]:
+    def _work(self, link: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the name of each of the room's tasks but those of `_messages`, and what it does."""
         yield "conversation", self.conversation.run
         yield "membership", self.conversation.membership.run
-        yield "room-check", partial(self._check.run, link)
-        yield "link", partial(watch_link, link, self._claim_watch, self._ending)
+        yield "room-check", partial(self._check, link)
+        yield "link", partial(self._watch_link, link)
         yield "notices", partial(self._work_or_leave, self._announcer.run, NOT_ANNOUNCED)
-        yield "rights", partial(refresh_rights, self._place, self._clock)
+        yield "rights", self._refresh_rights
         yield "claim", self._claim_watch.run
         yield "forgettings", self._forgetting_watch.run
-        if self._parts.upkeep is not None:
-            yield "memory-upkeep", self._parts.upkeep.run
+        if self._session.upkeep is not None:
+            yield "memory-upkeep", self._session.upkeep.run
         if self._screens is not None:
             yield "screens", self._screens.run
 
-    def _messages(self) -> Iterator[tuple[str, Callable[[], Coroutine[Any, Any, object]]]]:
+    def _messages(self) -> Iterator[tuple[str, Work]]:
         """Yield the same of the tasks that write what people read in the chat."""
         if self._writer is not None:
             yield "transcript", partial(self._work_or_leave, self._writer.run, NO_TRANSCRIPT)
@@ -233,13 +240,9 @@ class RoomStay:
     def _excludes_sound(self, user_id: int) -> bool:
         """Return whether a person's packets are dropped unread. Thread-safe."""
         is_told = self._notice_given or self._announcer.has_told(user_id)
-        return not is_told or self.conversation.excludes(user_id)
+        return not is_told or self.conversation.participation.excludes(user_id)
 
-    def _on_link_change(self) -> None:
-        if self._link is not None:
-            self._check.measure_link(self._link)
-
-    async def _work_or_leave(self, work: Callable[[], Coroutine[Any, Any, object]], reason: str) -> None:
+    async def _work_or_leave(self, work: Work, reason: str) -> None:
         """Give the notice to people who come later, or write down what is said. Leave where that is impossible: nobody
         may be heard who could not know it, and nobody wants to be heard for nothing.
         """
@@ -247,6 +250,116 @@ class RoomStay:
             await work()
         except (NotAnnouncedError, ChatError) as error:
             self._notice_given = False
-            self._report(reason, error)
+            self._session.report(reason, error)
             await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
+
+    async def _watch_link(self, link: VoiceConnection) -> None:
+        """Wait until the connection ends. End the room if somebody removed the bot, else raise `LinkError`, or
+        `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for that.
+        """
+        reason = await link.lost()
+        await self._claim_watch.check()
+        if not link.removed:
+            raise reason
+        self._ending.ask(EXPELLED)
+
+    async def _refresh_rights(self) -> None:
+        """Keep what the people present may do up to date: of newcomers soon, of everybody at intervals."""
+        asked_at = float("-inf")
+        while True:
+            due = self._clock.monotonic() - asked_at >= REFRESH_RIGHTS_S
+            if due:
+                asked_at = self._clock.monotonic()
+            await self._place.refresh_rights(newcomers_only=not due)
+            await self._clock.sleep(CHECK_NEWCOMERS_S)
+
+    # -- every few seconds --------------------------------------------------------------------------------------
+
+    async def _check(self, link: VoiceConnection) -> None:
+        """Measure the room, store what waits, tell people of troubles. Returns when the session has reached a limit,
+        and the room is asked to end.
+        """
+        is_over = False
+        while not is_over:
+            await self._clock.sleep(CHECK_ROOM_S)
+            self._measure(link)
+            await self.conversation.membership.record_due()
+            await self._attendance.store()
+            await self._store_waiting()
+            await self._tell_gpu_failure()
+            await self._tell_troubles()
+            if self._session.upkeep is not None:
+                # It sees whether another process has changed the memory.
+                self._session.upkeep.wake()
+            is_over = await self._end_at_limit()
+
+    async def _end_at_limit(self) -> bool:
+        """Ask the room to end, if the session has reached a limit. Return whether it has."""
+        reached = self._limits.check(
+            self._services.servers.of(self._place.guild_id),
+            accompanied=any(not person.is_bot for person in self._place.members()),
+            epoch=self._clock.now(),
+            now=self._clock.monotonic(),
+        )
+        if reached is None:
+            return False
+        if reached.sentence is not None:
+            await self._place.write(reached.sentence)
+        self._ending.ask(reached.reason)
+        return True
+
+    async def _store_waiting(self) -> None:
+        """Store what the database has refused before, if it takes it now."""
+        memory = self._session.memory
+        waiting = memory.unstored_items
+        try:
+            await memory.store_waiting()
+        except StoreError:
+            # The log has the first refusal.
+            self._faults.unstored = True
+            return
+        if self._faults.unstored:
+            log.info("turns_stored_again", count=waiting)
+        self._faults.unstored = False
+
+    async def _tell_gpu_failure(self) -> None:
+        """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
+        failure = self._services.speech.gpu_failure()
+        if self._gpu_failed or failure is None:
+            return
+        self._gpu_failed = True
+        self._session.report("recogniser", failure)
+        await self._place.write(GPU_FAILED)
+
+    async def _tell_troubles(self) -> None:
+        """Tell the channel of a trouble that has begun or is over."""
+        answers = self._session.listen is None
+        for sentence in self._faults.news(self._place, answers=answers, now=self._clock.monotonic()):
+            await self._place.write(sentence)
+
+    def _measure(self, link: VoiceConnection) -> None:
+        """Tell observers the state of the connection, and how much waits in the room's queues."""
+        self._measure_link()
+        queues = [link.queue, *self.conversation.queues]
+        if self._writer is not None:
+            queues.append(self._writer.queue)
+        if self._screens is not None:
+            queues.append(self._screens.queue)
+        self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
+
+    def _measure_link(self) -> None:
+        """Tell observers the state of the connection, with its packet counters."""
+        link = self._link
+        if link is not None:
+            state = "connected" if link.connected else "disconnected"
+            counters, at = link.counters().as_dict(), self._clock.monotonic()
+            self._services.observe(events.LinkChanged(state, counters, at, link.round_trip_s))
+
+
+async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

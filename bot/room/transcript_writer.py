@@ -1,5 +1,7 @@
 """Writes down a session in which the bot only listens: into a thread while people speak, or into a file at the end.
 
+Whether it does is in the server's settings, so that it survives a crash of the process.
+
 A thread gets few long messages rather than one for each sentence. Whoever has opted out is left out of what is written
 from then on, and so is what somebody said who was forgotten since; what a thread has already stays there until somebody
 deletes it on Discord, or until the session is deleted (`bot.room.posted_messages`).
@@ -9,16 +11,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
 from bot.channel.markdown import escape_markdown
-from bot.channel.port import ChatError
+from bot.channel.port import ChatError, ListenRequest
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
-from bot.room.listen_only import store_thread, stored_thread
+from bot.server_settings import ListenOnly
 from bot.store.posted_transcripts import TranscriptMessage
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
@@ -29,12 +31,12 @@ from voice.shielded import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from bot.channel.port import ListenRequest, Place, Thread
+    from bot.channel.port import RoomChannel, Thread
     from bot.clock import Clock
     from bot.memory.transcript_files import TranscriptFile
     from bot.room.conversation.transcriber import Drops
-    from bot.room.services import RoomServices
-    from bot.store.sessions import StoredSession
+    from bot.room.services import SessionParts
+    from bot.server_settings import ServerSettings, ServerSettingsBook
     from compaction.model import SessionId
 
 log = structlog.get_logger()
@@ -78,7 +80,7 @@ class TranscriptWriter:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         request: ListenRequest,
         *,
         drops: Drops,
@@ -222,46 +224,39 @@ class TranscriptWriter:
         return line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at)
 
 
-def transcript_writer(
-    request: ListenRequest | None,
-    session: StoredSession,
-    place: Place,
-    services: RoomServices,
-    *,
-    drops: Drops,
-) -> TranscriptWriter | None:
+def transcript_writer(session: SessionParts, *, drops: Drops) -> TranscriptWriter | None:
     """Return what writes a session down as it was asked for; None if nobody asked."""
-    if request is None:
+    if session.listen is None:
         return None
+    guild_id, servers = session.place.guild_id, session.services.servers
     return TranscriptWriter(
-        place,
-        request,
+        session.place,
+        session.listen,
         drops=drops,
-        clock=services.clock,
-        read=lambda: read_transcript(session, place, services),
-        thread_id=stored_thread(session.id, place.guild_id, services.servers),
-        on_thread=lambda thread_id: store_thread(thread_id, session.id, place.guild_id, services.servers),
-        on_posted=lambda channel_id, message_id: _remember(
-            session.id, TranscriptMessage(place.guild_id, channel_id, message_id), services
-        ),
+        clock=session.services.clock,
+        read=lambda: _read_transcript(session),
+        thread_id=stored_thread(session.id, guild_id, servers),
+        on_thread=lambda thread_id: store_thread(thread_id, session.id, guild_id, servers),
+        on_posted=lambda channel_id, message_id: _remember(session, channel_id, message_id),
     )
 
 
-async def _remember(session_id: SessionId, posted: TranscriptMessage, services: RoomServices) -> None:
+async def _remember(session: SessionParts, channel_id: int, message_id: int) -> None:
     """Note that a message has words of a session, so that it is deleted with the session. A failure is logged."""
+    posted = TranscriptMessage(session.place.guild_id, channel_id, message_id)
     try:
-        await services.memory.sessions.posted_transcripts.note(session_id, posted)
+        await session.services.memory.sessions.posted_transcripts.note(session.id, posted)
     except StoreError as error:
-        log.warning("transcript_not_remembered", session_id=session_id, problem=error)
+        log.warning("transcript_not_remembered", session_id=session.id, problem=error)
 
 
-async def read_transcript(session: StoredSession, place: Place, services: RoomServices) -> TranscriptFile:
+async def _read_transcript(session: SessionParts) -> TranscriptFile:
     """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
+    place, services, stored = session.place, session.services, session.opened.session
     assert services.memory.readable is not None, "a bot on Discord can read its memory"
-    found = await services.memory.readable.reader.read(session)
-    head = TranscriptHead(session.id, place.guild_name, place.name, session.started_at, None, missing=found.cut)
-    zone = services.zone
-    return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=zone)
+    found = await services.memory.readable.reader.read(stored)
+    head = TranscriptHead(stored.id, place.guild_name, place.name, stored.started_at, None, missing=found.cut)
+    return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=services.zone)
 
 
 def first_message(lines: Iterable[str]) -> tuple[str, int]:
@@ -274,3 +269,51 @@ def first_message(lines: Iterable[str]) -> tuple[str, int]:
         message = f"{message}\n{cut}" if count else cut
         count += 1
     return message, count
+
+
+def stored_request(
+    guild_id: int, servers: ServerSettingsBook, session_id: SessionId | None = None
+) -> ListenRequest | None:
+    """Return how the server's last session is written down; None if the bot takes part. `session_id`: only if it is
+    this one.
+    """
+    stored = servers.of(guild_id).listen_only
+    if stored is None or session_id not in (None, stored.session_id):
+        return None
+    return ListenRequest(stored.target, stored.channel_id)
+
+
+async def remembered_request(
+    wanted: ListenRequest | None, session_id: SessionId, guild_id: int, servers: ServerSettingsBook
+) -> ListenRequest | None:
+    """Return how the session is written down, or None if the bot takes part, and store that. `wanted`: what somebody
+    has asked for; without it, what an earlier room of the same session was asked for counts. Raises `StoreError`.
+    """
+    stored = stored_request(guild_id, servers, session_id)
+    wanted = wanted or stored
+    to_store = None if wanted is None else ListenOnly(session_id, wanted.target, wanted.channel_id)
+    # One that is stored already keeps its thread.
+    if wanted != stored or (to_store is None and servers.of(guild_id).listen_only is not None):
+        await servers.change(guild_id, lambda now: replace(now, listen_only=to_store), by=None)
+    return wanted
+
+
+def stored_thread(session_id: SessionId, guild_id: int, servers: ServerSettingsBook) -> int | None:
+    """Return the id of the thread into which an earlier room of the session has written; None if there is none."""
+    stored = servers.of(guild_id).listen_only
+    return None if stored is None or stored.session_id != session_id else stored.thread_id
+
+
+async def store_thread(thread_id: int, session_id: SessionId, guild_id: int, servers: ServerSettingsBook) -> None:
+    """Store into which thread a session is written. A failure is logged: after a crash another thread is begun."""
+
+    def with_thread(now: ServerSettings) -> ServerSettings:
+        listen = now.listen_only
+        if listen is None or listen.session_id != session_id:
+            return now
+        return replace(now, listen_only=replace(listen, thread_id=thread_id))
+
+    try:
+        await servers.change(guild_id, with_thread, by=None)
+    except StoreError as error:
+        log.warning("thread_not_stored", problem=error)

@@ -1,7 +1,7 @@
 """Shared screens: who shares, what is read from the pictures, and the notes for session memory.
 
-`screens` creates links and admits share pages; `room` has the shares of one room, `sharer` one person in it,
-`picture_intake` which of their pictures are taken, `share` what is read of them, `share_recorder` what session memory
-stores of it. `readers` picks OCR or a vision model, `commentary` chooses when to remark, `messages` has the sentences.
+`screens` creates links and admits share pages; `room` has the shares of one room, `sharer` one person in it and what
+session memory stores of their share, `share` which of their pictures are taken and what is read of them. `readers` asks
+OCR or a vision model, `commentary` chooses when to remark, `messages` has the sentences.
 `watch_service` serves the /watch commands.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import structlog
@@ -45,74 +45,28 @@ URGENT_TIMEOUT_S = 8.0
 MODEL_TIMEOUT_S = 15.0
 
 
-class ScreenReaders(Protocol):
-    """Reads the screens of all rooms."""
+class ScreenReaders:
+    """Reads the screens of all rooms with a vision model, or by OCR while the model fails or has no looks left in this
+    hour. `model`: None: OCR alone.
 
-    @property
-    def by_model(self) -> bool:
-        """Return whether a model describes screens. Each look costs, so looks come at intervals."""
-
-    @property
-    def limitation(self) -> Text:
-        """Return why the chosen reader is not fully used, a plain sentence; empty if it is."""
-
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `VisionReader.read`."""
-
-    async def check(self, data: bytes) -> ScreenFrame:
-        """Check and decode a picture. See `FrameDecoder.decode`."""
-
-    async def unload(self) -> None:
-        """Free everything that can be loaded again. Called when nobody shares any more."""
-
-
-class OcrOnlyReaders:
-    """Reads only the text on a screen."""
-
-    by_model = False
-
-    def __init__(self, ocr: OcrReader, decoder: FrameDecoder) -> None:
-        self._ocr = ocr
-        self._decoder = decoder
-
-    @property
-    def limitation(self) -> Text:
-        """See `ScreenReaders.limitation`."""
-        return verbatim("")
-
-    async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `ScreenReaders.read`."""
-        return await self._ocr.read(latest, urgent=urgent)
-
-    async def check(self, data: bytes) -> ScreenFrame:
-        """See `ScreenReaders.check`."""
-        return await self._decoder.decode(data)
-
-    async def unload(self) -> None:
-        """End the processes that decode and read."""
-        await self._decoder.rest()
-        await self._ocr.rest()
-
-
-class ModelWithOcrFallback:
-    """Reads screens with a vision model, or by OCR while the model fails or has no looks left in this hour."""
-
-    by_model = True
+    `most_per_hour`: looks of the model in any hour, 0 for no limit. `urgent_timeout_s`: limit of urgent reads by it.
+    """
 
     def __init__(
         self,
-        model: VisionReader,
         ocr: OcrReader,
         decoder: FrameDecoder,
+        model: VisionReader | None = None,
         *,
         monotonic: Callable[[], float],
         most_per_hour: int = 0,
         urgent_timeout_s: float = URGENT_TIMEOUT_S,
     ) -> None:
-        """`most_per_hour`: looks of the model in any hour, 0 for no limit. `urgent_timeout_s`: limit of urgent
-        reads."""
+        self._ocr = ocr
+        self._decoder = decoder
         self._model = model
-        self._text = OcrOnlyReaders(ocr, decoder)
+        # Whether a model describes screens. Each look costs, so looks come at intervals.
+        self.by_model = model is not None
         self._monotonic = monotonic
         self._most_per_hour = most_per_hour
         self._urgent_timeout_s = urgent_timeout_s
@@ -122,7 +76,7 @@ class ModelWithOcrFallback:
 
     @property
     def limitation(self) -> Text:
-        """Return why the model is not asked now; empty if it is."""
+        """Return why the model is not asked now, a plain sentence; empty if it is, or if there is none."""
         if self._is_open():
             return Text("Only the text is read at present: {why}", why=self._breaker.problem)
         if self._ceiling_logged:
@@ -130,7 +84,9 @@ class ModelWithOcrFallback:
         return verbatim("")
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Ask the model, or else read the text. Raises `VisionError`, with both reasons, if that fails too."""
+        """Ask the model, if there is one, or else read the text. Raises `VisionError`, with both reasons, if that
+        fails. See `VisionReader.read`.
+        """
         # Failures of the model when it took this request; None until it takes it.
         failures_before: int | None = None
 
@@ -147,7 +103,7 @@ class ModelWithOcrFallback:
                 limit.reschedule(None)
             return request
 
-        if self._may_ask():
+        if self._model is not None and self._may_ask():
             try:
                 async with asyncio.timeout(self._urgent_timeout_s if urgent else None) as limit:
                     reading = await self._model.read(next_request, urgent=urgent)
@@ -162,7 +118,7 @@ class ModelWithOcrFallback:
                 self._breaker.record_success()
                 return reading
         try:
-            return await self._text.read(latest, urgent=urgent)
+            return await self._ocr.read(latest, urgent=urgent)
         except NoPictureError:
             raise
         except VisionError as error:
@@ -171,12 +127,13 @@ class ModelWithOcrFallback:
             raise VisionError(Text("{limitation} That fails too: {why}", limitation=limitation, why=error)) from error
 
     async def check(self, data: bytes) -> ScreenFrame:
-        """See `ScreenReaders.check`."""
-        return await self._text.check(data)
+        """Check and decode a picture. See `FrameDecoder.decode`."""
+        return await self._decoder.decode(data)
 
     async def unload(self) -> None:
-        """End the processes that decode and read. A model is not loaded here."""
-        await self._text.unload()
+        """End the processes that decode and read. Called when nobody shares any more. A model is not loaded here."""
+        await self._decoder.rest()
+        await self._ocr.rest()
 
     def _record_failure(self, failures_before: int | None, problem: VisionError) -> None:
         """Count a failure, unless the model did not take the request or another failed meanwhile: an outage counts
@@ -232,7 +189,7 @@ async def open_readers(
     """
     async with OcrReader(busy_share=BUSY_SHARE) as ocr, FrameDecoder() as decoder:
         if not screen.model:
-            yield OcrOnlyReaders(ocr, decoder)
+            yield ScreenReaders(ocr, decoder, monotonic=monotonic)
             return
         # Imported here, because the library takes a second to load.
         from bot.llm.budgeted import Budget
@@ -244,4 +201,4 @@ async def open_readers(
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
         counted = Budget(budget, Estimator(screen.model))
         async with OpenAIVision(endpoint, counted, on_call=on_call) as model:
-            yield ModelWithOcrFallback(model, ocr, decoder, monotonic=monotonic, most_per_hour=MOST_LOOKS_PER_HOUR)
+            yield ScreenReaders(ocr, decoder, model, monotonic=monotonic, most_per_hour=MOST_LOOKS_PER_HOUR)

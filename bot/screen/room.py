@@ -1,4 +1,4 @@
-"""The shared screens of one room: who shares, and for how long. `share_recorder` has what session memory stores of it.
+"""The shared screens of one room: who shares, and for how long. `sharer` has what session memory stores of it.
 
 A turn in the timeline marks the start of a share, and a recap its end. No way of ending loses a note.
 """
@@ -13,10 +13,8 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import NOT_HEARD, TOO_MANY, ScreenError, ShareEnd, describe_surface
-from bot.screen.picture_intake import DROPPED, MisbehavedError
-from bot.screen.share import Share
-from bot.screen.share_recorder import ShareRecorder
-from bot.screen.sharer import PAGE_MESSAGES, Sharer
+from bot.screen.share import DROPPED, MisbehavedError, Share
+from bot.screen.sharer import PAGE_MESSAGES, Sharer, ShareRecorder
 from bot.texts.text import Text, joined, sentence_of
 from voice.cancellation import fail_if_cancelled_inside
 from voice.queue_figures import QueueFigures
@@ -25,7 +23,7 @@ from voice.screen.port import VisionError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.channel.port import Person, Place
+    from bot.channel.port import Person, RoomChannel
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
     from compaction.model import Note, SessionId, Turn
@@ -52,16 +50,16 @@ class RoomScreens:
     def __init__(
         self,
         session_id: SessionId,
-        place: Place,
+        place: RoomChannel,
         *,
         memory: SessionMemory,
         readers: ScreenReaders,
-        most_shares: int = MOST_SHARES,
+        most_shares: int,
         clock: Clock,
-        on_turn: Callable[[Turn], None] = lambda _: None,
-        on_note: Callable[[Note], None] = lambda _: None,
-        excludes: Callable[[int], bool] = lambda _: False,
-        on_idle: Callable[[], Awaitable[None]] | None = None,
+        on_turn: Callable[[Turn], None],
+        on_note: Callable[[Note], None],
+        excludes: Callable[[int], bool],
+        on_idle: Callable[[], Awaitable[None]],
     ) -> None:
         self.session_id = session_id
         self.place = place
@@ -70,7 +68,7 @@ class RoomScreens:
         self._most_shares = most_shares
         self._clock = clock
         self._excludes = excludes
-        self._on_idle = readers.unload if on_idle is None else on_idle
+        self._on_idle = on_idle
         self._recorder = ShareRecorder(
             memory, guild_id=place.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
         )
@@ -88,7 +86,7 @@ class RoomScreens:
     def queue(self) -> QueueFigures:
         """Return how many messages wait for the pages that share screens here."""
         sharers = self._sharers.values()
-        waiting, dropped = sum(len(each.outbox) for each in sharers), sum(each.dropped for each in sharers)
+        waiting, dropped = sum(len(each.for_page) for each in sharers), sum(each.dropped for each in sharers)
         return QueueFigures("screen_page", waiting, PAGE_MESSAGES * len(sharers), {"full": dropped})
 
     # -- tasks ------------------------------------------------------------------------------------------------

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, TOO_MANY, ScreenError, ShareEnd
-from bot.screen.picture_intake import DROPPED, TAKEN
 from bot.screen.room import MOST_SHARES, RoomScreens
+from bot.screen.share import DROPPED, TAKEN
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
     from bot.screen.sharer import Sharer
@@ -47,19 +47,6 @@ REFUSALS = {
     LinkRefusal.ENDED: Text("This share is over. Type /watch start in Discord for a new link."),
 }
 _ABSENT = Text("You are not in the voice channel any more. Join it, then type /watch start again.")
-
-
-class ShareObserver(Protocol):
-    """Gets the notes and recaps of a room's shares, and knows who has opted out: the room's conversation."""
-
-    def excludes(self, user_id: int) -> bool:
-        """Return whether this person may not be heard and seen: they opted out, or were asked and have not agreed."""
-
-    def on_note(self, note: Note) -> None:
-        """Handle a new note."""
-
-    def on_screen_turn(self, turn: Turn) -> None:
-        """Handle a recorded turn about the start or end of a share."""
 
 
 class Screens:
@@ -92,9 +79,18 @@ class Screens:
 
     @contextmanager
     def room_for(
-        self, session_id: SessionId, place: Place, *, memory: SessionMemory, observer: ShareObserver
+        self,
+        session_id: SessionId,
+        place: RoomChannel,
+        *,
+        memory: SessionMemory,
+        on_turn: Callable[[Turn], None],
+        on_note: Callable[[Note], None],
+        excludes: Callable[[int], bool],
     ) -> Iterator[RoomScreens]:
-        """Let people share in a room for the duration of the block. The caller runs and finishes the `RoomScreens`."""
+        """Let people share in a room for the duration of the block. The caller runs and finishes the `RoomScreens`,
+        which has the last three arguments explained.
+        """
         room = RoomScreens(
             session_id,
             place,
@@ -102,9 +98,9 @@ class Screens:
             readers=self._readers,
             most_shares=self._most_shares,
             clock=self._clock,
-            on_turn=observer.on_screen_turn,
-            on_note=observer.on_note,
-            excludes=observer.excludes,
+            on_turn=on_turn,
+            on_note=on_note,
+            excludes=excludes,
             on_idle=self._unload_readers,
         )
         self._rooms[place.guild_id] = room
@@ -217,14 +213,9 @@ class ScreenPageConnection:
         self._screens = screens
         self._room = room
         self.sharer = sharer
-        self._welcome = welcome
+        self.welcome = welcome
         self._superseded = asyncio.Event()
         self._dropped_in_a_row = 0
-
-    @property
-    def welcome(self) -> Welcome:
-        """See `PageConnection.welcome`."""
-        return self._welcome
 
     @property
     def link(self) -> str:
@@ -263,8 +254,8 @@ class ScreenPageConnection:
     async def messages(self) -> AsyncIterator[Mapping[str, object]]:
         """See `PageConnection.messages`."""
         while True:
-            while self.sharer.outbox and self._ending is not ShareEnd.SUPERSEDED:
-                yield self.sharer.outbox.popleft()
+            while self.sharer.for_page and self._ending is not ShareEnd.SUPERSEDED:
+                yield self.sharer.for_page.popleft()
             # Read after the last message was sent, which may take a while on a slow connection.
             ending = self._ending
             if ending is not None:

@@ -1,7 +1,8 @@
 """One person's shared screen: has its pictures read when they change, and yields notes.
 
-`picture_intake` takes the pictures in. The pure modules of `voice.screen` decide what is worth reading and noting. The
-latest picture is kept in memory for questions about the screen, until the share ends.
+Of a page's pictures only so many a second are taken, and only those that can be decoded. The pure modules of
+`voice.screen` decide what is worth reading and noting. The latest picture is kept in memory for questions about the
+screen, until the share ends.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.screen.picture_intake import DROPPED, TAKEN, PictureIntake
 from bot.texts.text import Text, sentence_of, verbatim
+from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
 from voice.screen.note_schedule import LookIntervals, PendingChange
 from voice.screen.notes import TEXT_SPACING_S, NoteTaker, ReadFrame, ScreenNote, ScreenNoteReason
 from voice.screen.ocr_text import areas_to_read
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
+from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,11 +32,26 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# The page sends two pictures each second. A rate of three allows for a fast clock, and a burst of six for a network
+# that stalled.
+_PICTURES_PER_S = 3.0
+_BURST = 6.0
+# Refused pictures that a page may send by accident, for example because of a fast clock.
+_OFFENCES = 30.0
+_OFFENCES_FORGIVEN_PER_S = 0.5
+TAKEN = "taken"
+DROPPED = "dropped"
+# No process could be started to decode the picture, which is not the page's fault.
+UNDECODED = "undecoded"
 # Pause after a failed reading.
 FAILURE_PAUSE_S = 5.0
 NO_PICTURE = Text("No picture of the screen has come yet. Ask again in a moment.")
 # A change of screen starts over with an immediate look and a note, but not more often than this.
 CHANGE_SPACING_S = 5.0
+
+
+class MisbehavedError(Exception):
+    """A page keeps sending pictures that are refused; its share should end."""
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +114,10 @@ class Share:
         # How often a model looks; None: the screen's text is read, at every change.
         self._intervals = LookIntervals() if readers.by_model else None
         self.began_at = clock.monotonic()
-        self._intake = PictureIntake(readers, clock, on_trouble=self._report_trouble)
+        self._rate = TokenBucket(rate=_PICTURES_PER_S, burst=_BURST)
+        self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
+        # Whether no process could be started for the latest picture.
+        self._undecoded = False
         self._screen = _Screen(NoteTaker(surface=surface), self.began_at)
         self._picture: _Picture | None = None
         # The last notes of earlier screens and scenes, which nobody has got yet.
@@ -108,13 +128,9 @@ class Share:
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
         self._failing = False
-        self._trouble = verbatim("")
+        # Why the screen can't be read now, a plain sentence; empty if it can.
+        self.trouble = verbatim("")
         self.counts: Counter[str] = Counter()
-
-    @property
-    def trouble(self) -> Text:
-        """Return why the screen can't be read now, a plain sentence; empty if it can."""
-        return self._trouble
 
     def change(self, surface: str) -> bool:
         """Switch to another screen from the next picture on. The last note of the previous screen is kept.
@@ -159,18 +175,32 @@ class Share:
 
         Raises `MisbehavedError` if too many pictures were dropped or refused.
         """
-        forgettings = self._forgettings
-        checked = await self._intake.check(data)
-        if isinstance(checked, str):
-            outcome = checked
-        elif forgettings != self._forgettings:
-            outcome = DROPPED
-        else:
-            outcome = TAKEN
-            self._show(checked)
+        outcome = await self._take(data)
         self.counts[outcome] += 1
-        self._intake.hold_against(outcome)
+        if outcome not in {TAKEN, UNDECODED} and not self._offences.take(self._clock.monotonic()):
+            raise MisbehavedError
         return outcome
+
+    async def _take(self, data: bytes) -> str:
+        """Decode a picture, show it, and return what became of it."""
+        if not self._rate.take(self._clock.monotonic()):
+            return DROPPED
+        forgettings = self._forgettings
+        try:
+            frame = await self._readers.check(data)
+        except FrameRefusedError as error:
+            return error.reason.value
+        except VisionError as error:
+            self._undecoded = True
+            self._report_trouble(sentence_of(error))
+            return UNDECODED
+        if self._undecoded:
+            self._undecoded = False
+            self._report_trouble(self._readers.limitation)
+        if forgettings != self._forgettings:
+            return DROPPED
+        self._show(frame)
+        return TAKEN
 
     def _show(self, frame: ScreenFrame) -> None:
         """Keep a picture of the current screen, and note what has changed in it."""
@@ -289,8 +319,8 @@ class Share:
         await self._clock.sleep(FAILURE_PAUSE_S)
 
     def _report_trouble(self, sentence: Text) -> None:
-        if sentence != self._trouble:
-            self._trouble = sentence
+        if sentence != self.trouble:
+            self.trouble = sentence
             self._on_trouble(sentence)
 
     async def finish(self) -> None:

@@ -1,4 +1,8 @@
-"""One person who may share a screen in a room: their page, their share, and when it must end without their doing."""
+"""One person who may share a screen in a room, and what session memory records of their shares.
+
+A share's start and a recap of its end are turns. Notes are stored as they are taken. When the last share ends, live
+notes are retired to be folded; no way of ending loses a note. No picture is stored.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,26 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from bot.screen.messages import ShareEnd
+import structlog
+
+from bot.screen.messages import ShareEnd, format_recap, format_share_start
 from bot.texts.text import Text, counted
 from bot.time_phrases import format_duration
-from compaction.model import NoteId
+from compaction.errors import CompactionError, StoreError
+from compaction.model import MAX_REASON_CHARS, Note, NoteId, NoteSource, NoteTrigger, TurnKind, TurnPart
+from voice.screen.notes import ScreenNoteReason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.channel.port import Person
+    from bot.clock import Clock
     from bot.screen.share import Share
-    from compaction.model import Note
+    from compaction.model import Turn
+    from compaction.session import SessionMemory
+    from voice.screen.notes import ScreenNote
+
+log = structlog.get_logger()
 
 # Seconds for which a share waits for a page whose connection broke.
 RECONNECT_WITHIN_S = 45.0
@@ -45,14 +60,14 @@ class Sharer:
         self.absent_since: float | None = None
         self.disconnected_since: float | None = None
         # Messages for the page. The oldest is dropped if too many wait.
-        self.outbox: deque[dict[str, object]] = deque(maxlen=PAGE_MESSAGES)
+        self.for_page: deque[dict[str, object]] = deque(maxlen=PAGE_MESSAGES)
         self.dropped = 0
         self.changed = asyncio.Event()
 
     def tell(self, **message: object) -> None:
         """Queue a message for the page. `message`: as in the protocol (`bot.web.socket`)."""
-        self.dropped += len(self.outbox) == PAGE_MESSAGES
-        self.outbox.append(message)
+        self.dropped += len(self.for_page) == PAGE_MESSAGES
+        self.for_page.append(message)
         self.changed.set()
 
     def new_note_id(self) -> NoteId:
@@ -90,3 +105,126 @@ class Sharer:
             notes=counted(self.notes, "{count} note", "{count} notes"),
         )
         return shares, self.share.trouble
+
+
+class ShareRecorder:
+    """Records the shares of one room.
+
+    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person has opted out; of
+    them nothing is recorded. What cannot be stored is logged; the memory stores it with its next write.
+    """
+
+    def __init__(
+        self,
+        memory: SessionMemory,
+        *,
+        guild_id: int,
+        clock: Clock,
+        on_turn: Callable[[Turn], None],
+        on_note: Callable[[Note], None],
+        excludes: Callable[[int], bool],
+    ) -> None:
+        self._memory = memory
+        self._clock = clock
+        self._on_turn = on_turn
+        self._on_note = on_note
+        self._excludes = excludes
+        # Pages call from tasks whose log context lacks the session.
+        self._log = log.bind(session_id=memory.session_id, guild_id=guild_id)
+
+    async def record_start(self, sharer: Sharer, share: Share) -> None:
+        """Record that a share has begun."""
+        await self._record(sharer.person, format_share_start(share.who, share.surface))
+
+    async def record_end(self, sharer: Sharer, share: Share) -> None:
+        """Record that a share has ended, with a recap of its last notes."""
+        if self._excludes(sharer.person.id):
+            return
+        lasted_s = self._clock.monotonic() - share.began_at
+        self._drop_forgotten(sharer)
+        text = format_recap(share.who, share.surface, lasted_s=lasted_s, seen=tuple(sharer.seen))
+        await self._record(sharer.person, text)
+
+    async def take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
+        """Store a note of a share, and show it on the page."""
+        if self._excludes(sharer.person.id):
+            # The person opted out while the picture was read.
+            return
+        note = Note(
+            sharer.new_note_id(),
+            seen.at,
+            sharer.person.name,
+            seen.what,
+            self._reason(sharer, seen),
+            NoteSource(seen.source.value),
+            seen.frame_hash,
+            person_id=str(sharer.person.id),
+            trigger=NoteTrigger(seen.why.value),
+        )
+        self._drop_forgotten(sharer)
+        if seen.why is not ScreenNoteReason.ASKED:
+            # A look that somebody asked for does not belong in the recap.
+            sharer.seen.append(seen.what)
+        sharer.tell(t="note", what=seen.what)
+        try:
+            await self._memory.add_note(note)
+        except CompactionError as error:
+            # The note is in memory and stored with the next write, unless the session has ended.
+            self._log.warning("note_not_stored", problem=error)
+        self._log.info(
+            "screen_noted",
+            note_id=note.id,
+            trigger=note.trigger.value,
+            source=note.source.value,
+            char_count=len(note.what),
+        )
+        self._on_note(note)
+
+    def _reason(self, sharer: Sharer, seen: ScreenNote) -> str:
+        """Return why a note is taken, in words that a summary may use."""
+        match seen.why:
+            case ScreenNoteReason.ASKED:
+                # The tool is called in the answer to whoever spoke last.
+                asker = seen.asker or next(
+                    (turn.parts[0].speaker for turn in reversed(self._memory.turns) if turn.kind is TurnKind.SPEECH),
+                    "somebody",
+                )
+                reason = f"{asker} asked about it"
+            case ScreenNoteReason.SHARE_START:
+                reason = f"{sharer.person.name} began to share"
+            case ScreenNoteReason.CUT:
+                reason = "something else was shown"
+            case _:
+                reason = seen.changed or "new text came up"
+        return reason[:MAX_REASON_CHARS]
+
+    async def retire_notes(self) -> None:
+        """Leave the live notes to the next compaction: nobody shares a screen any more."""
+        try:
+            await self._memory.retire_live_notes()
+        except CompactionError as error:
+            self._log.warning("notes_not_retired", problem=error)
+
+    def _drop_forgotten(self, sharer: Sharer) -> None:
+        """Leave out of the recap what was noted before words were forgotten, which may have been its notes."""
+        if sharer.memory_changes != self._memory.external_changes:
+            sharer.memory_changes = self._memory.external_changes
+            sharer.seen.clear()
+
+    async def _record(self, person: Person, text: str) -> None:
+        now = self._clock.now()
+        part = TurnPart(str(person.id), person.name, text)
+        seq = self._memory.total_turns
+        try:
+            await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
+        except StoreError as error:
+            self._log.warning("screen_turn_not_stored", problem=error)
+        except CompactionError as error:
+            # The session has ended or belongs to another process, so there is no turn.
+            self._log.warning("screen_turn_not_recorded", problem=error)
+            return
+        except asyncio.CancelledError:
+            self._on_turn(self._memory.turn(seq))
+            raise
+        # What is not stored is in memory, and stored with the next write.
+        self._on_turn(self._memory.turn(seq))

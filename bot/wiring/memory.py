@@ -20,7 +20,7 @@ from bot.memory.recall import Recall, RoomAudience, RoomRecall
 from bot.memory.session_reader import SessionReader
 from bot.memory.upkeep import MemoryUpkeep
 from bot.participation.costs import MeteredCompletion
-from bot.room.guild_policy import GuildPolicy
+from bot.room.services import GuildPolicy
 from bot.store.claims import fenced
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from weakref import WeakSet
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
@@ -90,13 +90,13 @@ def quoting_factory(
     *,
     attendance: AttendanceStore,
     withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
-) -> Callable[[RecallScope, Place], QuoteFinder | None]:
+) -> Callable[[RecallScope, RoomChannel], QuoteFinder | None]:
     """Return the factory of a room's quote finder; it returns None if quotes are switched off.
 
     `withheld`: returns the ids of people of a guild whose words may not be quoted.
     """
 
-    def quoting(scope: RecallScope, place: Place) -> QuoteFinder | None:
+    def quoting(scope: RecallScope, place: RoomChannel) -> QuoteFinder | None:
         if not settings.recall.enabled or not settings.tuning.quotes:
             return None
         room = RoomRecall(
@@ -330,6 +330,6 @@ async def policy_for(settings: BotSettings, model: FallbackModel | None, servers
     return GuildPolicy(
         servers,
         budget,
-        mode=settings.compaction.mode,
+        default_mode=settings.compaction.mode,
         max_output_tokens=settings.llm.max_output_tokens,
     )

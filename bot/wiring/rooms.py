@@ -14,9 +14,9 @@ import structlog
 
 from bot.errors import crash_sentence
 from bot.health import DegradedPart
-from bot.room.listen_only import stored_request
 from bot.room.rooms import Rooms
 from bot.room.session import Session
+from bot.room.transcript_writer import stored_request
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 from bot.wiring.services import open_tool_servers, room_services
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from weakref import WeakSet
 
     from bot import events
-    from bot.channel.port import ListenRequest, Place
+    from bot.channel.port import ListenRequest, RoomChannel
     from bot.discord.client import RoomtoneClient
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
@@ -134,7 +134,7 @@ async def _rejoin_session(
         await _join(place, rooms, session.id, stored_request(guild_id, stores.servers, session.id))
 
 
-async def end_open_session(sessions: Sessions, lock: BotLock, place: Place) -> None:
+async def end_open_session(sessions: Sessions, lock: BotLock, place: RoomChannel) -> None:
     """End what the room in `place`, or an earlier one of its server, has left open. Raises `StoreError`.
 
     Does nothing if another process has the server by now: the open session may be that of a room which runs there.
@@ -153,7 +153,7 @@ def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSessio
     return list({session.guild_id: session for session in sorted(sessions, key=attrgetter("last_turn_at"))}.values())
 
 
-async def _join(place: Place, rooms: Rooms, session_id: SessionId, listen: ListenRequest | None) -> None:
+async def _join(place: RoomChannel, rooms: Rooms, session_id: SessionId, listen: ListenRequest | None) -> None:
     try:
         await rooms.join(place, listen=listen)
     except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning

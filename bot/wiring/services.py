@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.screen import ScreenView
     from bot.brain.tools.tool import RoomTool
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
@@ -82,7 +82,7 @@ class Toolset:
         clock: Clock,
         zone: tzinfo,
         more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
-        screens: Callable[[Place], ScreenView | None] | None = None,
+        screens: Callable[[RoomChannel], ScreenView | None] | None = None,
         withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._withheld = withheld
@@ -95,7 +95,7 @@ class Toolset:
         self._more = more
         self._screens = screens
 
-    def toolbox(self, here: RecallScope, place: Place) -> Toolbox:
+    def toolbox(self, here: RecallScope, place: RoomChannel) -> Toolbox:
         tools: list[RoomTool] = []
         if self._reach is not None:
             room = RoomRecall(
@@ -120,7 +120,7 @@ class Toolset:
         )
         return toolbox
 
-    def _chat_tools(self, place: Place, asker: Asker) -> Sequence[RoomTool]:
+    def _chat_tools(self, place: RoomChannel, asker: Asker) -> Sequence[RoomTool]:
         """Return the tools that use the chat of `place` with the permissions of the person who asks."""
         chat = place.chat_for(asker.user_id)
         attachments = attachment_tool(
@@ -305,7 +305,7 @@ def _toolbox_factory(
     *,
     participation: GuildParticipations,
     screens: Screens | None,
-) -> Callable[[RecallScope, Place], Toolbox]:
+) -> Callable[[RecallScope, RoomChannel], Toolbox]:
     """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
     settings = parts.settings
     if recollection.model is None and not settings.speech_to_speech:
@@ -323,7 +323,7 @@ def _toolbox_factory(
     ).toolbox
 
 
-def _view_of(screens: Screens) -> Callable[[Place], ScreenView | None]:
+def _view_of(screens: Screens) -> Callable[[RoomChannel], ScreenView | None]:
     return lambda place: screens.room(place.guild_id)
 
 

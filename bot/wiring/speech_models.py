@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
     from pathlib import Path
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.health import Health
     from bot.llm.settings import LlmSettings
     from bot.monitoring.metrics import Metrics
@@ -172,7 +172,7 @@ def voice_factory(settings: SpeakingSettings, servers: ServerSettingsBook, voice
     what has a sentence written into the channel.
     """
 
-    def open_voice(place: Place, usual: Synthesizer, tell: Callable[[Text], None]) -> ServerVoice:
+    def open_voice(place: RoomChannel, usual: Synthesizer, tell: Callable[[Text], None]) -> ServerVoice:
         def chosen() -> str | None:
             name = servers.of(place.guild_id).voice
             return None if name is None or _is_usual(name, settings) else name

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
-from bot.screen.readers import OcrOnlyReaders
+from bot.screen.readers import ScreenReaders
 from bot.screen.screens import Screens
 from bot.settings import WebSettings
 from bot.texts.text import verbatim
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Browser, BrowserContext, Page
 
-    from bot.screen.readers import ScreenReaders
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
 
@@ -67,18 +66,6 @@ class Evening:
         self.room: RoomScreens
         self.game: Page
         self.page: Page
-
-    def excludes(self, user_id: int) -> bool:
-        """See `ShareObserver.excludes`."""
-        return False
-
-    def on_note(self, note: Note) -> None:
-        """See `ShareObserver.on_note`."""
-        self.notes.append(note)
-
-    def on_screen_turn(self, turn: Turn) -> None:
-        """See `ShareObserver.on_screen_turn`."""
-        self.turns.append(turn)
 
     def link(self) -> str:
         """Return a new link for Ada."""
@@ -144,7 +131,7 @@ async def until(met: Callable[[], object]) -> None:
             await asyncio.sleep(0.02)
 
 
-class KeptReaders(OcrOnlyReaders):
+class KeptReaders(ScreenReaders):
     """The real readers, which stay loaded between two tests."""
 
     async def unload(self) -> None:
@@ -159,7 +146,7 @@ async def evenings() -> AsyncIterator[OpenEvening]:
         FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder,
         browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):
-        yield partial(_evening, KeptReaders(ocr, decoder), chromium)
+        yield partial(_evening, KeptReaders(ocr, decoder, monotonic=SystemClock().monotonic), chromium)
 
 
 @asynccontextmanager
@@ -181,7 +168,14 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
                 mode=Mode.SUMMARY,
                 clock=clock,
             ) as here.memory:
-                with screens.room_for(EVENING, here.place, memory=here.memory, observer=here) as here.room:
+                with screens.room_for(
+                    EVENING,
+                    here.place,
+                    memory=here.memory,
+                    on_turn=here.turns.append,
+                    on_note=here.notes.append,
+                    excludes=lambda _: False,
+                ) as here.room:
                     running = asyncio.create_task(here.room.run())
                     try:
                         here.game = await context.new_page()

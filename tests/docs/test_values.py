@@ -17,7 +17,7 @@ from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
-from bot.room import live_message, other_processes, posted_messages, room_troubles
+from bot.room import other_processes, posted_messages, room_status
 from bot.room.conversation import eager_recognition, membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
@@ -52,13 +52,13 @@ QUOTED = [
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", membership.LEAST_AWAY_S / 60),
     ("guide", "in which at least # turns were spoken", membership.LEAST_TURNS),
-    ("guide", "is edited at most every # seconds", live_message.EDIT_EVERY_S),
+    ("guide", "is edited at most every # seconds", posted_messages.EDIT_EVERY_S),
     ("guide", "has at most # MB", transcript_files.MOST_BYTES / 1e6),
     ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),
     ("operations", "more than # seconds after the first, ends it at once", signals.SAME_SIGNAL_S),
     ("operations", "a stop that takes longer than # seconds", run.STOP_WITHIN_S),
-    ("operations", "the voice connection is down for more than # seconds", room_troubles.LINK_GRACE_S),
-    ("operations", "the recogniser has failed twice in a row", room_troubles.FAILURES_OF_RECOGNISER / 2),
+    ("operations", "the voice connection is down for more than # seconds", room_status.LINK_GRACE_S),
+    ("operations", "the recogniser has failed twice in a row", room_status.FAILURES_OF_RECOGNISER / 2),
     ("operations", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
     ("operations", "the gateway has been away for more than a minute", service_checks.DISCORD_AWAY_S / 60),
     ("operations", "are looked at every # seconds", service_checks.CHECK_EVERY_S),

@@ -109,7 +109,7 @@ class FakeCall:
 
 
 class FakePlace:
-    """Implements `bot.channel.port.Place` for tests. If `refuse` is set, `connect` raises it."""
+    """Implements `bot.channel.port.RoomChannel` for tests. If `refuse` is set, `connect` raises it."""
 
     def __init__(self, *, guild_id: int = 10, channel_id: int = 20, people: Sequence[Person] = (ADA, BO)) -> None:
         self.guild_id = guild_id

@@ -11,7 +11,7 @@ from bot.texts.text import Text, verbatim
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from bot.channel.port import ListenRequest, MembershipChange, Place, TypedMessage, UnfinishedWords
+    from bot.channel.port import ListenRequest, MembershipChange, RoomChannel, TypedMessage, UnfinishedWords
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
     from bot.room.session import Session
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class FakeRoom:
     """A fake room that opens at once and ends or crashes when the test says so."""
 
-    def __init__(self, place: Place, *, fails_to_open: Exception | None = None, opens: bool = True) -> None:
+    def __init__(self, place: RoomChannel, *, fails_to_open: Exception | None = None, opens: bool = True) -> None:
         self.place = place
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -98,7 +98,7 @@ class House:
         self.servers = no_server_settings()
         self.listens: list[ListenRequest | None] = []
         # Where rooms have left sessions open that were ended.
-        self.sessions_ended: list[Place] = []
+        self.sessions_ended: list[RoomChannel] = []
         # Set it, and the database takes no ending. Each try is counted.
         self.database_away: StoreError | None = None
         self.endings_tried = 0
@@ -109,13 +109,13 @@ class House:
         """Return whether the bot is coming somewhere by itself."""
         return bool(self.running._auto_joiner._visits)
 
-    def make(self, place: Place, listen: ListenRequest | None) -> Session:
+    def make(self, place: RoomChannel, listen: ListenRequest | None) -> Session:
         """Return a new room, and remember it."""
         self.listens.append(listen)
         self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open, opens=self.opens))
         return cast("Session", self.rooms[-1])
 
-    async def end_session(self, place: Place) -> None:
+    async def end_session(self, place: RoomChannel) -> None:
         """End what a room in `place` has left open, unless the test says that the database is away."""
         self.endings_tried += 1
         if self.database_away is not None:

@@ -21,11 +21,11 @@ from bot.texts.text import Text, joined, sentence_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from bot.channel.port import Place, UnfinishedWords
+    from bot.channel.port import RoomChannel, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
     from voice.transport.discord_gateway import VoiceChannel
 
-    FindPlace = Callable[[int, int], Place | None]
+    FindPlace = Callable[[int, int], RoomChannel | None]
 
 log = structlog.get_logger()
 
@@ -124,7 +124,7 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     return None
 
 
-def _is_here(place: Place, listen: ListenRequest | None, *, only_listens: bool) -> Text:
+def _is_here(place: RoomChannel, listen: ListenRequest | None, *, only_listens: bool) -> Text:
     """Return that the bot is in the person's channel; for `listen`, that it only writes down there, or how it can come
     to that.
     """

@@ -27,12 +27,9 @@ from bot.texts.text import Text
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.brain.decider import Decision
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.channel.port import Place
-    from bot.room.services import RoomServices, SessionParts
+    from bot.room.services import SessionParts
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
     from voice.listening.listener import RoomListener
@@ -44,23 +41,14 @@ TELL_POLL_S = 0.2
 
 
 class Answering:
-    """The bot's part in one session's conversation. `listener`: knows who speaks. `report`: called with the
-    place in the code and the error of each problem.
+    """The bot's part in one session's conversation. `listener`: knows who speaks.
 
     *Ownership*: `start` starts its tasks in the conversation's group; call everything on its loop.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        services: RoomServices,
-        session: SessionParts,
-        listener: RoomListener,
-        *,
-        report: Callable[[str, Exception], None],
-    ) -> None:
-        self._place, self._services, self._clock = place, services, services.clock
-        self._memory, self._upkeep = session.memory, session.upkeep
+    def __init__(self, session: SessionParts, listener: RoomListener) -> None:
+        place, services = session.place, session.services
+        self._session, self._services, self._clock = session, services, services.clock
         self._listener = listener
         self._finishing = False
         # Held by the result that is told next, so that none takes the place of another.
@@ -68,79 +56,87 @@ class Answering:
         here = RecallScope(session.id, place.guild_id, place.channel_id)
         self.quoting = services.memory.open_quoting(here, place)
         self.toolbox = services.replies.open_toolbox(here, place)
-        # Each part is made after those that it needs.
-        self.participants = Participants(place, self._memory.name_of)
-        self.participation = Participation(
-            services.participation,
+        # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
+        self.participants = Participants(place, session.memory.name_of)
+        self.participation = self._new_participation()
+        self._connect_tools()
+        self.turn_recorder = self._new_turn_recorder()
+        recorder = ReplyRecorder(
+            self.participation, self.turn_recorder, toolbox=self.toolbox, clock=self._clock, observe=services.observe
+        )
+        prompts = PromptBuilder(
+            session,
+            participants=self.participants,
+            participation=self.participation,
+            quoting=self.quoting,
+            toolbox=self.toolbox,
+        )
+        self.bridge = self._open_bridge(prompts)
+        self.speaking = self._new_speaking(prompts, recorder)
+        self.replier, self.replies = self.speaking.replier, self.speaking.replies
+        self.typed_talk = self._new_typed_talk(prompts, recorder)
+        self._commentary = self._open_commentary()
+
+    def _new_participation(self) -> Participation:
+        session = self._session
+        return Participation(
+            self._services.participation,
             session.guild,
             session_id=session.id,
-            place=place,
+            place=session.place,
             participants=self.participants,
             clock=self._clock,
             replies=self,
         )
-        self._connect_tools()
-        self.turn_recorder = TurnRecorder(
-            self._memory,
-            place,
-            self.participants,
-            own_name=services.brain.name,
-            clock=self._clock,
-            observe=self.on_recorded,
-        )
-        prompts = PromptBuilder(
-            services,
-            place=place,
-            memory=self._memory,
-            participants=self.participants,
-            participation=self.participation,
-            upkeep=self._upkeep,
-            quoting=self.quoting,
-            toolbox=self.toolbox,
-            report=report,
-        )
-        self.bridge = self._open_bridge(prompts)
-        reply_recorder = ReplyRecorder(
-            self.participation, self.turn_recorder, toolbox=self.toolbox, clock=self._clock, observe=services.observe
-        )
-        self.speaking = Speaking(
-            place,
-            services,
-            build_context=prompts.build_context,
-            on_reply=reply_recorder.record,
-            tell=self.participation.notify,
-            wake_names=self.participation.wake_names,
-            bridge=self.bridge,
-        )
-        self.typed_talk = TypedTalk(
-            place,
-            participation=self.participation,
-            turn_recorder=self.turn_recorder,
-            reply_recorder=reply_recorder,
-            begin=partial(
-                begin_answer, build_context=prompts.build_context, responder=services.replies.new_responder()
-            ),
-            rules=self.speaking.rules,
-            clock=self._clock,
-        )
-        self.replier, self.replies = self.speaking.replier, self.speaking.replies
-        self._commentary = self._open_commentary()
 
     def _connect_tools(self) -> None:
         """Connect the toolbox with the parts that its calls concern."""
         self.toolbox.frozen.on_done = self._tell_result
-        if self._upkeep is not None:
-            self.toolbox.on_failure = self._upkeep.on_tool_failed
+        if self._session.upkeep is not None:
+            self.toolbox.on_failure = self._session.upkeep.on_tool_failed
         self.toolbox.add(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
+
+    def _new_turn_recorder(self) -> TurnRecorder:
+        return TurnRecorder(
+            self._session.memory,
+            self._session.place,
+            self.participants,
+            own_name=self._services.brain.name,
+            clock=self._clock,
+            observe=self._on_recorded,
+        )
 
     def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
         """Return what connects the room with a speech-to-speech model, if one answers here."""
-        services = self._services.realtime
+        services, session = self._services.realtime, self._session
         # In a session that is only written down it would only cost.
         if services is None or self.participation.listens_only:
             return None
         return RealtimeBridge(
-            services, prompts, self._place, memory=self._memory, toolbox=self.toolbox, quoting=self.quoting
+            services, prompts, session.place, memory=session.memory, toolbox=self.toolbox, quoting=self.quoting
+        )
+
+    def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder) -> Speaking:
+        return Speaking(
+            self._session.place,
+            self._services,
+            build_context=prompts.build_context,
+            on_reply=recorder.record,
+            tell=self.participation.notify,
+            wake_names=self.participation.wake_names,
+            bridge=self.bridge,
+        )
+
+    def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder) -> TypedTalk:
+        responder = self._services.replies.new_responder()
+        return TypedTalk(
+            self._session.place,
+            participation=self.participation,
+            turn_recorder=self.turn_recorder,
+            reply_recorder=recorder,
+            begin=partial(begin_answer, build_context=prompts.build_context, responder=responder),
+            rules=self.speaking.rules,
+            clock=self._clock,
         )
 
     def _open_commentary(self) -> ScreenCommentary | None:
@@ -189,7 +185,9 @@ class Answering:
         played = may_say() and await self.speaking.play_sample(sentence, synthesizer, may_say=may_say)
         if played:
             return None
-        return self.participation.why_silent() or Text("I could not speak in {channel} now.", channel=self._place.name)
+        return self.participation.why_silent() or Text(
+            "I could not speak in {channel} now.", channel=self._session.place.name
+        )
 
     # -- what happens in the room ---------------------------------------------------------------------------
 
@@ -206,11 +204,15 @@ class Answering:
             self.bridge.refresh()
         self._services.observe(events.ScreenNoted(note, self._clock.monotonic()))
 
-    def on_recorded(self, event: events.Event) -> None:
+    def on_screen_turn(self, turn: Turn) -> None:
+        """Handle a turn, already recorded, about the start or end of a screen share."""
+        self._on_recorded(events.TurnRecorded(turn, self._clock.monotonic()))
+
+    def _on_recorded(self, event: events.Event) -> None:
         """Pass a recorded turn to the memory's upkeep, to speech-to-speech and to the observer."""
         if isinstance(event, events.TurnRecorded):
-            if self._upkeep is not None:
-                self._upkeep.wake()
+            if self._session.upkeep is not None:
+                self._session.upkeep.wake()
             if self.bridge is not None:
                 self.bridge.on_turn_recorded(event.turn, event.utterances)
         self._services.observe(event)
@@ -269,7 +271,7 @@ class Answering:
             return
         async with self._telling:
             waited_s = 0.0
-            while self.is_answering() or (self.is_busy() and waited_s < TELL_WITHIN_S):
+            while self.replier.busy or (self.is_busy() and waited_s < TELL_WITHIN_S):
                 await self._clock.sleep(TELL_POLL_S)
                 waited_s += TELL_POLL_S
             turn = self._last_turn()
@@ -277,7 +279,7 @@ class Answering:
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
 
     def _last_turn(self) -> Turn | None:
-        return next((turn for turn in reversed(self._memory.window) if not turn.tombstone), None)
+        return next((turn for turn in reversed(self._session.memory.window) if not turn.tombstone), None)
 
     def ask(self, question: Question) -> None:
         if self._finishing:
@@ -291,13 +293,9 @@ class Answering:
         """Return whether a reply may be prepared before it is certain that one is wanted."""
         return not self._finishing and not self._uses_realtime() and self._services.replies.can_skip
 
-    def is_answering(self) -> bool:
-        """Return whether an answer is in progress or due."""
-        return self.replier.busy
-
     def is_busy(self) -> bool:
         """Return whether somebody speaks, or an answer is in progress or due."""
-        return self.is_answering() or bool(self._listener.speaking)
+        return self.replier.busy or bool(self._listener.speaking)
 
     def _uses_realtime(self) -> bool:
         return self.bridge is not None and self.bridge.usable
@@ -308,4 +306,4 @@ class Answering:
 
     def _screens(self) -> RoomScreens | None:
         screens = self._services.screens
-        return None if screens is None else screens.room(self._place.guild_id)
+        return None if screens is None else screens.room(self._session.place.guild_id)

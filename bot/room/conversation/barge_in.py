@@ -6,7 +6,7 @@ and passes the meaning of recognised words to the detector.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
@@ -17,10 +17,10 @@ from voice.speaking.backchannel import OverlapIntent, classify_overlap
 from voice.speaking.barge_in import BargeInAction, BargeInDetector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bot.brain.reply import Replier
     from bot.clock import Clock
+    from bot.participation.participation import Participation
+    from voice.listening.listener import RoomListener
     from voice.speaking.playback import Playback
 
 log = structlog.get_logger()
@@ -37,41 +37,25 @@ DUCK_LEVEL = 0.3
 _MAYBE_SPEECH = frozenset({OVERLOADED, RECOGNISER_FAILED})
 
 
-class VoicedSpeech(Protocol):
-    """The people who are speaking now; `voice.listening.listener.RoomListener` implements it."""
-
-    @property
-    def voiced_s(self) -> Mapping[int, float]:
-        """Return the seconds of voiced sound in each person's current speech."""
-
-
-class HasWakeNames(Protocol):
-    """The bot's current names; `bot.participation.participation.Participation` implements it."""
-
-    @property
-    def wake_names(self) -> tuple[str, ...]:
-        """Return the names that the bot answers to."""
-
-
 class BargeInHandler:
-    """Applies barge-in to the playback and to the reply in progress.
+    """Applies barge-in to the playback and to the reply in progress. `participation`: knows the bot's names.
 
     *Ownership*: `run` is the room's task; call everything on its loop.
     """
 
     def __init__(
         self,
-        listener: VoicedSpeech,
+        listener: RoomListener,
         playback: Playback,
         replier: Replier,
-        wake_names: HasWakeNames,
+        participation: Participation,
         *,
         clock: Clock,
     ) -> None:
         self._listener = listener
         self._playback = playback
         self._replier = replier
-        self._wake_names = wake_names
+        self._participation = participation
         self._clock = clock
         self._detector = BargeInDetector(duck_after_s=DUCK_AFTER_S, stop_after_s=STOP_AFTER_S)
 
@@ -90,7 +74,7 @@ class BargeInHandler:
         """Handle the recognised text or the drop of somebody's sound; ignore other events."""
         match event:
             case events.UtteranceTranscribed():
-                self._on_meaning(event, classify_overlap(strip_call(event.text, self._wake_names.wake_names)))
+                self._on_meaning(event, classify_overlap(strip_call(event.text, self._participation.wake_names)))
             case events.SpeechDropped():
                 meaning = OverlapIntent.YIELD if event.reason in _MAYBE_SPEECH else OverlapIntent.CONTINUE
                 self._on_meaning(event, meaning)

@@ -8,7 +8,7 @@ does not become text, with the reason.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
@@ -17,7 +17,6 @@ import structlog
 from bot import events
 from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
-from bot.room.conversation.backlog import UtteranceBacklog
 from bot.room.conversation.eager_recognition import EagerRecognition
 from bot.room.conversation.transcriber import nobody_dropped
 from voice.asr.sound_effect import is_sound_effect
@@ -45,7 +44,7 @@ log = structlog.get_logger()
 # every latency. One tick with four people costs 20 us.
 TICK_S = 0.02
 # Utterances that may wait for the recogniser. At three seconds each, a full queue is minutes behind, which is too late
-# to take part in the conversation. Then some are given up by the rule of `backlog` and reported.
+# to take part in the conversation. Then some are given up and reported.
 UTTERANCES_WAITING = 64
 # Their sound, in seconds: 64 utterances of nine seconds, which are 19 MB. Without this bound they might be half a
 # minute each, and every room that falls behind would keep 61 MB.
@@ -83,6 +82,54 @@ class SoundDelay:
         self._measured_at = now
         arrived_at = sound.captured_at + len(sound.pcm) / LISTEN_RATE_HZ
         return events.SoundReceived(max(0.0, now - arrived_at), now)
+
+
+class UtteranceBacklog:
+    """The finished utterances of one room that wait for the recogniser, in the order in which they ended: at most
+    `size`, and `sound_s` seconds of sound. A single one is kept however long it is.
+
+    When the recogniser cannot keep up, whoever has the most utterances waiting loses their oldest one; among equals,
+    whoever has waited longest does. So nobody loses their only utterance while somebody else has two, and who speaks
+    little is heard in full however much the others speak.
+    """
+
+    def __init__(self, size: int, *, sound_s: float) -> None:
+        self._size = size
+        self._most_samples = round(sound_s * LISTEN_RATE_HZ)
+        self._waiting: deque[Utterance] = deque()
+        self._samples = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def waits_since(self) -> float | None:
+        """Return when the utterance that has waited longest was complete, in monotonic seconds; None if none waits."""
+        return self._waiting[0].closed_at if self._waiting else None
+
+    def add(self, utterance: Utterance) -> tuple[Utterance, ...]:
+        """Add a finished utterance. Returns those that are given up for it: none if there is room."""
+        self._waiting.append(utterance)
+        self._samples += len(utterance.pcm)
+        given_up: list[Utterance] = []
+        while len(self._waiting) > self._size or (self._samples > self._most_samples and len(self._waiting) > 1):
+            given_up.append(self._give_up())
+        return tuple(given_up)
+
+    def take(self) -> Utterance:
+        """Remove and return the utterance that has waited longest. Raises `IndexError` if none waits."""
+        utterance = self._waiting.popleft()
+        self._samples -= len(utterance.pcm)
+        return utterance
+
+    def _give_up(self) -> Utterance:
+        waiting_of = Counter(waiting.user_id for waiting in self._waiting)
+        most = max(waiting_of.values())
+        index = next(index for index, waiting in enumerate(self._waiting) if waiting_of[waiting.user_id] == most)
+        given_up = self._waiting[index]
+        del self._waiting[index]
+        self._samples -= len(given_up.pcm)
+        return given_up
 
 
 class Hearing:
@@ -202,14 +249,7 @@ class Hearing:
                 case Utterance():
                     self._queue(event)
                 case UtteranceDropped():
-                    self._drop(
-                        "",
-                        event.user_id,
-                        reason=event.reason.value,
-                        text="",
-                        started_at=event.started_at,
-                        ended_at=event.ended_at,
-                    )
+                    self._drop(event, event.reason.value)
                 case SpeechStarted():
                     pass
                 case _:
@@ -245,7 +285,7 @@ class Hearing:
             self._overflowed += 1
             self._pending.discard(given_up.id)
             self._eager_recognition.discard(given_up.id)
-            self._drop_utterance(given_up, OVERLOADED)
+            self._drop(given_up, OVERLOADED)
 
     async def _recognise_queued(self) -> None:
         while True:
@@ -271,16 +311,16 @@ class Hearing:
             if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
                 transcription = ahead
         if self._drops(utterance.user_id, started_at=utterance.started_at):
-            self._drop_utterance(utterance, OPTED_OUT)
+            self._drop(utterance, OPTED_OUT)
             return None
         recognition = transcription.recognition
         if recognition is None:
-            self._drop_utterance(utterance, transcription.failure)
+            self._drop(utterance, transcription.failure)
             return None
         reason = self._transcriber.guard(utterance, transcription)
         if reason is not None:
             self._transcriber.on_refused(utterance.user_id)
-            self._drop_utterance(utterance, reason.value, recognition.text)
+            self._drop(utterance, reason.value, recognition.text)
             return None
         self._transcriber.on_accepted(utterance, transcription)
         text_at = self._clock.monotonic()
@@ -314,7 +354,7 @@ class Hearing:
             return
         urgent = self._is_urgent(spoken.text)
         if not self._coalescing.add(spoken, urgent=urgent, now=self._clock.monotonic()):
-            self._drop_utterance(spoken.utterance, DUPLICATE, spoken.text)
+            self._drop(spoken.utterance, DUPLICATE, spoken.text)
 
     async def _release_group(self) -> None:
         """Pass the open group on if no more of its text is expected, or if it has waited long enough."""
@@ -333,35 +373,24 @@ class Hearing:
 
     # -- dropped sound ---------------------------------------------------------------------------------------
 
-    def _drop_utterance(self, utterance: Utterance, reason: str, text: str = "") -> None:
-        self._drop(
-            utterance.id,
-            utterance.user_id,
-            reason=reason,
-            text=text,
-            started_at=utterance.started_at,
-            ended_at=utterance.ended_at,
-        )
-
-    def _drop(
-        self, utterance_id: str, user_id: int, *, reason: str, text: str, started_at: float, ended_at: float
-    ) -> None:
+    def _drop(self, sound: Utterance | UtteranceDropped, reason: str, text: str = "") -> None:
+        utterance_id = sound.id if isinstance(sound, Utterance) else ""
         self.dropped[reason] += 1
         log.info(
             "utterance_dropped",
             utterance_id=utterance_id,
-            speaker_id=user_id,
+            speaker_id=sound.user_id,
             reason=reason,
-            duration_s=round(ended_at - started_at, 2),
+            duration_s=round(sound.ended_at - sound.started_at, 2),
         )
         self._observe(
             events.SpeechDropped(
                 utterance_id,
-                user_id,
+                sound.user_id,
                 reason=reason,
                 text=text,
-                started_at=started_at,
-                ended_at=ended_at,
+                started_at=sound.started_at,
+                ended_at=sound.ended_at,
                 at=self._clock.monotonic(),
             )
         )

@@ -16,14 +16,10 @@ import structlog
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bot.channel.participants import Participants
-    from bot.channel.port import MembershipChange, Person, Place
-    from bot.memory.upkeep import MemoryUpkeep
-    from bot.participation.participation import Participation
+    from bot.channel.port import MembershipChange, Person
+    from bot.room.conversation.answering import Answering
     from bot.room.conversation.transcriber import Transcriber
-    from bot.room.conversation.turn_recorder import TurnRecorder
-    from bot.room.services import RoomServices
-    from compaction.session import SessionMemory
+    from bot.room.services import SessionParts
 
 log = structlog.get_logger()
 
@@ -96,17 +92,12 @@ def _describe(*, told_present: bool, changes: int) -> str:
     return f"joined the channel and left{times}{ending}."
 
 
-@dataclass(frozen=True, slots=True)
-class _Departure:
-    at: float
-    total_turns: int
-
-
 class CatchUpOffers:
     """The offers of one session. Times are seconds of any one clock. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._away: dict[int, _Departure] = {}
+        # When each person left, and how many turns the session had then.
+        self._away: dict[int, tuple[float, int]] = {}
         self._offered: set[int] = set()
 
     def handle(self, change: MembershipChange, *, total_turns: int, now: float) -> float | None:
@@ -118,15 +109,16 @@ class CatchUpOffers:
         if person.is_bot:
             return None
         if not change.joined:
-            self._away[person.id] = _Departure(now, total_turns)
+            self._away[person.id] = (now, total_turns)
             return None
         left = self._away.pop(person.id, None)
         if left is None or person.id in self._offered:
             return None
-        if now - left.at < LEAST_AWAY_S or total_turns - left.total_turns < LEAST_TURNS:
+        left_at, turns_then = left
+        if now - left_at < LEAST_AWAY_S or total_turns - turns_then < LEAST_TURNS:
             return None
         self._offered.add(person.id)
-        return now - left.at
+        return now - left_at
 
 
 class MembershipRecorder:
@@ -136,27 +128,11 @@ class MembershipRecorder:
     *Ownership*: `run` is a task of the room. Not thread-safe.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        services: RoomServices,
-        *,
-        memory: SessionMemory,
-        participants: Participants,
-        participation: Participation,
-        transcriber: Transcriber,
-        turn_recorder: TurnRecorder,
-        upkeep: MemoryUpkeep | None,
-    ) -> None:
-        self._place = place
-        self._services = services
-        self._memory = memory
-        self._participants = participants
-        self._participation = participation
+    def __init__(self, session: SessionParts, answering: Answering, transcriber: Transcriber) -> None:
+        self._session = session
+        self._answering = answering
         self._transcriber = transcriber
-        self._turn_recorder = turn_recorder
-        self._upkeep = upkeep
-        self._clock = services.clock
+        self._clock = session.services.clock
         self._offers = CatchUpOffers()
         self._gatherer = MembershipGatherer()
         # Who is to be offered a summary, and for how long they were away.
@@ -166,7 +142,7 @@ class MembershipRecorder:
     def on_change(self, change: MembershipChange) -> None:
         """Take a change. Does not wait."""
         person, now = change.person, self._clock.monotonic()
-        away_s = self._offers.handle(change, total_turns=self._memory.total_turns, now=now)
+        away_s = self._offers.handle(change, total_turns=self._session.memory.total_turns, now=now)
         self._tell_parts(change)
         self._gatherer.handle(change)
         if away_s is not None:
@@ -197,23 +173,24 @@ class MembershipRecorder:
 
     async def _offer_catch_up(self, person: Person, away_s: float) -> None:
         """Offer somebody who was away for `away_s` what was said, if the server wants it and they may be heard."""
-        is_wanted = self._services.servers.of(self._place.guild_id).offers_catch_up
-        if self._services.memory.readable is None or not is_wanted or self._participation.excludes(person.id):
+        place, services = self._session.place, self._session.services
+        is_wanted = services.servers.of(place.guild_id).offers_catch_up
+        if services.memory.readable is None or not is_wanted or self._session.guild.excludes(person.id):
             return
-        offered = await self._place.offer_catch_up(person, minutes=round(away_s / 60))
+        offered = await place.offer_catch_up(person, minutes=round(away_s / 60))
         log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)
 
     def _tell_parts(self, change: MembershipChange) -> None:
-        person = change.person
-        self._participants.note_name(person)
+        person, upkeep = change.person, self._session.upkeep
+        self._answering.participants.note_name(person)
         if change.joined:
-            self._participation.on_joined()
-            if self._upkeep is not None:
-                self._upkeep.on_join([str(person.id)])
+            self._answering.participation.on_joined()
+            if upkeep is not None:
+                upkeep.on_join([str(person.id)])
         else:
-            self._participation.on_left(person.id)
+            self._answering.participation.on_left(person.id)
             self._transcriber.forget(person.id)
 
     async def _record(self, news: MembershipNews) -> None:
-        if not self._participation.excludes(news.person.id):
-            await self._turn_recorder.record_membership(news.person, news.what)
+        if not self._session.guild.excludes(news.person.id):
+            await self._answering.turn_recorder.record_membership(news.person, news.what)

@@ -21,22 +21,20 @@ from compaction.tokens import estimate_text_tokens
 from voice.asr.language_names import language_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bot.brain.context import ModelContext
     from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage
-    from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.participation import Participation
-    from bot.room.services import RoomServices
+    from bot.room.services import SessionParts
     from compaction.model import Seq, SessionId
     from compaction.payload import PayloadPart
-    from compaction.session import SessionMemory
 
 
 # The result itself stands where the call was made, as data: no system prompt repeats what a tool says.
@@ -48,36 +46,26 @@ TYPED = "You were asked in a chat. Your answer is posted there for people to rea
 
 
 class PromptBuilder:
-    """Builds the prompts of one room, and the instructions of its speech-to-speech session (see `RealtimePrompt`).
-
-    `report`: called with each problem that does not prevent the reply: its place in the code and its error.
-    """
+    """Builds the prompts of one room, and the instructions of its speech-to-speech session (see `RealtimePrompt`)."""
 
     def __init__(
         self,
-        services: RoomServices,
+        session: SessionParts,
         *,
-        place: Place,
-        memory: SessionMemory,
         participants: Participants,
         participation: Participation,
-        upkeep: MemoryUpkeep | None,
         quoting: QuoteFinder | None,
         toolbox: Toolbox,
-        report: Callable[[str, Exception], None],
     ) -> None:
-        self._services = services
-        self._place = place
-        self._memory = memory
+        self._services, self._place = session.services, session.place
+        self._memory, self._upkeep, self._report = session.memory, session.upkeep, session.report
         self._participants = participants
         self._participation = participation
-        self._upkeep = upkeep
         self._quoting = quoting
         self._toolbox = toolbox
-        self._external_changes = memory.external_changes
-        self._channels = place.shared_channels()
-        self._people = _people_in(place)
-        self._report = report
+        self._external_changes = session.memory.external_changes
+        self._channels = session.place.shared_channels()
+        self._people = _people_in(session.place)
 
     async def build_context(self, question: Question) -> ModelContext:
         """Return the prompt for `question`. Raises `CompactionError`."""
@@ -268,5 +256,5 @@ def sent_prompt(
     )
 
 
-def _people_in(place: Place) -> frozenset[int]:
+def _people_in(place: RoomChannel) -> frozenset[int]:
     return frozenset(person.id for person in place.members() if not person.is_bot)

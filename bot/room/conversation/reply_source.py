@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
@@ -94,12 +94,6 @@ class ReadAhead(Generic[ItemT]):
             self._items.put_nowait(None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    text: str
-    sound: ReadAhead[AudioChunk]
-
-
 class RoomSynthesizer:
     """A `Synthesizer` of one room that may have begun with a sentence; it holds one at most.
 
@@ -108,28 +102,29 @@ class RoomSynthesizer:
 
     def __init__(self, voice: Synthesizer) -> None:
         self._voice = voice
-        self._begun: _Begun | None = None
+        # The sentence and its sound.
+        self._begun: tuple[str, ReadAhead[AudioChunk]] | None = None
 
     def begin(self, text: str, tasks: asyncio.TaskGroup) -> None:
         """Begin to synthesise `text`, in place of what was begun before."""
         self.discard()
         # One sentence, of which a voice makes some minutes of sound at most (`voice.speaking.openai.MAX_SOUND_S`).
         sound = ReadAhead(self._voice.stream(text), tasks, name="speech-ahead", broken_off=_broken_off)
-        self._begun = _Begun(text, sound)
+        self._begun = text, sound
 
     def discard(self) -> None:
         """Stop the synthesis in progress and drop its sound, if there is any."""
         begun, self._begun = self._begun, None
         if begun is not None:
-            begun.sound.cancel()
+            begun[1].cancel()
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield the sound of `text`; what is ready comes at once. See `Synthesizer.stream`."""
         begun = self._begun
-        if begun is None or begun.text != text:
+        if begun is None or begun[0] != text:
             sounds = self._voice.stream(text)
         else:
-            sounds, self._begun = begun.sound.take(), None
+            sounds, self._begun = begun[1].take(), None
         async with aclosing(sounds) as stream:
             async for sound in stream:
                 yield sound
@@ -145,16 +140,18 @@ def _broken_off(error: asyncio.CancelledError) -> SynthesisError:
 _FINISHED = re.compile(r"""[^.\s][.?!]["”’')\]]*$""")
 
 
+@dataclass(slots=True, eq=False)
 class _Attempt:
-    def __init__(self, question: Question, begun_at: float) -> None:
-        self.question = question
-        self.begun_at = begun_at
-        self.context: ModelContext | None = None
-        # Set when the context is built, or building it failed.
-        self.built = asyncio.Event()
-        self.reply: ReadAhead[str] | None = None
-        # What the voice has begun to synthesise; empty before the first sentence is complete.
-        self.first_sentence = ""
+    """A reply that was begun. `built`: set when the context is built, or building it failed. `first_sentence`: what
+    the voice has begun to synthesise; empty before the first sentence is complete.
+    """
+
+    question: Question
+    begun_at: float
+    reply: ReadAhead[str] = field(init=False)
+    context: ModelContext | None = None
+    built: asyncio.Event = field(default_factory=asyncio.Event)
+    first_sentence: str = ""
 
     def fits(self, question: Question) -> bool:
         """Return whether the attempt replies to `question`: the same words of the same people, as the same turn, and
@@ -227,7 +224,7 @@ class ReplySource:
         if attempt is None:
             return
         self._attempt = None
-        _cancel(attempt)
+        attempt.reply.cancel()
         log.info(
             "preemptive_reply_discarded",
             reason=reason,
@@ -238,7 +235,7 @@ class ReplySource:
     def drop_taken(self) -> None:
         """Stop what was prepared for a reply and not used. Call it after each reply."""
         if self._taken is not None:
-            _cancel(self._taken)
+            self._taken.reply.cancel()
             self._speech.discard()
             self._taken = None
 
@@ -252,7 +249,7 @@ class ReplySource:
             return await begin_answer(question, self._build_context, self._responder)
         self._attempt, self._taken = None, attempt
         await attempt.built.wait()
-        if attempt.context is None or attempt.reply is None:
+        if attempt.context is None:
             # Building it failed. Build it again, so that the error is reported in the usual way.
             return await begin_answer(question, self._build_context, self._responder)
         if attempt.context.tools is not None:
@@ -306,11 +303,6 @@ async def begin_answer(
 ) -> AsyncGenerator[str, None]:
     """Return the pieces of an answer that begins now. Raises `CompactionError`."""
     return responder.respond(await build_context(question))
-
-
-def _cancel(attempt: _Attempt) -> None:
-    if attempt.reply is not None:
-        attempt.reply.cancel()
 
 
 def reads_finished(text: str) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question, Reply
     from bot.brain.speech_output import SentenceReader
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.realtime.bridge import RealtimeBridge
     from bot.room.services import RoomServices
@@ -57,7 +57,7 @@ class Speaking:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         services: RoomServices,
         *,
         build_context: Callable[[Question], Awaitable[ModelContext]],
@@ -142,7 +142,7 @@ class Speaking:
 class FixedSentences:
     """Says fixed sentences in one room. A reply of `replier` that is in progress comes first."""
 
-    def __init__(self, place: Place, playback: Playback, *, replier: Replier, clock: Clock) -> None:
+    def __init__(self, place: RoomChannel, playback: Playback, *, replier: Replier, clock: Clock) -> None:
         self._place = place
         self._playback = playback
         self._replier = replier
@@ -158,15 +158,11 @@ class FixedSentences:
 
         `may_say`: returns whether they may be said. It is asked directly before each is played; see `stop_forbidden`.
         """
-        sounds: list[asyncio.Future[PlaybackResult]] = []
         try:
             async with asyncio.timeout(SAY_TIMEOUT_S):
-                return await self._say_all(sentences, synthesizer, sounds, may_say)
+                return await self._say_all(sentences, synthesizer, may_say)
         except TimeoutError:
             log.warning("sentences_not_spoken", within_s=SAY_TIMEOUT_S)
-            for sound in sounds:
-                # Not all sound: a reply may be in progress.
-                self._playback.stop_one(sound)
             return False
 
     def stop_forbidden(self) -> None:
@@ -174,14 +170,7 @@ class FixedSentences:
         for sound in [sound for sound, may_say in self._playing.items() if not may_say()]:
             self._playback.stop_one(sound)
 
-    async def _say_all(
-        self,
-        sentences: Iterable[str],
-        synthesizer: Synthesizer,
-        sounds: list[asyncio.Future[PlaybackResult]],
-        may_say: Callable[[], bool],
-    ) -> bool:
-        """`sounds`: gets what was queued."""
+    async def _say_all(self, sentences: Iterable[str], synthesizer: Synthesizer, may_say: Callable[[], bool]) -> bool:
         for sentence in sentences:
             await self._until_no_reply()
             if not self._place.audible or not may_say():
@@ -191,13 +180,11 @@ class FixedSentences:
             except SynthesisError as error:
                 log.warning("sentence_not_spoken", problem=error)
                 return False
-            if not len(speech.pcm) or not await self._play(speech, sounds, may_say):
+            if not len(speech.pcm) or not await self._play(speech, may_say):
                 return False
         return True
 
-    async def _play(
-        self, speech: Speech, sounds: list[asyncio.Future[PlaybackResult]], may_say: Callable[[], bool]
-    ) -> bool:
+    async def _play(self, speech: Speech, may_say: Callable[[], bool]) -> bool:
         for _ in range(MOST_TRIES):
             await self._until_no_reply()
             piece = await self._playback.open(speech.text)
@@ -205,19 +192,19 @@ class FixedSentences:
             if not may_say():
                 piece.end()
                 return False
-            sounds.append(piece.done)
             piece.add(AudioChunk(speech.pcm, speech.rate_hz))
             piece.end()
-            if await self._is_played(piece.done, may_say):
-                return True
+            self._playing[piece.done] = may_say
+            try:
+                if (await piece.done).complete:
+                    return True
+            except asyncio.CancelledError:
+                # Not all sound: a reply may be in progress.
+                self._playback.stop_one(piece.done)
+                raise
+            finally:
+                del self._playing[piece.done]
         return False
-
-    async def _is_played(self, sound: asyncio.Future[PlaybackResult], may_say: Callable[[], bool]) -> bool:
-        self._playing[sound] = may_say
-        try:
-            return (await sound).complete
-        finally:
-            del self._playing[sound]
 
     async def _until_no_reply(self) -> None:
         while self._replier.busy:

@@ -24,11 +24,9 @@ from voice.errors import RecogniserError, RecogniserOverloadedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.channel.participants import Participants
-    from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.participation.participation import Participation
-    from bot.room.services import RoomServices
+    from bot.room.conversation.answering import Answering
+    from bot.room.services import SessionParts
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recogniser, Recognition
     from voice.asr.second_hearing import Hearings
@@ -244,19 +242,11 @@ def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.HeardAgain:
     return events.HeardAgain.KEPT if is_heard else events.HeardAgain.REFUSED
 
 
-def room_transcriber(
-    place: Place,
-    services: RoomServices,
-    recogniser: Recogniser,
-    *,
-    participants: Participants,
-    participation: Participation,
-    own_words: Callable[[float, float], str],
-    observe: events.Observer,
-) -> Transcriber:
-    """Return the transcriber of the room in `place`: it expects the names and languages of the people there. For the
-    others see `Transcriber`.
+def room_transcriber(session: SessionParts, answering: Answering, *, observe: events.Observer) -> Transcriber:
+    """Return the transcriber of a session's room: it expects the names and languages of the people there, and nobody's
+    words in what the bot says. A speech-to-speech model that answers there recognises too.
     """
+    place, services, participation = session.place, session.services, answering.participation
 
     def glossary() -> tuple[str, ...]:
         return choose_glossary(
@@ -267,21 +257,19 @@ def room_transcriber(
         )
 
     def assumed_language() -> str:
-        spoken, assumed = (
-            services.asr.languages,
-            language_to_assume(services.servers.of(place.guild_id), place.language),
-        )
+        spoken = services.asr.languages
+        assumed = language_to_assume(services.servers.of(place.guild_id), place.language)
         return assumed if not spoken or assumed in spoken else spoken[0]
 
     return Transcriber(
-        recogniser,
+        answering.bridge or services.speech.recogniser,
         glossary=glossary,
         own_names=lambda: participation.wake_names,
         language=services.asr.fixed_language,
         clock=services.clock,
         observe=observe,
-        own_words=own_words,
+        own_words=answering.speaking.playback.words_between,
         drops=participation.drops,
-        is_present=lambda user_id: participants.find(user_id) is not None,
+        is_present=lambda user_id: answering.participants.find(user_id) is not None,
         assumed_language=assumed_language,
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question, Reply
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
-    from bot.channel.port import Person, Place
+    from bot.channel.port import Person, RoomChannel
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.participation import Participation
@@ -45,7 +45,7 @@ class TurnRecorder:
     def __init__(
         self,
         memory: SessionMemory,
-        place: Place,
+        place: RoomChannel,
         participants: Participants,
         *,
         own_name: str,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.channel.port import Place, TypedMessage
+    from bot.channel.port import RoomChannel, TypedMessage
     from bot.clock import Clock
     from bot.participation.participation import Participation
     from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
@@ -50,7 +50,7 @@ class TypedTalk:
 
     def __init__(
         self,
-        place: Place,
+        place: RoomChannel,
         *,
         participation: Participation,
         turn_recorder: TurnRecorder,

@@ -160,7 +160,7 @@ class SilentChat:
 
 
 class ManualLink:
-    """A `bot.channel.port.Link` that sends frames only when `send` is called."""
+    """A `bot.channel.port.VoiceConnection` that sends frames only when `send` is called."""
 
     connected = True
     removed = False
@@ -190,7 +190,7 @@ class ManualLink:
 
 
 class WrittenChannel:
-    """`bot.channel.port.Place` of a written scenario. `link`: the connection, once the bot is there."""
+    """`bot.channel.port.RoomChannel` of a written scenario. `link`: the connection, once the bot is there."""
 
     guild_id = 500
     channel_id = 600

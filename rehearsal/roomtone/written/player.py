@@ -19,8 +19,8 @@ from bot.channel.port import MembershipChange, Person
 from bot.errors import first_cause
 from bot.room.conversation.membership import TURN_EVERY_S
 from bot.room.endings import LEFT
-from bot.room.room_check import CHECK_ROOM_S
 from bot.room.session import Session
+from bot.room.stay import CHECK_ROOM_S
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import ProblemLogHandler, observations
 from rehearsal.roomtone.written.channel import (

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.channel.port import MembershipChange, Person, Place, TypedMessage
+    from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
     from bot.discord.client import RoomtoneClient
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
@@ -58,7 +58,7 @@ class FakeSupervisor:
     """Stands for the room supervisor, and records the calls."""
 
     def __init__(self) -> None:
-        self.place: Place | None = None
+        self.place: RoomChannel | None = None
         self.refuse: Exception | None = None
         self.listens: ListenRequest | None = None
         self.state = Text("I am well.")
@@ -73,7 +73,7 @@ class FakeSupervisor:
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
 
-    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
+    async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         """Record the place, or raise the prepared error."""
         if self.refuse is not None:
             raise self.refuse
@@ -84,7 +84,7 @@ class FakeSupervisor:
         was_there, self.place = self.place is not None, None
         return was_there
 
-    def place_of(self, guild_id: int) -> Place | None:
+    def place_of(self, guild_id: int) -> RoomChannel | None:
         """Return the joined place."""
         return self.place
 
@@ -112,15 +112,15 @@ class FakeSupervisor:
         self.movements.append((guild_id, channel_id, change))
         self.told.set()
 
-    def on_arrival(self, place: Place, person: Person, *, came_from: int | None) -> None:
+    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Record who came from where."""
         self.arrivals.append((place.channel_id, person.name, came_from))
 
-    def on_departure(self, place: Place) -> None:
+    def on_departure(self, place: RoomChannel) -> None:
         """Record which channel somebody left."""
         self.departures.append(place.channel_id)
 
-    def on_bot_moved(self, place: Place) -> None:
+    def on_bot_moved(self, place: RoomChannel) -> None:
         """Record the new place."""
         self.drags.append((place.guild_id, place.channel_id))
 
@@ -447,7 +447,7 @@ class Silence:
 class Visit:
     """A room that only connects, writes that it listens, and stays until it is closed."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RoomChannel) -> None:
         self.place = place
         self.opened = asyncio.Event()
         self.ending: str | None = None
@@ -503,7 +503,7 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
     """
     visits: list[Visit] = []
 
-    def make(place: Place, _: ListenRequest | None) -> Visit:
+    def make(place: RoomChannel, _: ListenRequest | None) -> Visit:
         visits.append(Visit(place))
         return visits[-1]
 

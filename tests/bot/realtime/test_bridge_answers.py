@@ -154,18 +154,6 @@ async def test_a_forbidden_word_is_found_wherever_it_begins(pieces: Sequence[Rep
             await room.answer(turn)
 
 
-async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one() -> None:
-    """If the session is renewed while an answer is still playing, the new conversation gets the answer as text."""
-    async with desk() as room:
-        turn = await room.say(1, "who are you")
-        room.session.answers.append("I am Roomtone")
-        await room.answer(turn)
-        room.session.connect()
-        room.bridge.report_heard(3.0, complete=True)
-        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone")
-        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
-
-
 @pytest.mark.parametrize("complete", [True, False])
 async def test_an_answer_is_of_the_conversation_in_which_it_came(complete: bool) -> None:
     """If the session is renewed while the room has not yet taken all of an answer that has arrived, the new

@@ -12,7 +12,7 @@ from bot.brain.tools.frozen_calls import WAITS, FrozenCall
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
-from bot.realtime.reply_tools import SAY_SO
+from bot.realtime.bridge import SAY_SO
 from compaction.payload import MessageToolCall
 from tests.bot.realtime.bridge_scene import desk, echo
 from tests.fakes.place import ADA, BO, FakePlace

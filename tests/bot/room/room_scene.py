@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.responder import Responder
-    from bot.channel.port import ListenRequest, Place
+    from bot.channel.port import ListenRequest, RoomChannel
     from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
-    from bot.room.guild_policy import GuildPolicy
+    from bot.room.services import GuildPolicy
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn
@@ -88,7 +88,7 @@ class House:
         self.servers = no_server_settings()
         self.listen: ListenRequest | None = None
         self.readable: ReadableMemory | None = None
-        self.toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
+        self.toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
         self.open_upkeep: Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
     @cached_property

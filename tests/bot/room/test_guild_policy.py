@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.llm.budgeted import Budget
-from bot.room.guild_policy import NO_LIMIT_TOKENS, GuildPolicy
+from bot.room.services import NO_LIMIT_TOKENS, GuildPolicy
 from bot.server_settings import ServerSettings, no_server_settings
 from compaction.model import Mode
 from compaction.settings import BudgetSettings
@@ -16,7 +16,7 @@ async def policy(chosen: ServerSettings, settings: BudgetSettings = SETTINGS) ->
     """Return a policy whose settings have the mode `summary`. `chosen`: by server 1."""
     servers = no_server_settings()
     await servers.change(1, lambda _: chosen, by=7)
-    return GuildPolicy(servers, Budget(settings), mode=Mode.SUMMARY, max_output_tokens=300)
+    return GuildPolicy(servers, Budget(settings), default_mode=Mode.SUMMARY, max_output_tokens=300)
 
 
 async def test_a_persona_poses_as_no_other_section() -> None:

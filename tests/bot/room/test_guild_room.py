@@ -36,22 +36,6 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         assert other.written == []
 
 
-async def test_a_room_that_keeps_crashing_is_given_up() -> None:
-    """The pauses between restarts grow. After too many crashes the room is given up, and the channel is informed."""
-    house, place = House(), FakePlace()
-    async with house.running as rooms:
-        await rooms.join(place)
-        for crash in range(MOST_CRASHES):
-            house.rooms[crash].end.set_exception(LinkError("Discord hung up."))
-            await until(lambda: house.clock.sleeping == 1)
-            house.clock.advance(2.0**crash)
-            await until(lambda crash=crash: len(house.rooms) == crash + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
-        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
-        await until(lambda: rooms.place_of(place.guild_id) is None)
-    assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
-    assert place.written[-1].endswith("so I stop. Use /join to call me back.")
-
-
 async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None:
     """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
     that it may come back before.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.channel.port import ListenRequest
-from bot.room.listen_only import remembered_request, store_thread, stored_thread
+from bot.room.transcript_writer import remembered_request, store_thread, stored_thread
 from bot.server_settings import ListenOnly, ServerSettings, no_server_settings
 from compaction.model import SessionId
 

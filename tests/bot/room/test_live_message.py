@@ -7,7 +7,7 @@ import asyncio
 from bot.events import TurnRecorded
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.settings import ParticipationSettings
-from bot.room.live_message import EDIT_EVERY_S, LISTENING, MOST_FAILURES, MOST_PEOPLE, OVER, LiveMessage
+from bot.room.posted_messages import EDIT_EVERY_S, LISTENING, MOST_FAILURES, MOST_PEOPLE, OVER, LiveMessage
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from compaction.memory.digest import Digest
     from compaction.summary.port import Summariser
 
@@ -82,7 +82,7 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
         assert house.readable is not None
         renewal = RecapRenewal(house.sessions, house.readable.digests)
 
-        def place_of(guild_id: int, channel_id: int) -> Place | None:
+        def place_of(guild_id: int, channel_id: int) -> RoomChannel | None:
             return house.place if (guild_id, channel_id) == (house.place.guild_id, house.place.channel_id) else None
 
         await renewal.run_once(place_of)

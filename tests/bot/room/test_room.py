@@ -17,8 +17,8 @@ from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import ListensOnlyError
 from bot.room.notice import DEFAULT_NOTICE
-from bot.room.room_check import CHECK_ROOM_S
 from bot.room.session import Session
+from bot.room.stay import CHECK_ROOM_S
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.place import ADA, BO
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bot.channel.port import Place
+    from bot.channel.port import RoomChannel
     from bot.participation.guild_participation import GuildParticipation
     from bot.server_settings import ListenTarget
     from compaction.model import SessionId
@@ -41,7 +41,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
 
     @contextmanager
     def show(
-        session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
+        session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildParticipation
     ) -> Iterator[events.Observer]:
         life.append((session_id, place.channel_id, memory.session_id, guild.guild_id))
         yield shown.append

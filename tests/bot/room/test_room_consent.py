@@ -11,8 +11,8 @@ from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
 from bot.participation.all_guilds import OptedOutError
-from bot.room.channel_work import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.room.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
+from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
 from compaction.model import Seq
 from tests.bot.room.room_scene import a_house, ended, living, settle
@@ -159,18 +159,6 @@ async def test_after_an_opt_out_no_earlier_result_of_a_tool_is_sent(tmp_path: Pa
             assert not tools.exchanges.messages({1})
 
 
-async def test_where_nobody_can_agree_the_bot_leaves(tmp_path: Path) -> None:
-    """Where the bot asks and the chat refuses the button, it does not stay, even if it could speak."""
-    async with a_house(tmp_path) as house:
-        house.consent = RoomSettings(consent={"all": "ask"})
-        house.place.writable = False
-        async with living(house) as (_, task):
-            await settle(task.done)
-            with pytest.raises(NotAnnouncedError):
-                task.result()
-            assert house.voice.spoken == []
-
-
 async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
     """If the chat refuses the notice, the bot says it aloud before it hears anybody."""
     async with a_house(tmp_path) as house:
@@ -180,10 +168,13 @@ async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
             assert house.voice.spoken[0] == DEFAULT_NOTICE
 
 
-@pytest.mark.parametrize("fault", ["hoarse", "muted"])
-async def test_without_chat_and_voice_the_bot_leaves(tmp_path: Path, fault: str) -> None:
-    """If the notice can be neither written nor heard, the bot hears nobody, leaves and says why."""
+@pytest.mark.parametrize("fault", ["hoarse", "muted", "asks"])
+async def test_where_nobody_can_be_told_the_bot_leaves(tmp_path: Path, fault: str) -> None:
+    """If the notice can be neither written nor heard, the bot hears nobody, leaves and says why. Where the bot asks,
+    and the chat refuses the button, it does not stay even if it could speak.
+    """
     async with a_house(tmp_path) as house:
+        house.consent = RoomSettings(consent={"all": "ask" if fault == "asks" else "notice"})
         house.place.writable = False
         house.place.audible = fault != "muted"
         house.voice.mute = {DEFAULT_NOTICE} if fault == "hoarse" else set()
@@ -194,6 +185,7 @@ async def test_without_chat_and_voice_the_bot_leaves(tmp_path: Path, fault: str)
             with pytest.raises(NotAnnouncedError, match="Send Messages"):
                 task.result()
             assert not house.place.shown_as_listening
+            assert fault != "asks" or house.voice.spoken == []
 
 
 async def test_rights_taken_away_during_the_session_end_it(tmp_path: Path) -> None:

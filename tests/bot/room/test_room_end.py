@@ -99,13 +99,13 @@ async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) ->
         await house.servers.change(house.place.guild_id, lambda _: ServerSettings(longest_session_h=1), by=1)
         async with living(house) as (_, task):
             house.place.people = [ADA]
-            await house.pass_time(3_500)
+            await house.pass_time(3_500, step_s=60.0)
             assert not task.done()
-            await house.pass_time(200)
+            await house.pass_time(200, step_s=60.0)
             assert await ended(house, task) == "longest"
         assert "has lasted 1 hour, as long as one may" in house.place.written[-1]
         async with living(house) as (_, task):
-            await house.pass_time(100)
+            await house.pass_time(100, step_s=60.0)
             assert not task.done()
         assert len({each.session_id for each in house.seen if isinstance(each, events.RoomOpened)}) == 2
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.room.room_check import CHECK_ROOM_S, GPU_FAILED
-from bot.room.room_troubles import (
+from bot.room.room_status import (
     DEAFENED,
     MUTED,
     UNDEAFENED,
     UNMUTED,
 )
+from bot.room.stay import CHECK_ROOM_S, GPU_FAILED
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from tests.bot.room.room_scene import a_house, living

@@ -10,7 +10,7 @@ import pytest
 from bot import events
 from bot.events import ReplyOutcome
 from bot.health import FaultKind
-from bot.room.room_troubles import LINK_GRACE_S, RoomFaults
+from bot.room.room_status import LINK_GRACE_S, RoomFaults
 from tests.fakes.place import FakeLink, FakePlace
 from voice.speaking.playback import Playback
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from bot import events
-from bot.brain.tools.screen import screen_tool
-from bot.brain.tools.toolbox import Toolbox
 from bot.room.session import Session
 from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
@@ -44,7 +42,9 @@ class Cinema:
         self.responder = ScriptedResponder(REMARK)
         house.new_responder = lambda: self.responder
         house.can_skip = True
-        self.screens = Screens(self.readers, clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here."))
+        self.screens = Screens(
+            cast("Any", self.readers), clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here.")
+        )
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:
@@ -169,19 +169,6 @@ async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
         assert isinstance(opened, events.RoomOpened)
         stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert len(stored.segments[-1].note_ids) == 1
-
-
-async def test_the_model_may_look(tmp_path: Path) -> None:
-    """The screen tool is available only while somebody shares, and describes the latest picture."""
-    async with a_cinema(tmp_path) as cinema, cinema.living():
-        view = cinema.screens.room(GUILD)
-        assert view is not None
-        toolbox = Toolbox([screen_tool(lambda: view)])
-        assert [tool for tool in toolbox.tools() if tool.available()] == []
-        line = await cinema.share()
-        await cinema.see(line, "dark", "Winter Soldier", "HP 12")
-        (tool,) = [tool for tool in toolbox.tools() if tool.available()]
-        assert "HP 12" in await tool.call({"question": "How is the health?"})
 
 
 async def _last(line: ScreenPageConnection) -> str:

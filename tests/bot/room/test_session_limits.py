@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.room.room_check import ReachedLimit, SessionLimits
+from bot.room.endings import ReachedLimit, SessionLimits
 from bot.server_settings import ServerSettings
 
 STARTED_AT = 1_700_000_000.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.room.room_troubles import TELL_AGAIN_AFTER_S, UNDERSTANDS_AGAIN, UNDERSTANDS_NOBODY, TroubleNotice
+from bot.room.room_status import TELL_AGAIN_AFTER_S, UNDERSTANDS_AGAIN, UNDERSTANDS_NOBODY, TroubleNotice
 
 SOON, LATER = 5.0, TELL_AGAIN_AFTER_S
 

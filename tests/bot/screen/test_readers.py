@@ -11,7 +11,7 @@ import pytest
 
 from bot.llm.model_calls import ignore_call
 from bot.llm.settings import LlmSettings
-from bot.screen.readers import FIRST_OPEN_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
+from bot.screen.readers import FIRST_OPEN_S, ScreenReaders, describe_reader, open_readers
 from bot.texts.text import sentence_of
 from compaction.settings import BudgetSettings
 from tests.bot.screen.watching import until
@@ -50,7 +50,7 @@ async def test_the_text_stands_in_for_a_model_that_fails() -> None:
     """If the model fails, OCR reads the picture, and the model is not asked for a while, longer each time."""
     now = 0.0
     model, ocr = Stub(VisionSource.MODEL), Stub()
-    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: now)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: now)
     assert (await readers.read(lambda: LOOK)).source is VisionSource.MODEL
     model.trouble = "It did not answer in time."
     for rest_s in (FIRST_OPEN_S, 2 * FIRST_OPEN_S):
@@ -90,7 +90,7 @@ async def test_a_first_look_has_the_models_own_time() -> None:
     no failure.
     """
     model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0, urgent_timeout_s=0.01)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0, urgent_timeout_s=0.01)
     first = asyncio.create_task(readers.read(lambda: LOOK, urgent=True))
     await until(lambda: model.asked)
     assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
@@ -113,7 +113,7 @@ async def test_a_failure_keeps_no_picture() -> None:
             look = latest()
             raise VisionError(f"It did not take {len(look.jpeg)} bytes.")
 
-    readers = ModelWithOcrFallback(Failing(), Stub(), FrameDecoder(), monotonic=lambda: 0.0)
+    readers = ScreenReaders(Stub(), FrameDecoder(), Failing(), monotonic=lambda: 0.0)
 
     async def failed() -> weakref.ref[VisionRequest]:
         look = WeakRequest(b"picture")
@@ -132,7 +132,7 @@ async def test_one_outage_is_one_failure() -> None:
     """
     now = 0.0
     model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: now)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: now)
     looks = [asyncio.create_task(readers.read(lambda: LOOK)) for _ in range(4)]
     await until(lambda: model.asked)
     model.fails.set()
@@ -145,7 +145,7 @@ async def test_one_outage_is_one_failure() -> None:
 async def test_an_hour_has_so_many_looks() -> None:
     """After the hourly limit of model looks, OCR reads until an hour after the first look."""
     clock, model, ocr = FakeClock(), Stub(VisionSource.MODEL), Stub()
-    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=clock.monotonic, most_per_hour=2)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=clock.monotonic, most_per_hour=2)
     for wait_s, source in (
         (0, VisionSource.MODEL),
         (10, VisionSource.MODEL),
@@ -164,7 +164,7 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
     read by OCR.
     """
     model, ocr = Stub(VisionSource.MODEL), Stub()
-    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0, most_per_hour=1)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0, most_per_hour=1)
 
     def gone() -> VisionRequest:
         raise NoPictureError("The share is over.")
@@ -188,7 +188,7 @@ async def test_when_both_fail_it_is_told() -> None:
     """If the model and OCR both fail, the error names both, also while the model is not asked."""
     model, ocr = Stub(VisionSource.MODEL), Stub()
     model.trouble, ocr.trouble = "It did not answer.", "The reader is missing."
-    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0)
+    readers = ScreenReaders(ocr, FrameDecoder(), model, monotonic=lambda: 0.0)
     for _ in range(2):
         with pytest.raises(VisionError) as caught:
             await readers.read(lambda: LOOK)
@@ -196,7 +196,7 @@ async def test_when_both_fail_it_is_told() -> None:
             "Only the text is read at present: It did not answer. That fails too: The reader is missing."
         )
     ocr.trouble = "missing"
-    alone = OcrOnlyReaders(ocr, FrameDecoder())
+    alone = ScreenReaders(ocr, FrameDecoder(), monotonic=lambda: 0.0)
     assert not alone.by_model
     with pytest.raises(VisionError, match="missing"):
         await alone.read(lambda: LOOK)

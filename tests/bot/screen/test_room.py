@@ -9,7 +9,6 @@ import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
-from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
 from bot.screen.sharer import ABSENT_S
@@ -17,10 +16,8 @@ from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
 from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
-from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import Fault
-from voice.cancellation import CancelledInsideError
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 
@@ -64,7 +61,7 @@ async def test_what_is_seen_is_remembered() -> None:
         assert note.person_id == str(ADA.id)
         assert (note.why, note.source) == ("Ada began to share", NoteSource.OCR)
         assert (await watching.stored_notes())[0] == {note.what}
-        assert list(sharer.outbox) == [{"t": "note", "what": note.what}]
+        assert list(sharer.for_page) == [{"t": "note", "what": note.what}]
         assert room.sharing() == ["Ada"]
         assert room.status() == "Ada has shared a window for less than a minute; I took 1 note."
 
@@ -346,7 +343,7 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
         watching.readers.holding.set()
         await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.OPTED_OUT
-        assert (watching.readers.looks, watching.notes, list(sharer.outbox)) == ([], [], [])
+        assert (watching.readers.looks, watching.notes, list(sharer.for_page)) == ([], [], [])
 
 
 async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,18 +390,3 @@ async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is
         assert watching.turns == []
     assert watching.turns == list((await watching.store.load(EVENING)).window)
     assert [turn.parts[0].text for turn in watching.turns] == ["Ada shares a window with the bot from now on."]
-
-
-async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the shares of people who have left would go on."""
-    watching = Watching()
-    monkeypatch.setattr(watching.clock, "sleep", cancelled_elsewhere)
-
-    async def evening() -> None:
-        async with watching.room() as room:
-            await share(room)
-            await until(lambda: room.find(ADA.id) is None)
-
-    with pytest.raises(ExceptionGroup) as caught:
-        await evening()
-    assert isinstance(first_cause(caught.value), CancelledInsideError)

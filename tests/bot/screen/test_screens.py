@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.tool import ToolError
-from bot.channel.port import Person
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.screens import LINK_VALID_S, MAX_DROPPED_IN_A_ROW
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
-from tests.fakes.place import ADA, BO
+from tests.fakes.place import ADA, BO, OTHER_BOT
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -67,8 +66,10 @@ async def test_who_may_not_share_gets_no_link() -> None:
     with pytest.raises(ScreenError, match="/join"):
         watching.screens.invite(GUILD, ADA.id)
     async with watching.room():
-        with pytest.raises(ScreenError, match="Join Lounge first"):
-            watching.screens.invite(GUILD, 999)
+        watching.place.people.append(OTHER_BOT)
+        for stranger in (999, OTHER_BOT.id):
+            with pytest.raises(ScreenError, match="Join Lounge first"):
+                watching.screens.invite(GUILD, stranger)
         await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
         watching.screens.invite(GUILD, ADA.id)
         with pytest.raises(ScreenError, match="As many"):
@@ -122,13 +123,13 @@ async def test_a_page_shares_and_stops() -> None:
     async with watching.room():
         line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
         await line.picture(PICTURES["dark"])
-        assert list(line.sharer.outbox) == [{"t": "refused", "reason": "dropped"}]
+        assert list(line.sharer.for_page) == [{"t": "refused", "reason": "dropped"}]
         line.start("window")
         line.start("monitor")
         watching.readers.texts = ["Tokyo 2099"]
         await line.picture(PICTURES["dark"])
         await until(lambda: watching.notes)
-        assert [message["t"] for message in line.sharer.outbox] == ["refused", "note"]
+        assert [message["t"] for message in line.sharer.for_page] == ["refused", "note"]
         await line.stop()
         await line.stop()
         assert await last(line) == "stopped"
@@ -155,7 +156,7 @@ async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
         watching.place.people = [ADA, BO]
         for _ in range(8):
             await line.picture(PICTURES["dark"])
-        told = [message["reason"] for message in line.sharer.outbox if message["t"] == "refused"]
+        told = [message["reason"] for message in line.sharer.for_page if message["t"] == "refused"]
         # Six pictures may come at once, of which the first two were these.
         assert told == ["not_jpeg", "undecoded", *["dropped"] * 5]
 
@@ -210,20 +211,6 @@ async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
         assert "Tokyo 2099" in await room.look("what?", who=None)
 
 
-async def test_what_ends_a_share_is_told_to_its_page() -> None:
-    """The page learns whether a command or the end of the room ended its share."""
-    watching = Watching()
-    async with watching.room() as room:
-        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
-        other = await watching.screens.admit(watching.screens.invite(GUILD, BO.id))
-        ending = asyncio.create_task(last(line))
-        sharer = room.find(ADA.id)
-        assert sharer is not None
-        await room.end(sharer, ShareEnd.COMMAND)
-        assert await ending == "command"
-    assert await last(other) == "closed"
-
-
 async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
     """The reader is unloaded when the last share of all rooms ends."""
     watching = Watching()
@@ -238,15 +225,3 @@ async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
         assert watching.readers.unloads == 0
         await elsewhere.end(there, ShareEnd.STOPPED)
         assert watching.readers.unloads == 1
-
-
-async def test_rooms_do_not_mix() -> None:
-    """A link belongs to one server, and bots get no link."""
-    watching = Watching()
-    watching.place.people.append(Person(5, "Juke", True))
-    async with watching.room():
-        assert watching.screens.room(GUILD + 1) is None
-        with pytest.raises(ScreenError):
-            watching.screens.invite(GUILD + 1, ADA.id)
-        with pytest.raises(ScreenError):
-            watching.screens.invite(GUILD, 5)

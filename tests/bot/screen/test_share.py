@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, Share
+from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, MisbehavedError, Share
 from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
@@ -36,7 +36,7 @@ class Sharing:
         self.share = Share(
             "Ada",
             "a window",
-            readers=self.readers,
+            readers=cast("Any", self.readers),
             clock=self.clock,
             on_note=self._note,
             on_trouble=self.troubles.append,
@@ -77,6 +77,31 @@ async def test_a_share_is_noted_from_its_first_picture_on() -> None:
         assert (await sharing.noted(2))[1] == "now: “Victory”"
         assert sharing.notes[1].why is ScreenNoteReason.CUT
         assert sharing.notes[1].frame_hash
+
+
+async def test_bad_pictures_and_floods_are_refused() -> None:
+    """Bad pictures and floods are refused with the reason. If they continue, the share ends; a few are forgiven."""
+    sharing = Sharing()
+    assert await sharing.share.offer(b"no picture") == "not_jpeg"
+    fates = [await sharing.see("dark") for _ in range(8)]
+    assert fates == ["taken"] * 5 + ["dropped"] * 3
+    sharing.clock.advance(60)
+    for _ in range(30):
+        await sharing.share.offer(b"no picture")
+    with pytest.raises(MisbehavedError):
+        await sharing.share.offer(b"no picture")
+
+
+async def test_a_page_is_not_blamed_for_a_decoder_that_does_not_start() -> None:
+    """If no picture can be decoded, the page is told so and its share goes on until pictures are decoded again."""
+    sharing = Sharing()
+    sharing.readers.undecodable = "No process could be started."
+    for _ in range(60):
+        assert await sharing.see("dark") == "undecoded"
+        sharing.clock.advance(1)
+    sharing.readers.undecodable = ""
+    assert await sharing.see("dark") == "taken"
+    assert sharing.troubles == ["No process could be started.", ""]
 
 
 async def test_a_screen_that_stands_still_costs_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
@@ -103,25 +103,13 @@ class Watching:
 
     def __post_init__(self) -> None:
         self.screens = Screens(
-            self.readers,
+            cast("Any", self.readers),
             clock=self.clock,
             bot_name="Roomtone",
             reading=verbatim("Read here."),
             enabled=self.enabled,
             most_shares=self.most_shares,
         )
-
-    def excludes(self, user_id: int) -> bool:
-        """See `ShareObserver.excludes`."""
-        return user_id in self.opted_out
-
-    def on_note(self, note: Note) -> None:
-        """See `ShareObserver.on_note`."""
-        self.notes.append(note)
-
-    def on_screen_turn(self, turn: Turn) -> None:
-        """See `ShareObserver.on_screen_turn`."""
-        self.turns.append(turn)
 
     @asynccontextmanager
     async def room(self) -> AsyncIterator[RoomScreens]:
@@ -135,7 +123,14 @@ class Watching:
             clock=self.clock,
         ) as memory:
             self.memory = memory
-            with self.screens.room_for(EVENING, self.place, memory=memory, observer=self) as room:
+            with self.screens.room_for(
+                EVENING,
+                self.place,
+                memory=memory,
+                on_turn=self.turns.append,
+                on_note=self.notes.append,
+                excludes=lambda user_id: user_id in self.opted_out,
+            ) as room:
                 running = asyncio.create_task(room.run())
                 try:
                     yield room

@@ -19,7 +19,7 @@ from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.statistics import mode_sentence
-from bot.room.room_check import CHECK_ROOM_S
+from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.tuning import Tuning

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.room.conversation.backlog import UtteranceBacklog
+from bot.room.conversation.hearing import UtteranceBacklog
 from voice.audio import LISTEN_RATE_HZ
 from voice.listening.utterance import Utterance
 

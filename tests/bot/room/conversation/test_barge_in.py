@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -30,10 +30,10 @@ class Room:
         self.clock = FakeClock()
         self.voiced: dict[int, float] = {}
         self.barge_in = BargeInHandler(
-            self,
+            cast("Any", self),
             self.bench.playback,
             self.bench.replier,
-            BrainSettings(),
+            cast("Any", BrainSettings()),
             clock=self.clock,
         )
 

@@ -56,26 +56,14 @@ async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard
     assert bench.voice.spoken == ["I listen.", "I take part."][: 1 + heard]
 
 
-async def test_each_sentence_waits_for_a_reply() -> None:
-    """A reply that begins during the first sentence is over before the second one is made."""
-    bench = Bench()
-    saying = asyncio.create_task(bench.sentences.say(("I listen.", "I take part."), bench.voice), name="notice")
-    await until(lambda: bench.playback.speaking)
-    bench.busy = True
-    sending = asyncio.create_task(FakeLink(bench.playback, lambda _: None).pull_frames(), name="frames")
-    await until(lambda: bench.clock.sleeping > 0)
-    assert bench.voice.spoken == ["I listen."]
-    bench.busy = False
-    bench.clock.advance(POLL_S)
-    assert await saying
-    sending.cancel()
-
-
 async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply that waits behind the sentence is played."""
     bench = Bench()
     limit = asyncio.timeout(None)
-    monkeypatch.setattr("bot.room.conversation.speaking.asyncio", SimpleNamespace(timeout=lambda _: limit))
+    monkeypatch.setattr(
+        "bot.room.conversation.speaking.asyncio",
+        SimpleNamespace(timeout=lambda _: limit, CancelledError=asyncio.CancelledError),
+    )
     saying = asyncio.create_task(bench.sentences.say(("I listen.",), bench.voice), name="notice")
     await until(lambda: bench.playback.speaking)
     reply = await bench.playback.queue(await synthesize_all(bench.voice, "Yes."))

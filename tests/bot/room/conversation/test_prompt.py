@@ -67,16 +67,9 @@ def test_nobody_asked_what_nobody_said() -> None:
 def builder(desk: Desk, memory: object) -> PromptBuilder:
     """Return what builds the prompts of a room at this desk."""
     unused = cast("Any", None)
+    session = SimpleNamespace(services=unused, place=desk.place, memory=memory, upkeep=None, report=unused)
     return PromptBuilder(
-        services=unused,
-        place=desk.place,
-        memory=cast("Any", memory),
-        participants=unused,
-        participation=unused,
-        upkeep=None,
-        quoting=None,
-        toolbox=desk.toolbox,
-        report=unused,
+        cast("Any", session), participants=unused, participation=unused, quoting=None, toolbox=desk.toolbox
     )
 
 
