@@ -63,8 +63,7 @@ quick-bot: $(SYNCED)
 # others is run once more with no other beside it, and fails the run if it fails again. Only status 1 says that tests
 # failed; after any other (a crash, no memory) not all have run.
 # Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
-WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py tests/bot/test_takeover.py \
-    tests/bot/test_shard_processes.py
+WHOLE_RUNS := tests/scenarios tests/bot/test_main.py tests/bot/test_shard_processes.py
 AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:

@@ -65,12 +65,12 @@ RUN_THERE = {
     "make run": ("Makefile", "roomtone run"),
     "roomtone backup copy.db": ("tests/bot/cli/test_restore.py", '"backup", file'),
     "roomtone restore copy.db": ("tests/bot/cli/test_restore.py", '"restore", file'),
-    "roomtone rehearse hello": ("tests/scenarios/test_language_model.py", '"hello"'),
+    "roomtone rehearse hello": ("tests/scenarios/test_taking_part.py", '"hello"'),
     "roomtone rehearse crowd --loss 0.05 --padding 0.05 --reorder 0.05": (
-        "tests/scenarios/test_evenings.py",
+        "tests/scenarios/test_taking_part.py",
         'Program.rehearse(tmp_path, "crowd", *worse)',
     ),
-    "roomtone rehearse watched": ("tests/scenarios/test_watching.py", '"watched"'),
+    "roomtone rehearse watched": ("tests/scenarios/test_taking_part.py", '"watched"'),
     "make endurance": ("Makefile", "python -m tests.endurance"),
     "make endurance DURATION=20": ("Makefile", "DURATION"),
     "python -m tests.endurance --only kills --kills 200": (
