@@ -39,8 +39,6 @@ class RehearsalOptions:
     """
 
     scenario: str = DEFAULT_SCENARIO
-    speech: Path | None = None
-    limit: int | None = None
     report: Path | None = None
     picture: Path | None = None
     keep: Path | None = None
@@ -58,12 +56,6 @@ def command(
         ),
     ] = DEFAULT_SCENARIO,
     list_all: Annotated[bool, typer.Option("--list", help="List the bundled scenarios and exit.")] = False,
-    speech: Annotated[
-        Path | None, typer.Option(help="Play the real recordings of DIR/manifest.json instead.", metavar="DIR")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="With --speech: the most recordings to play.", metavar="N")
-    ] = None,
     serve: Annotated[
         bool, typer.Option("--serve", help="Keep the local Discord up for other clients until Ctrl-C.")
     ] = False,
@@ -110,8 +102,6 @@ def command(
     shares = {"loss": loss, "padding": padding, "reorder": reorder}
     wanted = RehearsalOptions(
         scenario,
-        speech=speech,
-        limit=limit,
         report=report,
         picture=picture,
         keep=keep,
@@ -125,8 +115,6 @@ def command(
         return
     if no_bot or port:
         raise typer.BadParameter("--no-bot and --port go with --serve.")
-    if limit is not None and speech is None:
-        raise typer.BadParameter("--limit goes with --speech.")
     raise typer.Exit(0 if rehearse(wanted) else 1)
 
 
@@ -148,7 +136,7 @@ def refuse_scenario_options(wanted: RehearsalOptions) -> None:
     """Raise for options that have no effect with --serve."""
     for name, default in (
         ("scenario", DEFAULT_SCENARIO),
-        *((name, None) for name in ("speech", "limit", "report", "picture", "keep")),
+        *((name, None) for name in ("report", "picture", "keep")),
         ("realtime", False),
     ):
         if getattr(wanted, name) != default:
@@ -262,11 +250,7 @@ def _save(picture: str, path: Path) -> None:
 
 def _scenario(wanted: RehearsalOptions) -> Scenario:
     """Return the scenario with the chosen network shares. Raises `ScenarioError`."""
-    from rehearsal.script.recordings import scenario_from_recordings
     from rehearsal.script.scenario_file import load_scenario, scenario_path
 
-    if wanted.speech is not None:
-        played = scenario_from_recordings(wanted.speech, limit=wanted.limit)
-    else:
-        played = load_scenario(scenario_path(wanted.scenario))
+    played = load_scenario(scenario_path(wanted.scenario))
     return played.with_network(played.network.model_copy(update=dict(wanted.network)))

@@ -16,13 +16,14 @@ import pytest
 from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import is_broken
+from benchmarks.recordings import load_recordings
 from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import mentions_name
 from bot.settings import ModelsSettings
 from rehearsal.people.clip import Clip
 from rehearsal.script.expectations import ExpectAnswer, ExpectRecorded
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-from rehearsal.words import contains_words, sounds_like, word_errors
+from rehearsal.words import contains_words, sounds_like, sum_word_errors, word_errors
 from voice.asr.glossary import choose_glossary
 from voice.asr.placement import DevicePlacement
 from voice.asr.settings import AsrSettings
@@ -77,6 +78,14 @@ def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, 
             assert all(sounds_like(text, word) for word in words) or not all(
                 contains_words(said, word) for word in words
             )
+
+
+@pytest.mark.slow
+def test_strangers_are_understood(speech_dir: Path, ear: Callable[[Path, tuple[str, ...]], str]) -> None:
+    """Read speech of a dozen people is heard with less than 12 % wrong words."""
+    recordings = load_recordings(speech_dir).some(30)
+    assert len({one.speaker for one in recordings}) >= 12
+    assert sum_word_errors([word_errors(one.text, ear(one.path, ())) for one in recordings]).rate < 0.12
 
 
 def _loses_sense(said: str, text: str) -> bool:
