@@ -69,8 +69,8 @@ AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
 	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal" || \
-	    { $(AGAIN) -m "not rehearsal"; }
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
+	    { $(AGAIN) -m "not rehearsal and not kernels"; }
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
 	    $(WHOLE_RUNS) || { $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS); }
 	$(BIN)/python -m pytest -m "rehearsal and timed" $(WHOLE_RUNS) || \

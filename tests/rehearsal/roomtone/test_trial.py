@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from bot.cli.app import run_command_line
 from bot.cli.rehearse import RehearsalOptions, rehearse
 from bot.errors import SetupError
 from bot.folder_lock import folder_lock
 from config.errors import ConfigError
 from config.load import load
 from rehearsal.errors import RehearsalError
-from rehearsal.roomtone.trial import begin_trial
+from rehearsal.roomtone.trial import begin_trial, trial_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +29,7 @@ written = true
 steps = "steps.jsonl"
 [people.ada]
 """
-STEPS = [
-    *({"who": "ada", "say": f"Parcel {n} is in shed {n}."} for n in range(72)),
-    {"who": "ada", "say": "Roomtone, where is parcel 3?", "answered": True},
-]
+STEP = {"who": "ada", "say": "The parcel is in the shed."}
 
 
 @pytest.fixture
@@ -47,30 +43,16 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def written_scenario(folder: Path) -> Path:
     """Write the scenario and return its file."""
-    (folder / "steps.jsonl").write_text("\n".join(map(json.dumps, STEPS)), "utf-8")
+    (folder / "steps.jsonl").write_text(json.dumps(STEP), "utf-8")
     (folder / "short.toml").write_text(EVENING, "utf-8")
     return folder / "short.toml"
 
 
-def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command that the end of the rehearsal names works on what was kept."""
-    written = written_scenario(trial.parent)
-    run_command_line(["rehearse", str(written), "--keep", str(trial)])
-    out = capsys.readouterr().out
-    assert "This trial is kept in my trial. Look at it:" in out
-    named = [shlex.split(line)[1:] for line in out.splitlines() if line.startswith("  roomtone ")]
-    assert [words[2 if words[0] == "--config" else 0] for words in named] == [
-        "memory",
-        "memory",
-        "explain",
-        "tail",
-        "replay",
-    ]
-    for words in named:
-        assert run_command_line(words) == 0, words
-        shown = capsys.readouterr().out
-        assert shown.strip()
-        assert "Nothing was found" not in shown
+def test_its_commands_can_be_typed(trial: Path) -> None:
+    """They name the folder as a shell reads it."""
+    named = [shlex.split(line) for line in trial_lines(trial, "parcel")[1:]]
+    assert [words[1:3] for words in named[:-1]] == [["--config", "my trial"]] * 4
+    assert named[-1][-1] == "my trial/transcript.jsonl"
 
 
 def test_its_settings_are_there_while_it_is_played(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:

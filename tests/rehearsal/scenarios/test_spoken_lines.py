@@ -1,7 +1,8 @@
 """The recogniser understands the lines of the bundled scenarios, so that a scenario fails for the bot's faults alone.
 
 Whisper's text of a sentence may differ between processors in a letter or two. `make kernels` runs this for each kind of
-arithmetic that a processor may have; `COMPUTE_TYPE` is then CTranslate2's number format.
+arithmetic that a processor may have; `COMPUTE_TYPE` is then CTranslate2's number format. `make test` leaves it out,
+because it plays the scenarios themselves.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def ear(whisper_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 
 @pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, tuple[str, ...]], str]) -> None:
     """Every line keeps its sense and the bot's name, and what the scenario expects to be recorded or asked is heard."""
