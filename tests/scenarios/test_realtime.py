@@ -32,7 +32,6 @@ def test_a_session_may_end_in_mid_sentence(tmp_path: Path) -> None:
     played = passes(tmp_path, "realtime-expiry")
     told = next(part for part in played.report["bot_turns"][-1]["payload"] if part["kind"] == "summary")
     assert told["content"].startswith("Session conversation summary:")
-    assert played.report["problems"] == []
 
 
 def test_people_may_speak_over_the_model(tmp_path: Path) -> None:
