@@ -108,7 +108,7 @@ class PersonVoiceLink:
         await self._wait(lambda call: user_id in call.members, timeout_s, f"never met member {user_id}")
 
     def send(self, opus: bytes) -> bool:
-        """Send the next 20 ms of audio. Return False when it cannot be sent (no keys, or reconnecting)."""
+        """Send the next 20 ms of audio. Return False when it cannot be sent (no keys, or the call is lost)."""
         datagram = self.call.seal(opus) if self.call is not None else None
         sent = datagram is not None and self._media is not None and self._media.send(datagram)
         self.counts.sent += sent
