@@ -63,15 +63,14 @@ quick-bot: $(SYNCED)
 # others is run once more with no other beside it, and fails the run if it fails again. Only status 1 says that tests
 # failed; after any other (a crash, no memory) not all have run.
 # Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
-WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py tests/bot/test_takeover.py \
-    tests/bot/test_shard_processes.py
+WHOLE_RUNS := tests/scenarios tests/bot/test_main.py tests/bot/test_shard_processes.py
 AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
 	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal" || \
-	    { $(AGAIN) -m "not rehearsal"; }
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
+	    { $(AGAIN) -m "not rehearsal and not kernels"; }
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
 	    $(WHOLE_RUNS) || { $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS); }
 	$(BIN)/python -m pytest -m "rehearsal and timed" $(WHOLE_RUNS) || \

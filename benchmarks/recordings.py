@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from rehearsal.errors import ScenarioError
 from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound, voiced_frames
-from rehearsal.script.recordings import MANIFEST, scenario_from_recordings
-from rehearsal.script.scenario_file import load_scenario, scenario_path
+from rehearsal.script.scenario_file import load_scenario, mistake, read_text, scenario_path, validation_mistakes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+MANIFEST = "manifest.json"
 # Scenarios whose audio is bundled with the package, spoken by three synthetic voices.
 BUNDLED = ("evening", "hello", "interrupted")
 # How the source of a recording begins in a manifest if nobody spoke it.
@@ -53,19 +54,41 @@ class RecordingSet:
         return tuple(every[int((number + 0.5) * len(every) / count)] for number in range(count))
 
 
+class ManifestEntry(BaseModel):
+    """One recording of a folder. Other keys are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    file: str = Field(min_length=1)
+    speaker: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+    source: str = ""
+
+
+_ENTRIES = TypeAdapter(Annotated[list[ManifestEntry], Field(min_length=1)])
+
+
 def load_recordings(speech: Path | None) -> RecordingSet:
     """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` if the manifest has mistakes."""
-    if speech is not None:
-        says = scenario_from_recordings(speech, lanes=1).says
-        recordings = tuple(SpeechRecording(say.audio, say.who, say.say) for say in says if say.audio is not None)
-        return RecordingSet(recordings, real=not _names_synthetic_voices(speech))
-    return RecordingSet(tuple(bundled_recordings()), real=False)
-
-
-def _names_synthetic_voices(folder: Path) -> bool:
-    """Return whether the manifest says of a recording that a synthetic voice spoke it."""
-    entries = json.loads((folder / MANIFEST).read_text("utf-8"))
-    return any(str(entry.get("source", "")).startswith(SYNTHETIC_SOURCE) for entry in entries)
+    if speech is None:
+        return RecordingSet(tuple(bundled_recordings()), real=False)
+    path = speech / MANIFEST
+    try:
+        entries = _ENTRIES.validate_json(read_text(path))
+    except ValidationError as exc:
+        raise ScenarioError(validation_mistakes(exc, path)) from exc
+    missing = [each.file for each in entries if not (speech / each.file).is_file()]
+    if missing:
+        raise ScenarioError(tuple(mistake(path, "", f'there is no file "{file}" in its folder') for file in missing))
+    rounds: dict[str, int] = {}
+    ranked = []
+    for position, entry in enumerate(entries):
+        rounds[entry.speaker] = rounds.get(entry.speaker, 0) + 1
+        ranked.append((rounds[entry.speaker], position))
+    # The first recording of each speaker, then the second of each, and so on.
+    in_turn = [entries[position] for _, position in sorted(ranked)]
+    recordings = tuple(SpeechRecording((speech / each.file).resolve(), each.speaker, each.text) for each in in_turn)
+    return RecordingSet(recordings, real=not any(each.source.startswith(SYNTHETIC_SOURCE) for each in entries))
 
 
 def bundled_recordings() -> Sequence[SpeechRecording]:

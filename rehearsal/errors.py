@@ -10,7 +10,7 @@ class RehearsalError(Exception):
 
 
 class ScenarioError(RehearsalError):
-    """A scenario, its history or a speech manifest has mistakes, so its author must change the file.
+    """A scenario, its history or a manifest of recordings has mistakes, so its author must change the file.
 
     `mistakes`: every mistake as a plain sentence with the place and an example.
     """

@@ -64,9 +64,7 @@ SLOW_S = 1.0
 # The folders and files in which `make test` looks for whole runs.
 WHOLE_RUN_PLACES = (
     "tests/scenarios/",
-    "tests/browser/",
     "tests/bot/test_main.py",
-    "tests/bot/test_takeover.py",
     "tests/bot/test_shard_processes.py",
 )
 # Files whose whole runs take one to two minutes each.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,8 +39,6 @@ class RehearsalOptions:
     """
 
     scenario: str = DEFAULT_SCENARIO
-    speech: Path | None = None
-    limit: int | None = None
     report: Path | None = None
     picture: Path | None = None
     keep: Path | None = None
@@ -58,12 +56,6 @@ def command(
         ),
     ] = DEFAULT_SCENARIO,
     list_all: Annotated[bool, typer.Option("--list", help="List the bundled scenarios and exit.")] = False,
-    speech: Annotated[
-        Path | None, typer.Option(help="Play the real recordings of DIR/manifest.json instead.", metavar="DIR")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="With --speech: the most recordings to play.", metavar="N")
-    ] = None,
     serve: Annotated[
         bool, typer.Option("--serve", help="Keep the local Discord up for other clients until Ctrl-C.")
     ] = False,
@@ -110,8 +102,6 @@ def command(
     shares = {"loss": loss, "padding": padding, "reorder": reorder}
     wanted = RehearsalOptions(
         scenario,
-        speech=speech,
-        limit=limit,
         report=report,
         picture=picture,
         keep=keep,
@@ -125,8 +115,6 @@ def command(
         return
     if no_bot or port:
         raise typer.BadParameter("--no-bot and --port go with --serve.")
-    if limit is not None and speech is None:
-        raise typer.BadParameter("--limit goes with --speech.")
     raise typer.Exit(0 if rehearse(wanted) else 1)
 
 
@@ -148,7 +136,7 @@ def refuse_scenario_options(wanted: RehearsalOptions) -> None:
     """Raise for options that have no effect with --serve."""
     for name, default in (
         ("scenario", DEFAULT_SCENARIO),
-        *((name, None) for name in ("speech", "limit", "report", "picture", "keep")),
+        *((name, None) for name in ("report", "picture", "keep")),
         ("realtime", False),
     ):
         if getattr(wanted, name) != default:
@@ -209,7 +197,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     from bot.cli.output import dashboard_line
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, settings_of
-    from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
+    from rehearsal.roomtone.trial import begin_trial, finish_trial, trial_lines, write_settings
 
     played = _scenario(wanted)
     _check(wanted, played)
@@ -217,23 +205,23 @@ def rehearse(wanted: RehearsalOptions) -> bool:
         kept = {"storage.data_dir": str(wanted.keep.absolute()), "storage.database_url": None}
         wanted = replace(wanted, overrides={**wanted.overrides, **kept})
     settings = settings_of(played, wanted.overrides)
-    # Not before it is certain that this trial can be played: it puts the last one aside.
-    with nullcontext() if wanted.keep is None else trial_in(wanted.keep):
-        if wanted.keep is not None:
-            write_settings(wanted.keep, settings, bot_name=played.bot.name)
-        shown = open_console(record=wanted.picture is not None)
-        program = TerminalReport(shown)
-        # The display shows the bot's warnings within the conversation; the log file has everything.
-        with null_console() as console, logging_from_settings(settings, console=console), program:
-            playing = play_scenario(
-                played,
-                wanted.overrides,
-                program,
-                realtime=wanted.realtime,
-                data_dir=None if wanted.keep is None else settings.storage.data_dir,
-                on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
-            )
-            outcome = asyncio.run(until_stopped(playing))
+    if wanted.keep is not None:
+        # Not before it is certain that this trial can be played: it deletes the last one.
+        begin_trial(wanted.keep)
+        write_settings(wanted.keep, settings, bot_name=played.bot.name)
+    shown = open_console(record=wanted.picture is not None)
+    program = TerminalReport(shown)
+    # The display shows the bot's warnings within the conversation; the log file has everything.
+    with null_console() as console, logging_from_settings(settings, console=console), program:
+        playing = play_scenario(
+            played,
+            wanted.overrides,
+            program,
+            realtime=wanted.realtime,
+            data_dir=None if wanted.keep is None else settings.storage.data_dir,
+            on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
+        )
+        outcome = asyncio.run(until_stopped(playing))
     # The picture shows the conversation without the report.
     picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
     program.show(outcome)
@@ -262,11 +250,7 @@ def _save(picture: str, path: Path) -> None:
 
 def _scenario(wanted: RehearsalOptions) -> Scenario:
     """Return the scenario with the chosen network shares. Raises `ScenarioError`."""
-    from rehearsal.script.recordings import scenario_from_recordings
     from rehearsal.script.scenario_file import load_scenario, scenario_path
 
-    if wanted.speech is not None:
-        played = scenario_from_recordings(wanted.speech, limit=wanted.limit)
-    else:
-        played = load_scenario(scenario_path(wanted.scenario))
+    played = load_scenario(scenario_path(wanted.scenario))
     return played.with_network(played.network.model_copy(update=dict(wanted.network)))

@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import secrets
 import tempfile
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import structlog
 from aiohttp import web
@@ -16,28 +15,24 @@ from aiohttp import web
 from rehearsal.discord.certificate import Certificate, write_certificate
 from rehearsal.discord.control import PREFIX, ControlApi
 from rehearsal.discord.faults import FaultInjector
-from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S, Gateway
+from rehearsal.discord.gateway.gateway import MAIN_SESSION_S, Gateway
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import GuildState, PostedMessage, VoiceCredentials
 from rehearsal.discord.interactions.interactions import Interactions
-from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionResult
 from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
-from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
-from rehearsal.discord.voice.gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
-from rehearsal.discord.voice.gateway import RESUME_WINDOW_S, VoiceGateway
+from rehearsal.discord.rest.gate import RestFaults
+from rehearsal.discord.voice.gateway import VoiceGateway
 from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from ssl import SSLContext
 
     from rehearsal.discord.guild.payloads import Json
     from rehearsal.discord.voice.gateway import VoiceSessionCallback
-    from rehearsal.discord.websockets import ConnectionHandler
 
 _log = structlog.get_logger()
 
@@ -53,12 +48,13 @@ class LocalDiscord:
     `http_port`: the port of REST, the gateway and the control API; 0 takes a free one, as all others are. `host`: its
     address. Whoever reaches it may use it, so another one than the loopback's is for a network of its own. `network`
     may be changed at any time, and `seed` makes its effects repeatable.
-    `response_timeout_s`: how long a bot may take to answer a command (default: Discord's time). `resume_window_s`: how
-    long a voice session can be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and
-    with it the bot's voice state, lives on after its websocket broke. `heartbeat_s`, `voice_heartbeat_s`: how often
-    clients of the two gateways send heartbeats; who misses them is cut off. `beside`: another guild, which has started
-    already; the two are one Discord, with the REST API, gateway and certificate of the first. Raises
-    `LocalDiscordError` when a port is taken.
+    `response_timeout_s`: how long a bot may take to answer a command (default: Discord's time). `main_session_s`: how
+    long a bot's main session, and with it the bot's voice state, lives on after its websocket broke. `beside`: another
+    guild, which has started already; the two are one Discord, with the REST API, gateway and certificate of the first.
+    Raises `LocalDiscordError` when a port is taken.
+
+    `invoke`, `suggest`, `press`, `pick`, `write`: what members do with commands, buttons, menus and windows
+    (`Interactions`). `media`: the media server. `voice_gateway`: for a client inside this process without a websocket.
 
     *Ownership*: sockets, timers and the certificate's directory belong to this object.
     """
@@ -72,10 +68,7 @@ class LocalDiscord:
         network: NetworkConditions | None = None,
         seed: int = 0,
         response_timeout_s: float | None = None,
-        resume_window_s: float = RESUME_WINDOW_S,
         main_session_s: float = MAIN_SESSION_S,
-        heartbeat_s: float = HEARTBEAT_S,
-        voice_heartbeat_s: float = VOICE_HEARTBEAT_S,
         beside: LocalDiscord | None = None,
     ) -> None:
         self._beside = beside
@@ -85,26 +78,26 @@ class LocalDiscord:
         self._wanted_port = http_port
         self._certificate: Certificate | None = None
         self._state: GuildState = GuildState(self.guild, beside=None if beside is None else beside._state)
-        self._forwarder = Forwarder(self.network, seed=seed)
-        self._voice = VoiceGateway(
-            self._state, self._forwarder, resume_window_s=resume_window_s, heartbeat_s=voice_heartbeat_s
-        )
+        self.media = Forwarder(self.network, seed=seed)
+        self.voice_gateway = VoiceGateway(self._state, self.media)
         self._gateway: Gateway = Gateway(
             self._state,
             url=lambda: self.gateway_url,
             voice_endpoint=lambda: self.voice_endpoint,
-            disconnect_voice=self._voice.disconnect,
+            disconnect_voice=self.voice_gateway.disconnect,
             main_session_s=main_session_s,
-            heartbeat_s=heartbeat_s,
             beside=None if beside is None else beside._gateway,
         )
         self._interactions = Interactions(self._state, self._gateway, response_timeout_s=response_timeout_s)
+        self.invoke, self.suggest = self._interactions.invoke, self._interactions.suggest
+        self.press, self.pick = self._interactions.press, self._interactions.pick
+        self.write = self._interactions.write
         self._rest_faults: RestFaults = RestFaults() if beside is None else beside._rest_faults
         self._faults = FaultInjector(
             self.guild,
             self._gateway,
-            self._voice,
-            self._forwarder,
+            self.voice_gateway,
+            self.media,
             rest=self._rest_faults,
             interactions=self._interactions,
             switch_endpoint=self._switch_endpoint,
@@ -207,84 +200,17 @@ class LocalDiscord:
         self._gateway.broadcast_message("MESSAGE_CREATE", payload)
         return PostedMessage(number, channel, user_id, text, payload)
 
-    async def invoke(
-        self,
-        user_id: int,
-        command_name: str,
-        options: Mapping[str, Any] | None = None,
-        *,
-        channel_id: int | None = None,
-        timeout_s: float = REPLY_TIMEOUT_S,
-    ) -> InteractionResult:
-        """Use a slash command as a member. Return once the bot has answered with a message.
-
-        Follow-ups and edits are added to the result later. Raises `LocalDiscordError` for a wrong command or option,
-        and when the bot is offline, does not respond within Discord's three seconds, or sends no text in `timeout_s`.
-        """
-        channel = channel_id or self.guild.text_channel.id
-        return await self._interactions.invoke(
-            user_id, command_name, options or {}, channel_id=channel, timeout_s=timeout_s
-        )
-
-    async def suggest(
-        self, user_id: int, command_name: str, option: str, typed: str = "", *, channel_id: int | None = None
-    ) -> list[tuple[str, Any]]:
-        """Type into an option of a command as a member; return the names and values that the bot suggests.
-
-        Raises `LocalDiscordError` as `invoke` does, and for an option that suggests nothing.
-        """
-        channel = channel_id or self.guild.text_channel.id
-        return await self._interactions.suggest(user_id, command_name, option, typed, channel_id=channel)
-
-    async def press(
-        self, user_id: int, message_id: int, button: str, *, timeout_s: float = REPLY_TIMEOUT_S
-    ) -> InteractionResult:
-        """Press a button below a message as a member. Return once the bot has answered or changed the message.
-
-        Raises `LocalDiscordError` if the member sees no such button or may not press it, and as `invoke` does.
-        """
-        return await self._interactions.press(user_id, message_id, button, timeout_s=timeout_s)
-
-    async def pick(
-        self, user_id: int, message_id: int, menu: str, picked: Sequence[str], *, timeout_s: float = REPLY_TIMEOUT_S
-    ) -> InteractionResult:
-        """Pick something in a menu below a message as a member. Return once the bot has answered or opened a window.
-
-        Raises `LocalDiscordError` as `press` does, and for what cannot be picked.
-        """
-        return await self._interactions.pick(user_id, message_id, menu, picked, timeout_s=timeout_s)
-
-    async def write(
-        self, window: InteractionResult, text: str, *, timeout_s: float = REPLY_TIMEOUT_S
-    ) -> InteractionResult:
-        """Write into the window that a press has opened, and submit it. Raises `LocalDiscordError` as `press` does."""
-        return await self._interactions.write(window, text, timeout_s=timeout_s)
-
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
-        """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).
-        Faults of the main gateway and of REST affect bots only.
-
-        Raises `LocalDiscordError` for an unknown fault or option, and when it would affect nobody.
-        """
+        """Cause a fault (see `faults`). Raises `LocalDiscordError`."""
         return self._faults.inject(name, user_id=user_id, options=options)
-
-    @property
-    def voice_gateway(self) -> ConnectionHandler:
-        """The voice gateway, for a client inside this process that has no websocket."""
-        return self._voice
-
-    @property
-    def media(self) -> Forwarder:
-        """The media server."""
-        return self._forwarder
 
     def watch_voice(self, watch: VoiceSessionCallback) -> None:
         """Call `watch` when a voice session of this guild begins, is resumed or ends, from now on."""
-        self._voice.watch = watch
+        self.voice_gateway.watch = watch
 
     def status(self) -> Json:
         """Return the whole status, as `GET /status` of the control API sends it."""
-        first = self._voice.rooms[self.guild.voice_channels[0].id].delivery
+        first = self.voice_gateway.rooms[self.guild.voice_channels[0].id].delivery
         return {
             "guild": {"id": str(self.guild.id), "name": self.guild.name},
             "addresses": {
@@ -298,13 +224,13 @@ class LocalDiscord:
             "epoch": first.epoch,
             "leaves": {str(user): leaf for user, leaf in first.leaves.items()},
             "channels": [self._channel_status(channel.id) for channel in self.guild.voice_channels],
-            "packets": self._forwarder.counters.as_dict(),
+            "packets": self.media.counters.as_dict(),
             "network": self.network.as_dict(),
             "messages": [message.as_dict() for message in self.messages],
         }
 
     def _member_status(self, user_id: int) -> Json:
-        session = self._voice.session_of(user_id)
+        session = self.voice_gateway.session_of(user_id)
         channel_id = self._state.voice_channel_of(user_id)
         return {
             "id": str(user_id),
@@ -317,7 +243,7 @@ class LocalDiscord:
         }
 
     def _channel_status(self, channel_id: int) -> Json:
-        delivery = self._voice.rooms[channel_id].delivery
+        delivery = self.voice_gateway.rooms[channel_id].delivery
         return {
             "id": str(channel_id),
             "dave_version": delivery.version,
@@ -338,9 +264,9 @@ class LocalDiscord:
     async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
         stack.push_async_callback(self._websockets.close_transports)
         loop = asyncio.get_running_loop()
-        await loop.create_datagram_endpoint(lambda: self._forwarder, (self._host, 0))
-        stack.callback(self._forwarder.close)
-        stack.callback(self._voice.close)
+        await loop.create_datagram_endpoint(lambda: self.media, (self._host, 0))
+        stack.callback(self.media.close)
+        stack.callback(self.voice_gateway.close)
         stack.callback(self._gateway.close)
         stack.callback(self._interactions.close)
         self._rest.append(
@@ -350,9 +276,8 @@ class LocalDiscord:
             self._http_port = self._beside._http_port
         else:
             application = web.Application(middlewares=[refuse_foreign_requests])
-            gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
             control = ControlApi(self, token=self._control_token)
-            application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
+            application.router.add_routes([*routes.rest_routes(self._rest, self._rest_faults), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
             self._http_port = await self._listen(stack, application, self._wanted_port, None)
@@ -386,4 +311,4 @@ class LocalDiscord:
         return await self._websockets.serve(request, self._gateway)
 
     async def _serve_voice(self, request: web.Request) -> web.WebSocketResponse:
-        return await self._websockets.serve(request, self._voice)
+        return await self._websockets.serve(request, self.voice_gateway)

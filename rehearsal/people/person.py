@@ -134,16 +134,6 @@ class ScriptedPerson:
         return self._link.counts
 
     @property
-    def sessions(self) -> int:
-        """Return how many voice sessions the person has had. A reconnect without a resume makes a new session."""
-        return self._link.sessions
-
-    @property
-    def resumes(self) -> int:
-        """Return how often a broken websocket was resumed."""
-        return self._link.resumes
-
-    @property
     def dave_version(self) -> int:
         """Return the DAVE version in use: 1, or 0 while the call is downgraded to plain Opus."""
         return self._link.call.dave.version if self._link.call is not None else 0
@@ -165,7 +155,7 @@ class ScriptedPerson:
     async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> ClipPlayback:
         """Play one clip in real time. Clips play one at a time. Raises `PersonError` when there is no connection.
 
-        Frames that are due during a reconnect are lost, as with a real client, and counted as unsent.
+        Frames that are due while there is no key are lost, as with a real client, and counted as unsent.
         """
         async with self._speech_lock:
             await self._link.wait_until_can_send(ready_timeout_s)

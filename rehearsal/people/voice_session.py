@@ -1,7 +1,7 @@
 """The state of one person's voice session: keys, sequence numbers, and the other connected users. The module does no
 I/O.
 
-A session begins with identify (op 0) and continues on a new websocket after a resume. It answers the gateway's
+A session begins with identify (op 0). It answers the gateway's
 messages, turns Opus packets into datagrams, and turns datagrams into Opus packets with the speaker's id.
 """
 

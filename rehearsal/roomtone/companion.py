@@ -1,6 +1,6 @@
 """Runs the real bot in this process for a rehearsal, and reports its events as observations.
 
-The bot can be killed and restarted on the same database, which is in a temporary folder.
+Its database is in a temporary folder.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Runs the bot's process during one run: start, kill, restart, watch for crashes, stop."""
+"""Runs the bot during one run: start, watch for crashes, stop."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rehearsal.errors import RehearsalError, RunError
@@ -48,22 +47,22 @@ class BotLifecycle:
         self._observer = observer
         self._loop = asyncio.get_running_loop()
         self._setup = bot_setup(scenario, environment, live_epoch_s=time.time())
-        # False after the bot was stopped or killed on purpose, so that its end is not taken for a crash.
+        # False after the bot was stopped on purpose, so that its end is not taken for a crash.
         self._running = False
 
     async def start(self) -> None:
         """Start the bot with the scenario's history. Raises `RunError`."""
-        await self._start(self._setup)
-
-    async def restart(self) -> None:
-        """Start the bot again on its own database. Raises `RunError`."""
-        self._record.start_process()
-        await self._start(replace(self._setup, history=()))
-
-    async def kill(self) -> None:
-        """End the bot at once, as SIGKILL would."""
-        self._running = False
-        await self._end_at_once()
+        self._running = True
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await self._bot.start(self._setup, self._observe)
+        except TimeoutError as exc:
+            raise RunError(f"The bot did not start within {START_TIMEOUT_S:g} s.") from exc
+        except RehearsalError:
+            raise
+        # The bot raises its own kinds of errors, which the rehearsal must not import.
+        except Exception as exc:
+            raise RunError(f"The bot could not start: {exc}") from exc
 
     async def watch(self) -> None:
         """Watch for a crash. This never returns: it raises `RunError` when the bot ends on its own."""
@@ -90,19 +89,6 @@ class BotLifecycle:
                 await self._bot.kill()
         except TimeoutError:
             self._observe(LoggedProblem("bot_kill_timed_out", f"it was still there after {KILL_TIMEOUT_S:g} s"))
-
-    async def _start(self, setup: BotSetup) -> None:
-        self._running = True
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                await self._bot.start(setup, self._observe)
-        except TimeoutError as exc:
-            raise RunError(f"The bot did not start within {START_TIMEOUT_S:g} s.") from exc
-        except RehearsalError:
-            raise
-        # The bot raises its own kinds of errors, which the rehearsal must not import.
-        except Exception as exc:
-            raise RunError(f"The bot could not start: {exc}") from exc
 
     def _observe(self, observation: Observation) -> None:
         """Record one report of the bot, and pass it on to the observer."""

@@ -159,10 +159,6 @@ class LocalEnvironment:
         """Set how the network treats voice packets from now on."""
         self.discord.network.update(network.model_dump())
 
-    async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
-        """Cause one fault for this person, or for the bot if `user_id` is None."""
-        await self.discord.fault(name, user_id=user_id, **options)
-
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """Return when this person received the bot's first and last voiced sound between two times, or None."""
         for heard in self._received.get(listener_id, []):

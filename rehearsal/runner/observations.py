@@ -128,7 +128,7 @@ class ObservedReply:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPacketCounters:
-    """The voice transport's counters since the bot started. Only the last report of each process counts.
+    """The voice transport's counters since the bot started. Only the last report counts.
 
     `counters` by name. `received`, `lost`, `concealed` and `dave_failures` are always present.
     """

@@ -20,12 +20,9 @@ from rehearsal.runner.ports import RunObserver
 from rehearsal.runner.record import RunRecord, SpokenLine
 from rehearsal.script.scenario import (
     SPEECH_GAP_S,
-    BotStep,
     CommandStep,
-    FaultStep,
     JoinStep,
     LeaveStep,
-    NetworkStep,
     SayStep,
     ServerStep,
     ShowStep,
@@ -195,9 +192,6 @@ class _ScenarioRun:
                 self.record.step_times[step.id] = started_at, now
 
     async def _wait_until_due(self, number: int, step: Step) -> None:
-        if step.at is not None:
-            await self._sleep_until(self.record.live_at + step.at)
-            return
         if number == 0:
             await self._sleep_until(self.record.live_at + (step.gap_s or 0.0))
             return
@@ -247,24 +241,11 @@ class _ScenarioRun:
             case StopSharingStep():
                 self._report_event(f"{self._scenario.person(step.who).name} stops sharing")
                 await self._environment.stop_sharing(self._scenario.person(step.who).id)
-            case NetworkStep():
-                self._environment.set_network(step.network)
-                self._report_event(f"network: {_format_network(step)}")
-            case FaultStep():
-                self._report_event(f"fault: {step.fault}")
-                target = self._scenario.person(step.who).id if step.who else None
-                await self._environment.fault(step.fault, target, step.options)
             case ServerStep():
                 self._report_event(f"the {step.server} server: {step.conduct}")
                 await self._servers.set_behaviour(step)
             case WaitStep():
                 await self._wait(number, step)
-            case BotStep(bot="kill"):
-                self._report_event("the bot is killed")
-                await self._bot.kill()
-            case BotStep():
-                self._report_event("the bot starts again")
-                await self._bot.restart()
             case _:
                 assert_never(step)
 
@@ -382,10 +363,6 @@ def _gap_s(step: Step) -> float:
     if step.gap_s is not None:
         return step.gap_s
     return SPEECH_GAP_S if isinstance(step, SayStep) else 0.0
-
-
-def _format_network(step: NetworkStep) -> str:
-    return ", ".join(f"{value:.0%} {name}" for name, value in step.network.model_dump().items())
 
 
 def _first_error(group: BaseExceptionGroup[RehearsalError]) -> BaseException:

@@ -57,7 +57,7 @@ class BotSetup:
     """Everything the bot needs to run in the local Discord instead of the real one.
 
     `settings`: dotted key -> value; they override the bot's configuration. `history`: turns to store in the session
-    before the bot joins (cursor 0). The history is given at the first start only.
+    before the bot joins (cursor 0).
     """
 
     discord: DiscordAddresses
@@ -67,7 +67,7 @@ class BotSetup:
 
 
 class BotUnderTest(Protocol):
-    """The bot. The same instance is started, killed and restarted, and keeps its own database."""
+    """The bot."""
 
     async def start(self, setup: BotSetup, report: ObservationCallback) -> None:
         """Start the bot. Return when it is connected to the gateway and its commands are registered.
@@ -83,7 +83,7 @@ class BotUnderTest(Protocol):
         """
 
     async def kill(self) -> None:
-        """End the bot as SIGKILL would: nothing is saved, and no connection is closed in order."""
+        """End a bot that did not stop in time: nothing is saved, and no connection is closed in order."""
 
 
 class HeardSoundRecogniser(Protocol):
@@ -133,7 +133,7 @@ class RunObserver:
         """Called when the local Discord is up and the bot is about to start."""
 
     def happened(self, at_s: float, text: str) -> None:
-        """Called for any event other than speech and compaction: a command, a join, a fault, a restart."""
+        """Called for any event other than speech and compaction, such as a command or a join."""
 
     def spoken(self, at_s: float, speaker: str, reference: str) -> None:
         """Called when somebody begins to say `reference`."""

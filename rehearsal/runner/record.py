@@ -107,7 +107,7 @@ class RunRecord:
         # Why the run ended early. Empty when the run was played to its end.
         self.ended_by = ""
         self.duration_s = 0.0
-        self._packet_counters: list[dict[str, int]] = [{}]
+        self._packet_counters: dict[str, int] = {}
         self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     @property
@@ -122,13 +122,9 @@ class RunRecord:
 
     @property
     def packets(self) -> dict[str, int]:
-        """Return the packet counters, summed over the bot's processes.
-
-        The four counters that always exist come first.
-        """
-        names = ["received", "lost", "concealed", "dave_failures"]
-        names += sorted({name for counters in self._packet_counters for name in counters} - set(names))
-        return {name: sum(counters.get(name, 0) for counters in self._packet_counters) for name in names}
+        """Return the bot's packet counters. The four that always exist come first."""
+        always = dict.fromkeys(("received", "lost", "concealed", "dave_failures"), 0)
+        return {**always, **self._packet_counters}
 
     @property
     def last_seq(self) -> int:
@@ -150,10 +146,6 @@ class RunRecord:
         self.lines_by_step[line.number] = line
         self._wake()
 
-    def start_process(self) -> None:
-        """Note that the bot starts again and counts packets from zero."""
-        self._packet_counters.append({})
-
     def observe(self, observation: Observation) -> None:
         """Record one report of the bot and wake the tasks that wait for it."""
         match observation:
@@ -170,7 +162,7 @@ class RunRecord:
             case ObservedReply():
                 self.replies.append(observation)
             case ObservedPacketCounters():
-                self._packet_counters[-1] = dict(observation.counters)
+                self._packet_counters = dict(sorted(observation.counters.items()))
                 return
             case LoggedProblem():
                 self.problems.append(observation)

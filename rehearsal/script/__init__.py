@@ -1,5 +1,4 @@
 """The files that a person writes: scenarios and their expectations.
 
-`scenario_file` reads a `scenario` with its `expectations`, and words the mistakes in it. `recordings` makes a scenario
-from a folder of recordings.
+`scenario_file` reads a `scenario` with its `expectations`, and words the mistakes in it.
 """

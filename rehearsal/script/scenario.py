@@ -1,4 +1,4 @@
-"""A scenario: the people, who says what and when, the faults, the model servers, and the expectations.
+"""A scenario: the people, who says what and when, the model servers, and the expectations.
 
 docs/scenarios.md describes the file with these values. `rehearsal.script.scenario_file` reads it. Without
 `[servers.*]` tables the bot uses the servers that the operator has configured.
@@ -159,13 +159,12 @@ class HistoryTurn(_Value):
 
 
 class _Step(_Value):
-    """When a step starts: `at` seconds after the live start, `gap_s` after a step or event, or overlapping a step.
+    """When a step starts: `gap_s` after a step or event, or overlapping a step.
 
     Without any of these the step follows the step before it in the file.
     """
 
     id: str = ""
-    at: float | None = Field(default=None, ge=0)
     after: str = ""
     gap_s: float | None = Field(default=None, ge=0)
     overlap_s: float | None = Field(default=None, gt=0)
@@ -173,8 +172,6 @@ class _Step(_Value):
 
     @model_validator(mode="after")
     def _one_time(self) -> _Step:
-        if self.at is not None and (self.after or self.gap_s is not None or self.overlap_s is not None):
-            raise ValueError("`at` is a fixed moment, so it cannot stand beside `after`, `gap_s` or `overlap_s`")
         if self.gap_s is not None and self.overlap_s is not None:
             raise ValueError("`gap_s` starts a step later and `overlap_s` earlier; a step can have one of them")
         return self
@@ -231,20 +228,6 @@ class StopSharingStep(_Step):
     stops_sharing: Literal[True]
 
 
-class NetworkStep(_Step):
-    """Sets how the network treats voice packets from now on."""
-
-    network: NetworkSpec
-
-
-class FaultStep(_Step):
-    """The local Discord causes one fault, by name, for `who` or for the bot."""
-
-    fault: str = Field(min_length=1)
-    who: str = ""
-    options: dict[str, float] = Field(default_factory=dict)
-
-
 class ServerStep(_Step):
     """Sets how one of the scenario's model servers behaves from now on. `expire` ends speech-to-speech sessions now.
 
@@ -279,25 +262,7 @@ class WaitStep(_Step):
         return self
 
 
-class BotStep(_Step):
-    """`kill` ends the bot at once; `restart` starts it again on its own database."""
-
-    bot: Literal["kill", "restart"]
-
-
-Step: TypeAlias = (
-    SayStep
-    | CommandStep
-    | JoinStep
-    | LeaveStep
-    | ShowStep
-    | StopSharingStep
-    | NetworkStep
-    | FaultStep
-    | ServerStep
-    | WaitStep
-    | BotStep
-)
+Step: TypeAlias = SayStep | CommandStep | JoinStep | LeaveStep | ShowStep | StopSharingStep | ServerStep | WaitStep
 
 # Each kind of step, by the key that only this kind has.
 STEP_KINDS: dict[str, type[Step]] = {
@@ -307,11 +272,8 @@ STEP_KINDS: dict[str, type[Step]] = {
     "leave": LeaveStep,
     "shows": ShowStep,
     "stops_sharing": StopSharingStep,
-    "network": NetworkStep,
-    "fault": FaultStep,
     "server": ServerStep,
     "wait_for": WaitStep,
-    "bot": BotStep,
 }
 
 
@@ -330,11 +292,8 @@ _WrittenStep = Annotated[
     | Annotated[LeaveStep, Tag("leave")]
     | Annotated[ShowStep, Tag("shows")]
     | Annotated[StopSharingStep, Tag("stops_sharing")]
-    | Annotated[NetworkStep, Tag("network")]
-    | Annotated[FaultStep, Tag("fault")]
     | Annotated[ServerStep, Tag("server")]
-    | Annotated[WaitStep, Tag("wait_for")]
-    | Annotated[BotStep, Tag("bot")],
+    | Annotated[WaitStep, Tag("wait_for")],
     Discriminator(
         _step_kind, custom_error_type="step", custom_error_message=f"a step has one of {', '.join(STEP_KINDS)}"
     ),

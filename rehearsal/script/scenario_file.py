@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import ExpectRecorded
 from rehearsal.script.scenario import (
@@ -21,7 +20,6 @@ from rehearsal.script.scenario import (
     EXPIRE_SESSIONS,
     FIRST_PERSON_ID,
     SERVER_BEHAVIOURS,
-    FaultStep,
     JoinStep,
     LeaveStep,
     SayStep,
@@ -160,7 +158,7 @@ def _wrong_people(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_steps(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Yield place and mistake of steps that name somebody, a step, a file or a fault that is not there."""
+    """Yield place and mistake of steps that name somebody, a step or a file that is not there."""
     keys = [person.key for person in scenario.people]
     # The earlier steps by id, and whether each of them is speech. The empty id stands for the step just before.
     earlier: dict[str, bool] = {}
@@ -171,8 +169,6 @@ def _wrong_steps(scenario: Scenario) -> Iterator[tuple[str, str]]:
         file = step.audio if isinstance(step, SayStep) else step.shows if isinstance(step, ShowStep) else None
         if file is not None and not file.is_file():
             yield place, f'there is no file "{file.name}"'
-        if isinstance(step, FaultStep) and step.fault not in FAULTS:
-            yield f"{place}.fault", f'there is no fault "{step.fault}"; there are {", ".join(sorted(FAULTS))}'
         if not earlier and (step.after or step.overlap_s is not None):
             yield place, "the first step cannot follow another"
         elif step.after and step.after not in earlier and step.after not in AFTER_EVENTS:
@@ -195,7 +191,7 @@ def _wrong_sound(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield place, "in a written scenario people only talk, join and leave"
         elif getattr(step, "audio", None) is not None:
             yield f"{place}.audio", "a written scenario has no sound"
-        elif step.at is not None or step.after not in {"", AFTER_VOICE}:
+        elif step.after not in {"", AFTER_VOICE}:
             yield place, f'in a written scenario a step has `gap_s`, `overlap_s`, `after = "{AFTER_VOICE}"` or none'
 
 

@@ -12,8 +12,7 @@ from aiohttp import web
 
 from rehearsal.servers.loopback import LoopbackServer
 from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode, SharedState
-from rehearsal.servers.realtime_conversation import CLOSE_INTERNAL_ERROR
-from rehearsal.servers.realtime_session import ServerSession
+from rehearsal.servers.realtime_session import CLOSE_INTERNAL_ERROR, ServerSession
 
 if TYPE_CHECKING:
     from types import TracebackType

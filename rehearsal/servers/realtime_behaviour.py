@@ -1,7 +1,10 @@
-"""How a local realtime server behaves, and the functions that recognise, answer and speak for it. Only values."""
+"""How a local realtime server behaves, the functions that recognise, answer and speak for it, and the items of its
+conversations. Only values.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -84,3 +87,44 @@ class SharedState:
     received: list[dict[str, Any]] = field(default_factory=list)
     asked: list[ResponseRequest] = field(default_factory=list)
     tools: list[tuple[str, str]] = field(default_factory=list)
+
+
+# The content type that a message of each role has.
+CONTENT_TYPES = {"user": "input_text", "system": "input_text", "assistant": "output_text"}
+
+
+class ClientError(Exception):
+    """The client made a mistake. The server sends an `error` event, and the session continues."""
+
+    def __init__(self, code: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.param = param
+
+
+@dataclass(slots=True)
+class ServerItem:
+    """One item of the conversation. For spoken input, `text` is complete once `transcribed` is set."""
+
+    id: str
+    type: str
+    role: str = ""
+    text: str = ""
+    spoken: bool = False
+    transcribed: asyncio.Event = field(default_factory=asyncio.Event)
+    # How much audio of an answer was sent, in milliseconds.
+    audio_ms: int = 0
+    call_id: str = ""
+    name: str = ""
+
+    def as_json(self, *, status: str = "completed") -> dict[str, Any]:
+        """Return the item as the protocol sends it, without audio."""
+        head = {"id": self.id, "object": "realtime.item", "type": self.type, "status": status}
+        if self.type == "function_call":
+            return {**head, "call_id": self.call_id, "name": self.name, "arguments": self.text}
+        if self.type == "function_call_output":
+            return {**head, "call_id": self.call_id, "output": self.text}
+        content: dict[str, Any] = {"type": CONTENT_TYPES[self.role], "text": self.text}
+        if self.spoken:
+            content = {"type": CONTENT_TYPES[self.role].replace("text", "audio"), "transcript": self.text or None}
+        return {**head, "role": self.role, "content": [content] if self.text or self.spoken else []}

@@ -6,8 +6,10 @@ import json
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -18,6 +20,7 @@ from bot.settings import DiscordSettings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
 from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.script.scenario_file import bundled_scenarios
 from tests.bot.discord.test_client import FakeSupervisor
 from tests.bot.discord.test_command_tree import all_command_adders
 from tests.scenarios.program import REPOSITORY, Program, environment
@@ -46,8 +49,7 @@ RUN_HERE = {
     "roomtone tail --json": 0,
     "roomtone bench": 0,
 }
-# Run here after `TRIAL`, which keeps a rehearsal for them.
-TRIAL = "roomtone rehearse three-hours --keep trial"
+# Run here on a trial: the beginning of the evening of which the page speaks, and its last question.
 RUN_ON_TRIAL = (
     "roomtone --config data/trial memory list",
     "roomtone --config trial memory list",
@@ -57,20 +59,23 @@ RUN_ON_TRIAL = (
     "roomtone --config trial tail --event compaction",
     "roomtone replay trial/transcript.jsonl",
 )
+# How many steps of the evening that trial has, the step of the question about the wedding, and the question's turn.
+BEGINNING, WEDDING, ASKED = 120, 493, "464"
 # Command -> the file that runs it and a text in that file. Another test runs it, because it takes minutes or needs
 # another process.
 RUN_THERE = {
+    "roomtone rehearse three-hours --keep trial": ("tests/scenarios/test_three_hours.py", '"three-hours"'),
     "make test": (".ci/run", "make test"),
     "make quick": ("Makefile", "--jobs 4 lint types quick-core quick-bot"),
     "make run": ("Makefile", "roomtone run"),
     "roomtone backup copy.db": ("tests/bot/cli/test_restore.py", '"backup", file'),
     "roomtone restore copy.db": ("tests/bot/cli/test_restore.py", '"restore", file'),
-    "roomtone rehearse hello": ("tests/scenarios/test_language_model.py", '"hello"'),
+    "roomtone rehearse hello": ("tests/scenarios/test_taking_part.py", '"hello"'),
     "roomtone rehearse crowd --loss 0.05 --padding 0.05 --reorder 0.05": (
-        "tests/scenarios/test_evenings.py",
+        "tests/scenarios/test_taking_part.py",
         'Program.rehearse(tmp_path, "crowd", *worse)',
     ),
-    "roomtone rehearse watched": ("tests/scenarios/test_watching.py", '"watched"'),
+    "roomtone rehearse watched": ("tests/scenarios/test_taking_part.py", '"watched"'),
     "make endurance": ("Makefile", "python -m tests.endurance"),
     "make endurance DURATION=20": ("Makefile", "DURATION"),
     "python -m tests.endurance --only kills --kills 200": (
@@ -160,14 +165,12 @@ BENCHES = [command for command in COMMANDS if command.startswith("roomtone bench
 
 def test_every_command_has_its_proof() -> None:
     """Every command in the documentation is tested, and every command listed here is in the documentation."""
-    proven = {*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE, *CURLS, *BENCHES}
+    proven = {*RUN_HERE, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE, *CURLS, *BENCHES}
     unproven = {command: pages for command, pages in COMMANDS.items() if command not in proven}
     unproven = {command: pages for command, pages in unproven.items() if not command.startswith("CONTROL=")}
     assert unproven == {}
     assert [
-        command
-        for command in (*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE)
-        if command not in COMMANDS
+        command for command in (*RUN_HERE, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE) if command not in COMMANDS
     ] == []
 
 
@@ -183,9 +186,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a rehearsal was kept."""
     place = tmp_path_factory.mktemp("trial")
-    ended = Program(place, *shlex.split(TRIAL)[1:], ROOMTONE_STORAGE__DATA_DIR="").wait()
+    whole = bundled_scenarios()["three-hours"]
+    steps = whole.with_name("steps.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (place / "steps.jsonl").write_text("".join([*steps[:BEGINNING], steps[WEDDING]]), "utf-8")
+    begun = re.sub(r"^expect = \[$.*?^\]$", "", whole.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    (place / "short.toml").write_text(begun, "utf-8")
+    ended = Program(place, "rehearse", "short.toml", "--keep", "trial", ROOMTONE_STORAGE__DATA_DIR="").wait()
     assert ended.status == 0, ended.printed
-    assert "This trial is kept in trial. Look at it:" in ended.printed
+    told = ended.printed.partition("This trial is kept in trial. Look at it:")[2]
+    named = {line.strip() for line in told.splitlines() if line.startswith("  roomtone ")}
+    searched = {line for line in named if line.startswith("roomtone --config trial memory search ")}
+    assert len(searched) == 1
+    assert len(named) == 5
+    assert named - searched <= set(RUN_ON_TRIAL)
     # `make run` keeps its own trial there.
     (place / "data").mkdir(exist_ok=True)
     (place / "data" / "trial").symlink_to(place / "trial")
@@ -204,8 +217,13 @@ def test_a_quick_command_does_what_the_page_says(command: str, folder: Path) -> 
 
 @pytest.mark.parametrize("command", RUN_ON_TRIAL)
 def test_a_trial_can_be_looked_at(command: str, trial: Path) -> None:
-    """Five minutes after cloning, every command that looks at a memory has one to look at."""
-    ended = Program(trial, *shlex.split(command)[1:], ROOMTONE_STORAGE__DATA_DIR="").wait()
+    """Five minutes after cloning, every command that looks at a memory has one to look at, as the end of the rehearsal
+    names them.
+    """
+    with closing(sqlite3.connect(trial / "trial" / "roomtone.db")) as database:
+        (asked,) = database.execute("SELECT max(seq) FROM turns WHERE kind = 'speech'").fetchone()
+    words = [str(asked) if word == ASKED else word for word in shlex.split(command)[1:]]
+    ended = Program(trial, *words, ROOMTONE_STORAGE__DATA_DIR="").wait()
     assert ended.status == 0, ended.printed
     assert len(ended.printed.splitlines()) > 3
     assert "Traceback" not in ended.printed
@@ -274,10 +292,10 @@ def test_a_control_request_uses_a_command_that_the_bot_has(command: str) -> None
     tree = RoomtoneClient(DiscordSettings(), FakeSupervisor(), all_command_adders()).tree
     registered = [(ROOMTONE_BOT_ID, {**each.to_dict(tree), "id": "1"}) for each in tree.get_commands()]
     guild = GuildSpec()
-    used = build_invocation(
+    application_id, _ = build_invocation(
         guild, registered, user_id=guild.owner.id, name=body["name"], options=body.get("options", {})
     )
-    assert used.application_id == ROOMTONE_BOT_ID
+    assert application_id == ROOMTONE_BOT_ID
 
 
 @pytest.mark.parametrize("command", CURLS)

@@ -122,9 +122,6 @@ class SimulatedEnvironment:
     def set_network(self, network: NetworkSpec) -> None:
         self._note(f"network {network.loss}")
 
-    async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
-        self._note(f"fault {name} {user_id} {dict(options)}")
-
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         if until >= asyncio.get_running_loop().time():
             # The runner asks about the present: is the bot speaking now?

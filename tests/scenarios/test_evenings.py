@@ -1,4 +1,4 @@
-"""The bundled scenario `evening`, with speech-to-speech and without compaction too, and people on a bad network."""
+"""The bundled scenario `evening`, which is backed up meanwhile."""
 
 from __future__ import annotations
 
@@ -80,48 +80,3 @@ def assert_latency_is_told_by_stage(good: Outcome) -> None:
     assert latency["end_to_text_ms"]["count"] == len(good.report["utterances"])
     assert 0 < latency["end_to_text_ms"]["p50"] <= latency["end_to_text_ms"]["p95"]
     assert 0 < latency["end_to_first_audio_ms"]["p50"] <= latency["end_to_first_audio_ms"]["p95"]
-
-
-def test_a_rough_network_loses_nobody(tmp_path: Path) -> None:
-    """With 5 % loss, 5 % padding and 5 % reordering, every line is still heard and nothing is raised, although people
-    talk over each other.
-    """
-    worse = ("--loss", "0.05", "--padding", "0.05", "--reorder", "0.05")
-    rough = Program.rehearse(tmp_path, "crowd", *worse).wait()
-    assert rough.expectation("every_utterance_heard_once")["passed"], rough.printed
-    assert rough.expectation("attributed")["passed"]
-    assert rough.expectation("nothing_raised")["passed"], rough.expectation("nothing_raised")["detail"]
-    assert rough.expectation("dave_failures")["passed"]
-    packets = rough.report["packets"]
-    assert packets["padded"] > 25
-    assert packets["lost"] > 25
-    assert packets["concealed"] + packets["recovered"] > 25
-
-
-def test_a_speech_to_speech_model_knows_what_was_folded(tmp_path: Path) -> None:
-    """With a speech-to-speech model, the summary is added to the model's instructions when a compaction is stored.
-
-    The model answers the question about the folded turns from the summary alone. The session is renewed at least twice
-    during the run, without a problem.
-    """
-    renewed = ("--set", "tuning.realtime_session_s=40")
-    by_speech = Program.rehearse(tmp_path, "evening", "--realtime", *renewed).wait()
-    assert by_speech.status == 0, by_speech.printed
-    assert by_speech.expectation("fact_only_in_summary ask-town")["passed"]
-    told = next(part for part in by_speech.report["bot_turns"][-1]["payload"] if part["kind"] == "summary")
-    assert told["content"].startswith("Session conversation summary:")
-    assert by_speech.report["servers"]["realtime_sessions"] >= 3
-    assert by_speech.report["problems"] == []
-
-
-def test_without_compaction_the_past_is_gone(tmp_path: Path) -> None:
-    """With `compaction.mode=off`, the run fails only at the question whose answer is no longer in the window.
-
-    Ada said it of herself, so nothing may be remembered about people either.
-    """
-    off = Program.rehearse(tmp_path, "evening", "--set", "compaction.mode=off", "--set", "people.enabled=false").wait()
-    assert off.status == 1, off.printed
-    assert not off.report["passed"]
-    assert off.report["compactions"] == []
-    assert not off.expectation("answer ask-town")["passed"]
-    assert off.expectation("answer ask-concert")["passed"]

@@ -65,8 +65,7 @@ class Gateway:
     """One guild's gateway. Every change of a voice state goes through this class.
 
     `beside`: the gateway of another guild of the same Discord. The two share their sessions; only the first of them
-    gets messages from bots. `main_session_s`: how long a session lives on after its websocket broke. `heartbeat_s`: how
-    often clients send heartbeats.
+    gets messages from bots. `main_session_s`: how long a session lives on after its websocket broke.
     """
 
     def __init__(
@@ -77,7 +76,6 @@ class Gateway:
         voice_endpoint: Callable[[], str],
         disconnect_voice: Callable[[int], None],
         main_session_s: float = MAIN_SESSION_S,
-        heartbeat_s: float = HEARTBEAT_S,
         beside: Gateway | None = None,
     ) -> None:
         self._state = state
@@ -85,7 +83,7 @@ class Gateway:
         self._voice_endpoint = voice_endpoint
         self._disconnect_voice = disconnect_voice
         self._main_session_s = main_session_s
-        self._heartbeats = HeartbeatWatch(heartbeat_s, self._heard_nothing)
+        self._heartbeats = HeartbeatWatch(HEARTBEAT_S, self._heard_nothing)
         self.sessions: SessionTable = SessionTable() if beside is None else beside.sessions
         self._guilds: list[Gateway] = [] if beside is None else beside._guilds
         self._guilds.append(self)

@@ -6,7 +6,6 @@ which lists the options that the command takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -41,17 +40,6 @@ _NESTING = (OptionType.SUB_COMMAND, OptionType.SUB_COMMAND_GROUP)
 _CHAT_INPUT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """A slash command with its options.
-
-    It names the application that the command belongs to, and holds the `data` of the INTERACTION_CREATE event.
-    """
-
-    application_id: int
-    data: Json
-
-
 def build_invocation(
     guild: GuildSpec,
     registered: Iterable[tuple[int, Json]],
@@ -59,8 +47,9 @@ def build_invocation(
     user_id: int,
     name: str,
     options: Mapping[str, Any],
-) -> Invocation:
-    """Return the invocation of `/name` by a member. Subcommands are further words in the name, as in `memory me`.
+) -> tuple[int, Json]:
+    """Return the application of `/name` and the data of its INTERACTION_CREATE event. Subcommands are further words in
+    the name, as in `memory me`.
 
     Raises `LocalDiscordError` for an unknown command, a command that the member may not use, or wrong options.
     """
@@ -78,7 +67,7 @@ def build_invocation(
         data["guild_id"] = command["guild_id"]
     if resolved:
         data["resolved"] = resolved
-    return Invocation(application_id=application_id, data=data)
+    return application_id, data
 
 
 def build_suggestion(
@@ -89,8 +78,11 @@ def build_suggestion(
     name: str,
     option: str,
     typed: str,
-) -> Invocation:
-    """Return what Discord sends while a member types into an option of `/name`. Raises `LocalDiscordError`."""
+) -> tuple[int, Json]:
+    """Return the application and what Discord sends while a member types into an option of `/name`.
+
+    Raises `LocalDiscordError`.
+    """
     words = name.removeprefix("/").split()
     application_id, command = _registered(registered, words)
     _check_permission(guild, command, user_id)
@@ -104,7 +96,7 @@ def build_suggestion(
     for word in reversed(words[1:]):
         options = [{"name": word, "type": OptionType.SUB_COMMAND, "options": options}]
     data: Json = {"id": command["id"], "name": command["name"], "type": _CHAT_INPUT, "options": options}
-    return Invocation(application_id=application_id, data=data)
+    return application_id, data
 
 
 def resolved_picks(guild: GuildSpec, menu: int, picked: Iterable[str]) -> dict[str, dict[str, Json]]:

@@ -102,44 +102,39 @@ class Interactions:
     async def invoke(
         self,
         user_id: int,
-        command: str,
-        options: Mapping[str, Any],
+        command_name: str,
+        options: Mapping[str, Any] | None = None,
         *,
-        channel_id: int,
+        channel_id: int | None = None,
         timeout_s: float = REPLY_TIMEOUT_S,
     ) -> InteractionResult:
-        """Use a slash command as a member. Return once the bot has answered with a message.
+        """Use a slash command as a member, by default in the text channel. Return once the bot has answered with a
+        message; follow-ups and edits are added to the result later.
 
-        Raises `LocalDiscordError` for a wrong command or option, or when the bot is offline or does not answer in time.
+        Raises `LocalDiscordError` for a wrong command or option, and when the bot is offline, does not respond within
+        Discord's three seconds, or sends no text in `timeout_s`.
         """
-        registered = self._state.all_commands()
-        found = build_invocation(self._state.guild, registered, user_id=user_id, name=command, options=options)
-        if not self._gateway.online(found.application_id):
-            raise LocalDiscordError(f"The bot with /{command} is offline. Start it first.")
-        interaction = self._begin(_COMMAND, user_id, command, found.application_id, channel_id)
-        event = self._event(interaction, user_id, found.data)
-        self._send(found.application_id, event)
-        result = interaction.result
-        await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
-        await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
-        return result
+        state = self._state
+        application_id, data = build_invocation(
+            state.guild, state.all_commands(), user_id=user_id, name=command_name, options=options or {}
+        )
+        interaction = self._begin(_COMMAND, user_id, command_name, application_id, channel_id)
+        return await self._ask(interaction, data, timeout_s=timeout_s)
 
     async def suggest(
-        self, user_id: int, command: str, option: str, typed: str, *, channel_id: int
+        self, user_id: int, command_name: str, option: str, typed: str = "", *, channel_id: int | None = None
     ) -> list[tuple[str, Any]]:
-        """Type into an option as a member. Returns the names and values that the bot suggests.
+        """Type into an option of a command as a member. Returns the names and values that the bot suggests.
 
         Raises `LocalDiscordError` as `invoke` does, and for an option that suggests nothing.
         """
-        registered = self._state.all_commands()
-        found = build_suggestion(
-            self._state.guild, registered, user_id=user_id, name=command, option=option, typed=typed
+        state = self._state
+        application_id, data = build_suggestion(
+            state.guild, state.all_commands(), user_id=user_id, name=command_name, option=option, typed=typed
         )
-        interaction = self._begin(_AUTOCOMPLETE, user_id, command, found.application_id, channel_id)
-        event = self._event(interaction, user_id, found.data)
-        self._send(found.application_id, event)
-        await interaction.result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
-        return [(choice["name"], choice["value"]) for choice in interaction.result.choices]
+        interaction = self._begin(_AUTOCOMPLETE, user_id, command_name, application_id, channel_id)
+        result = await self._ask(interaction, data, timeout_s=self._response_timeout_s)
+        return [(choice["name"], choice["value"]) for choice in result.choices]
 
     async def press(
         self, user_id: int, message_id: int, button: str, *, timeout_s: float = REPLY_TIMEOUT_S
@@ -210,15 +205,24 @@ class Interactions:
 
     async def _use(self, kind: int, user_id: int, source: Json, data: Json, *, timeout_s: float) -> InteractionResult:
         """Send what a member does below a message, and wait for the answer."""
-        application_id = int(source["author"]["id"])
-        if not self._gateway.online(application_id):
-            raise LocalDiscordError(f"The bot that wrote message {source['id']} is offline. Start it first.")
-        interaction = self._begin(kind, user_id, data["custom_id"], application_id, int(source["channel_id"]))
+        application_id, channel_id = int(source["author"]["id"]), int(source["channel_id"])
+        interaction = self._begin(kind, user_id, data["custom_id"], application_id, channel_id)
         interaction.source = interaction.result.source = source
-        self._send(application_id, self._event(interaction, user_id, data) | {"message": source})
+        return await self._ask(interaction, data, timeout_s=timeout_s)
+
+    async def _ask(self, interaction: _Interaction, data: Json, *, timeout_s: float) -> InteractionResult:
+        """Send an interaction to its bot. Return once the bot has answered with what the member waits for."""
         result = interaction.result
+        if not self._gateway.online(interaction.application_id):
+            sign = "/" if interaction.kind in (_COMMAND, _AUTOCOMPLETE) else ""
+            raise LocalDiscordError(f"The bot with {sign}{result.command} is offline. Start it first.")
+        event = self._event(interaction, result.user_id, data)
+        if interaction.source is not None:
+            event["message"] = interaction.source
+        self._send(interaction.application_id, event)
         await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
-        await result.until(lambda now: bool(now.replies) or now.window is not None, timeout_s=timeout_s)
+        if interaction.kind != _AUTOCOMPLETE:
+            await result.until(lambda now: bool(now.replies) or now.window is not None, timeout_s=timeout_s)
         return result
 
     def _send(self, application_id: int, event: Json) -> None:
@@ -241,7 +245,9 @@ class Interactions:
                 return posted.payload, None
         raise LocalDiscordError(f"There is no message {message_id}.")
 
-    def _begin(self, kind: int, user_id: int, command: str, application_id: int, channel_id: int) -> _Interaction:
+    def _begin(
+        self, kind: int, user_id: int, command: str, application_id: int, channel_id: int | None
+    ) -> _Interaction:
         while len(self._by_token) >= _INTERACTIONS_KEPT:
             del self._by_token[next(iter(self._by_token))]
         result = InteractionResult(id=self._state.snowflake(), command=command, user_id=user_id)
@@ -249,7 +255,7 @@ class Interactions:
             kind=kind,
             token=secrets.token_urlsafe(32),
             application_id=application_id,
-            channel_id=channel_id,
+            channel_id=channel_id or self._state.guild.text_channel.id,
             result=result,
             started_at=time.monotonic(),
         )

@@ -73,19 +73,10 @@ class VoiceSessionCallback(Protocol):
 class VoiceGateway:
     """All voice sessions of the local Discord, and the room of each channel."""
 
-    def __init__(
-        self,
-        state: GuildState,
-        forwarder: Forwarder,
-        *,
-        resume_window_s: float = RESUME_WINDOW_S,
-        heartbeat_s: float = HEARTBEAT_S,
-    ) -> None:
-        """`heartbeat_s`: how often clients send heartbeats."""
+    def __init__(self, state: GuildState, forwarder: Forwarder) -> None:
         self._state = state
-        self._heartbeats = HeartbeatWatch(heartbeat_s, self._heard_nothing)
+        self._heartbeats = HeartbeatWatch(HEARTBEAT_S, self._heard_nothing)
         self._forwarder = forwarder
-        self._resume_window_s = resume_window_s
         self._sessions: dict[GatewayConnection, VoiceSession] = {}
         self._ssrcs = itertools.count(_FIRST_SSRC, SSRC_STEP)
         self._by_user: dict[int, VoiceSession] = {}
@@ -180,7 +171,7 @@ class VoiceGateway:
             return
         session.leg.muted = True
         loop = asyncio.get_running_loop()
-        session.expiry = loop.call_later(self._resume_window_s, self._end, session)
+        session.expiry = loop.call_later(RESUME_WINDOW_S, self._end, session)
         _log.info("voice_websocket_lost", user_id=session.user_id, code=code)
 
     # --- helpers -----------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ _MOVE_GATHERED_S = 2 * TURN_EVERY_S + CHECK_ROOM_S
 # How long an answer may take to begin and to end, on the manual clock.
 _PATIENCE_S = 60.0
 # How long to wait in real time for what no clock brings about.
-SETTLE_TIMEOUT_S = 10.0
+SETTLE_TIMEOUT_S = 60.0
 # How often to look, in real time, whether the database's threads have done their work.
 _THREADS_S = 0.0005
 # Event loop iterations after each step, so that woken tasks and the tasks they wake can run.
@@ -187,7 +187,10 @@ class WrittenPlayer:
 
     async def begin(self) -> None:
         """Wait until the bot has joined. Raises `ScenarioEndedError` if it does not."""
-        await self._settled(self._present().opened.is_set, "the bot to come")
+        opened = self._present().opened
+        await self._settled(opened.is_set, "the bot to come")
+        if not opened.is_set():
+            raise ScenarioEndedError(f"The bot did not come within {SETTLE_TIMEOUT_S:.0f} s.")
         self.record.live_at = self.clock.monotonic()
         for person in self.place.members():
             self.record.note_entered(person.id, self.record.live_at)

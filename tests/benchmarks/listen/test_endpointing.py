@@ -33,23 +33,18 @@ SHORTEST, LONGEST = window_count(END_POLICY.shortest_s), window_count(END_POLICY
 
 
 @pytest.mark.parametrize(
-    ("told", "again", "needed"),
+    ("told", "needed"),
     [
-        ((SURE,), False, SHORTEST),
-        ((UNSURE,), False, LONGEST),
-        # What is heard later counts only where the models are asked again, and only from then on.
-        ((UNSURE, SURE), False, LONGEST),
-        ((UNSURE, SURE), True, LATER),
-        ((SURE, UNSURE), True, SHORTEST),
-        ((UNSURE, UNSURE), True, LONGEST),
-        ((), True, window_count(ENDPOINTING.end_silence_s)),
+        ((SURE,), SHORTEST),
+        ((UNSURE,), LONGEST),
+        # The room asks once in a pause.
+        ((UNSURE, SURE), LONGEST),
+        ((), window_count(ENDPOINTING.end_silence_s)),
     ],
 )
-def test_the_silence_needed_follows_what_is_known_by_then(
-    told: tuple[PauseEvidence, ...], again: bool, needed: int
-) -> None:
+def test_the_silence_needed_follows_what_is_known_by_then(told: tuple[PauseEvidence, ...], needed: int) -> None:
     """Without the end-of-turn model the fixed silence counts."""
-    assert windows_needed(paused(None, *told), again=again) == needed
+    assert windows_needed(paused(None, *told)) == needed
 
 
 def test_operating_points_are_those_of_the_best_rule() -> None:

@@ -52,7 +52,6 @@ def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixtur
         ["replay"],
         ["rehearse", "--no-bot"],
         ["rehearse", "--port", "8000"],
-        ["rehearse", "--limit", "3"],
         ["rehearse", "--serve", "--report", "report.json"],
         ["rehearse", "three-hours", "--picture", "nowhere/evening.svg"],
         ["rehearse", "--set", "nonsense"],
@@ -131,13 +130,12 @@ def test_the_settings_are_named_before_or_after_the_command(
     [
         (["rehearse", "nope"], "the bundled scenarios are"),
         (["rehearse", "hello", "--set", "asr.model=/no/such/place"], "/no/such/place"),
-        (["rehearse", "--speech", "/no/such/place"], "/no/such/place"),
     ],
 )
 def test_a_rehearsal_that_cannot_begin_says_why(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An unknown scenario, model directory or recordings folder ends with exit status 1 and a plain sentence."""
+    """An unknown scenario or model directory ends with exit status 1 and a plain sentence."""
     assert run_command_line(arguments) == 1
     captured = capsys.readouterr()
     assert told in captured.err

@@ -54,8 +54,6 @@ def test_what_could_not_be_kept_or_heard_is_not_played(wanted: RehearsalOptions,
     "wanted",
     [
         RehearsalOptions("hello"),
-        RehearsalOptions(speech=Path("recordings")),
-        RehearsalOptions(limit=3),
         RehearsalOptions(report=Path("report.json")),
         RehearsalOptions(picture=Path("evening.svg")),
         RehearsalOptions(realtime=True),

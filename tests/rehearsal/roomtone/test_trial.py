@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from bot.cli.app import run_command_line
 from bot.cli.rehearse import RehearsalOptions, rehearse
 from bot.errors import SetupError
 from bot.folder_lock import folder_lock
 from config.errors import ConfigError
 from config.load import load
 from rehearsal.errors import RehearsalError
-from rehearsal.roomtone.trial import trial_in
+from rehearsal.roomtone.trial import begin_trial, trial_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +29,7 @@ written = true
 steps = "steps.jsonl"
 [people.ada]
 """
-STEPS = [
-    *({"who": "ada", "say": f"Parcel {n} is in shed {n}."} for n in range(72)),
-    {"who": "ada", "say": "Roomtone, where is parcel 3?", "answered": True},
-]
+STEP = {"who": "ada", "say": "The parcel is in the shed."}
 
 
 @pytest.fixture
@@ -47,30 +43,16 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def written_scenario(folder: Path) -> Path:
     """Write the scenario and return its file."""
-    (folder / "steps.jsonl").write_text("\n".join(map(json.dumps, STEPS)), "utf-8")
+    (folder / "steps.jsonl").write_text(json.dumps(STEP), "utf-8")
     (folder / "short.toml").write_text(EVENING, "utf-8")
     return folder / "short.toml"
 
 
-def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command that the end of the rehearsal names works on what was kept."""
-    written = written_scenario(trial.parent)
-    run_command_line(["rehearse", str(written), "--keep", str(trial)])
-    out = capsys.readouterr().out
-    assert "This trial is kept in my trial. Look at it:" in out
-    named = [shlex.split(line)[1:] for line in out.splitlines() if line.startswith("  roomtone ")]
-    assert [words[2 if words[0] == "--config" else 0] for words in named] == [
-        "memory",
-        "memory",
-        "explain",
-        "tail",
-        "replay",
-    ]
-    for words in named:
-        assert run_command_line(words) == 0, words
-        shown = capsys.readouterr().out
-        assert shown.strip()
-        assert "Nothing was found" not in shown
+def test_its_commands_can_be_typed(trial: Path) -> None:
+    """They name the folder as a shell reads it."""
+    named = [shlex.split(line) for line in trial_lines(trial, "parcel")[1:]]
+    assert [words[1:3] for words in named[:-1]] == [["--config", "my trial"]] * 4
+    assert named[-1][-1] == "my trial/transcript.jsonl"
 
 
 def test_its_settings_are_there_while_it_is_played(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,49 +73,27 @@ def test_its_settings_are_there_while_it_is_played(trial: Path, monkeypatch: pyt
 
 def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:
     """`make run` can be repeated."""
-    with trial_in(trial):
-        pass
+    begin_trial(trial)
     (trial / "roomtone.db").write_text("old", "utf-8")
     (trial / "logs").mkdir()
     (trial / "mine.txt").touch()
-    with trial_in(trial):
-        pass
+    begin_trial(trial)
     assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.toml"]
-
-
-def test_a_trial_that_is_broken_off_leaves_the_last_one(trial: Path) -> None:
-    """It is as it was, with somebody's own files."""
-    with trial_in(trial):
-        (trial / "roomtone.db").write_text("last", "utf-8")
-        (trial / "mine.txt").touch()
-
-    def play_half() -> None:
-        with trial_in(trial):
-            assert not (trial / "roomtone.db").exists()
-            (trial / "roomtone.db").write_text("half", "utf-8")
-            (trial / "logs").mkdir()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        play_half()
-    assert (trial / "roomtone.db").read_text("utf-8") == "last"
-    assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.db", "roomtone.toml"]
 
 
 def test_a_trial_that_is_played_is_not_replaced(trial: Path) -> None:
     """A second `make run` beside the first is refused before it deletes what the first has kept."""
-    with trial_in(trial):
-        pass
+    begin_trial(trial)
     (trial / "roomtone.db").write_text("playing", "utf-8")
-    with folder_lock(trial), pytest.raises(SetupError, match="is played now"), trial_in(trial):
-        pass
+    with folder_lock(trial), pytest.raises(SetupError, match="is played now"):
+        begin_trial(trial)
     assert (trial / "roomtone.db").read_text("utf-8") == "playing"
 
 
 def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
     """Nobody is sent to stop a bot because they named its data folder."""
-    with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"), trial_in(trial):
-        pass
+    with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"):
+        begin_trial(trial)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +108,7 @@ def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
 )
 def test_a_mistake_deletes_no_earlier_trial(trial: Path, mistake: RehearsalOptions) -> None:
     """Whoever mistypes the next trial still has the last one."""
-    with trial_in(trial):
-        pass
+    begin_trial(trial)
     (trial / "roomtone.db").write_text("last", "utf-8")
     with pytest.raises((RehearsalError, ConfigError, typer.BadParameter)):
         rehearse(replace(mistake, keep=trial))
@@ -160,6 +119,6 @@ def test_other_files_are_not_touched(trial: Path) -> None:
     """A folder with something else in it is refused: it may be a bot's memory."""
     trial.mkdir()
     (trial / "roomtone.db").write_text("mine", "utf-8")
-    with pytest.raises(SetupError, match="has files that do not belong to a trial"), trial_in(trial):
-        pass
+    with pytest.raises(SetupError, match="has files that do not belong to a trial"):
+        begin_trial(trial)
     assert (trial / "roomtone.db").read_text("utf-8") == "mine"

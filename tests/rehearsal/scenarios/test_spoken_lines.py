@@ -1,7 +1,8 @@
 """The recogniser understands the lines of the bundled scenarios, so that a scenario fails for the bot's faults alone.
 
 Whisper's text of a sentence may differ between processors in a letter or two. `make kernels` runs this for each kind of
-arithmetic that a processor may have; `COMPUTE_TYPE` is then CTranslate2's number format.
+arithmetic that a processor may have; `COMPUTE_TYPE` is then CTranslate2's number format. `make test` leaves it out,
+because it plays the scenarios themselves.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import pytest
 from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import is_broken
+from benchmarks.recordings import load_recordings
 from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import mentions_name
 from bot.settings import ModelsSettings
 from rehearsal.people.clip import Clip
 from rehearsal.script.expectations import ExpectAnswer, ExpectRecorded
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-from rehearsal.words import contains_words, sounds_like, word_errors
+from rehearsal.words import contains_words, sounds_like, sum_word_errors, word_errors
 from voice.asr.glossary import choose_glossary
 from voice.asr.placement import DevicePlacement
 from voice.asr.settings import AsrSettings
@@ -55,6 +57,7 @@ def ear(whisper_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 
 @pytest.mark.slow
+@pytest.mark.kernels
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, tuple[str, ...]], str]) -> None:
     """Every line keeps its sense and the bot's name, and what the scenario expects to be recorded or asked is heard."""
@@ -77,6 +80,14 @@ def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, 
             assert all(sounds_like(text, word) for word in words) or not all(
                 contains_words(said, word) for word in words
             )
+
+
+@pytest.mark.slow
+def test_strangers_are_understood(speech_dir: Path, ear: Callable[[Path, tuple[str, ...]], str]) -> None:
+    """Read speech of a dozen people is heard with less than 12 % wrong words."""
+    recordings = load_recordings(speech_dir).some(30)
+    assert len({one.speaker for one in recordings}) >= 12
+    assert sum_word_errors([word_errors(one.text, ear(one.path, ())) for one in recordings]).rate < 0.12
 
 
 def _loses_sense(said: str, text: str) -> bool:

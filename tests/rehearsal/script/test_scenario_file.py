@@ -15,12 +15,9 @@ from rehearsal.script.scenario import (
     FIRST_PERSON_ID,
     SERVER_BEHAVIOURS,
     STEP_KINDS,
-    BotStep,
     CommandStep,
-    FaultStep,
     JoinStep,
     LeaveStep,
-    NetworkStep,
     SayStep,
     ServerStep,
     WaitStep,
@@ -71,22 +68,13 @@ after = "ask"
 [[steps]]
 who = "jonas"
 leave = true
-at = 30
-
-[[steps]]
-network = { padding = 0.1 }
-
-[[steps]]
-fault = "rtcp"
+gap_s = 30
 
 [[steps]]
 id = "slow"
 server = "model"
 conduct = "answer"
 first_token_s = 2.0
-
-[[steps]]
-bot = "kill"
 
 [[expect]]
 kind = "answer"
@@ -138,10 +126,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         WaitStep,
         JoinStep,
         LeaveStep,
-        NetworkStep,
-        FaultStep,
         ServerStep,
-        BotStep,
     ]
     assert [(one.key, one.name, one.id) for one in read.people] == [
         ("mira", "Mira", FIRST_PERSON_ID),
@@ -175,10 +160,8 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ('wait_for = "reply"', "", "steps number 3", "one of say, command"),
         ('wait_for = "reply"', 'wait_for = "rain"', "steps number 3.wait_for.wait_for", "'reply'"),
         ('wait_for = "reply"', 'wait_for = "reply"\nnew_cursor = 10', "steps number 3", "`new_cursor` belongs to"),
-        ('fault = "rtcp"', 'fault = "rain"', "steps number 7.fault", "there are downgrade"),
         ('after = "ask"', 'after = "tell"', "steps number 4.after", '"tell"'),
-        ("at = 30", "at = 30\ngap_s = 1", "steps number 5", "fixed moment"),
-        ("at = 30", "gap_s = 1\noverlap_s = 1", "steps number 5", "can have one of them"),
+        ("gap_s = 30", "gap_s = 1\noverlap_s = 1", "steps number 5", "can have one of them"),
         ('after = "ask"', "overlap_s = 1", "steps number 4.overlap_s", "only a `say`"),
         ('id = "ask"', 'id = "reply"', "steps number 2.id", "already taken"),
         ('to = "ask"', 'to = "tell"', "expect number 1.to", 'no spoken step has the id "tell"'),
@@ -186,8 +169,8 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ('kind = "max_wer"', 'kind = "nice"', "expect number 2", "every_utterance_heard_once"),
         ("value = 0.15", "", "expect number 2.max_wer.value", "missing"),
         ('who = "mira"\nsay', 'who = "zed"\nsay', "steps number 2.who", "people (mira, jonas)"),
-        ('conduct = "answer"', 'conduct = "sulk"', "steps number 8.conduct", "answer, broken"),
-        ('server = "model"', 'server = "speech"', "steps number 8", "`first_token_s` belongs to"),
+        ('conduct = "answer"', 'conduct = "sulk"', "steps number 6.conduct", "answer, broken"),
+        ('server = "model"', 'server = "speech"', "steps number 6", "`first_token_s` belongs to"),
         ("first_token_s = 2.0", 'gap_s = 1\n[[steps]]\nserver = "speech"\nconduct = "stall"', "steps", "no speech"),
         ('otherwise = "SKIP"', 'conduct = "expire"', "servers.model.conduct", "'answer'"),
         ('asked = ["island"]', "asked = []", "servers.model.answers number 1", "`asked` or `knew`"),
@@ -238,7 +221,6 @@ steps = "steps.jsonl"
         ('{"who": "bo", "leave": true, "gap_s": 600}', ""),
         ('{"who": "bo", "say": "So is mine.", "audio": "one.ogg"}', "has no sound"),
         ('{"who": "bo", "command": "quiet"}', "only talk, join and leave"),
-        ('{"who": "bo", "say": "So is mine.", "at": 3}', "`gap_s`, `overlap_s`"),
         ('{"who": "bo", "say": "So is mine.", "after": "heard"}', "`gap_s`, `overlap_s`"),
         ("[", "steps.jsonl, line 2: it is not JSON"),
     ],
@@ -293,5 +275,5 @@ def test_a_scenario_is_named_by_file_folder_or_bundled_name(tmp_path: Path) -> N
     path = written(tmp_path)
     assert scenario_path(str(path)) == path
     assert scenario_path(str(tmp_path)) == path
-    with pytest.raises(ScenarioError, match="bundled scenarios are both-ask, ceiling, "):
+    with pytest.raises(ScenarioError, match="bundled scenarios are ceiling, crowd, "):
         scenario_path(str(tmp_path / "nothing.toml"))

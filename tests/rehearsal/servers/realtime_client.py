@@ -13,7 +13,7 @@ import openai
 
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeEngines, ResponseRequest
-from rehearsal.servers.realtime_responses import ResponseMaker
+from rehearsal.servers.realtime_session import ServerSession
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ class FakeModel:
 
 def report_usage(monkeypatch: pytest.MonkeyPatch, usage: Mapping[str, object]) -> None:
     """Let local realtime servers report this usage with each response."""
-    made = ResponseMaker._of
+    made = ServerSession._response_json
 
-    def billed(self: ResponseMaker, *args: Any, **others: Any) -> dict[str, Any]:
+    def billed(self: ServerSession, *args: Any, **others: Any) -> dict[str, Any]:
         return {**made(self, *args, **others), "usage": usage}
 
-    monkeypatch.setattr(ResponseMaker, "_of", billed)
+    monkeypatch.setattr(ServerSession, "_response_json", billed)
 
 
 class Line:

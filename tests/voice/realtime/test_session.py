@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
-from rehearsal.servers.realtime_conversation import ClientError
+from rehearsal.servers.realtime_behaviour import ClientError, FunctionCall, RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.realtime_session import ServerSession
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time

@@ -67,25 +67,6 @@ async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
             assert await gateway.close_code() == 4001
 
 
-async def test_a_broken_session_resumes_with_what_it_missed() -> None:
-    """After a resume, the events after `seq` come again, then RESUMED. An unknown session is answered with op 9."""
-    async with LocalDiscord() as local:
-        async with bare_gateway(local) as gateway:
-            session = (await _log_in(gateway))["session_id"]
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            gateway.kill()
-        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
-        await local.post_message(ADA, "are you there?")
-        assert local.status()["voice_states"]
-        async with bare_gateway(local) as gateway:
-            await gateway.send(_RESUME, {"token": "1001.t", "session_id": "nobody's", "seq": 1})
-            assert (await gateway.receive(9))["d"] is False
-            await gateway.send(_RESUME, {"token": "1001.t", "session_id": session, "seq": 4})
-            assert (await _event(gateway, "MESSAGE_CREATE"))["author"]["id"] == str(ADA)  # type: ignore[index]
-            assert await _event(gateway, "RESUMED") == {}
-
-
 async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next process finds it in GUILD_CREATE. Once the old session has timed out, the new one is told that the bot
     has left.
@@ -106,23 +87,6 @@ async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(mo
             left = await _event(gateway, "VOICE_STATE_UPDATE")
             assert (left["channel_id"], left["session_id"]) == (None, before["session_id"])
             assert local.status()["voice_states"] == []
-
-
-@pytest.mark.parametrize("stays_in_voice", [True, False])
-async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays_in_voice: bool) -> None:
-    """An invalidated session gets op 9 and cannot be resumed. The bot's voice state stays if the test asks for that."""
-    async with LocalDiscord() as local:
-        async with bare_gateway(local) as gateway:
-            session = (await _log_in(gateway))["session_id"]
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            local._gateway.invalidate(BOT, stays_in_voice=stays_in_voice)
-            assert (await gateway.receive(9))["d"] is False
-        async with bare_gateway(local) as gateway:
-            await gateway.send(_RESUME, {"token": "1001.t", "session_id": session, "seq": 1})
-            assert (await gateway.receive(9))["d"] is False
-            await _log_in(gateway)
-            assert bool(local.status()["voice_states"]) is stays_in_voice
 
 
 @pytest.mark.parametrize(

@@ -192,14 +192,6 @@ async def test_buttons_turn_pages_for_the_person_who_sees_them() -> None:
             await local.press(ADA, 5, "next")
 
 
-async def test_a_bot_suggests_values_while_somebody_types() -> None:
-    """What the bot suggests comes back with names and values; other options suggest nothing."""
-    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
-        assert await local.suggest(ADA, "find", "what", "cab") == [("cab 0", "0"), ("cab 1", "1")]
-        with pytest.raises(LocalDiscordError, match="suggests nothing"):
-            await local.suggest(ADA, "pages", "what")
-
-
 async def test_an_interaction_tells_what_the_bot_may_do_in_its_channel() -> None:
     """What a channel takes from everybody is missing in the permissions of the bot and of the person; the owner has
     everything.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.discord.voice.gateway import VoiceSessionChange
 from tests.rehearsal.discord.sockets import Bare, bare_voice
 from tests.rehearsal.discord.stock import until
 
@@ -89,31 +88,6 @@ async def test_what_comes_out_of_order_closes_the_connection() -> None:
         async with bare_voice(local) as voice:
             await voice.websocket.send_bytes(b"\x1ahello")
             assert await voice.close_code() == 4003
-
-
-async def test_a_session_resumes_with_what_was_missed() -> None:
-    """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused. Who watches
-    sees the session resumed: another process may have taken it.
-    """
-    seen: list[tuple[int, VoiceSessionChange]] = []
-    async with LocalDiscord() as local:
-        local.watch_voice(lambda user_id, _, change: seen.append((user_id, change)))
-        first, second = await local.join(ADA), await local.join(BEN)
-        resume = {"server_id": "500", "session_id": first.state["session_id"], "seq_ack": 1}
-        async with bare_voice(local) as ada, bare_voice(local) as ben:
-            await _enter(ada, first)
-            await _enter(ben, second)
-            async with bare_voice(local) as thief:
-                await thief.send(7, {**resume, "token": "stolen"})
-                assert await thief.close_code() == 4004
-            async with bare_voice(local) as again:
-                await again.send(7, {**resume, "token": first.server["token"]})
-                assert (await again.receive(9))["d"] is None
-                assert (await again.receive(11)) == {"op": 11, "d": {"user_ids": [str(BEN)]}, "seq": 2}
-                assert await ada.close_code() == 1006
-                assert seen[2:] == [(ADA, VoiceSessionChange.RESUMED)]
-                await again.send(5, {"speaking": 1})
-                assert (await ben.receive(5))["d"]["user_id"] == str(ADA)
 
 
 async def test_a_client_that_dies_can_resume_and_one_that_says_goodbye_cannot() -> None:
