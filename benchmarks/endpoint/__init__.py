@@ -1,1 +1,1 @@
-"""Makes the recordings of free talk on which endpointing is judged (`free_talk`)."""
+"""Fits the policy that ends speech: free talk to fit it on (`free_talk`), and the search for it (`fit`)."""
