@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -197,7 +197,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     from bot.cli.output import dashboard_line
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, settings_of
-    from rehearsal.roomtone.trial import begin_trial, finish_trial, trial_lines, write_settings
+    from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
 
     played = _scenario(wanted)
     _check(wanted, played)
@@ -205,23 +205,23 @@ def rehearse(wanted: RehearsalOptions) -> bool:
         kept = {"storage.data_dir": str(wanted.keep.absolute()), "storage.database_url": None}
         wanted = replace(wanted, overrides={**wanted.overrides, **kept})
     settings = settings_of(played, wanted.overrides)
-    if wanted.keep is not None:
-        # Not before it is certain that this trial can be played: it deletes the last one.
-        begin_trial(wanted.keep)
-        write_settings(wanted.keep, settings, bot_name=played.bot.name)
-    shown = open_console(record=wanted.picture is not None)
-    program = TerminalReport(shown)
-    # The display shows the bot's warnings within the conversation; the log file has everything.
-    with null_console() as console, logging_from_settings(settings, console=console), program:
-        playing = play_scenario(
-            played,
-            wanted.overrides,
-            program,
-            realtime=wanted.realtime,
-            data_dir=None if wanted.keep is None else settings.storage.data_dir,
-            on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
-        )
-        outcome = asyncio.run(until_stopped(playing))
+    # Not before it is certain that this trial can be played: it puts the last one aside.
+    with nullcontext() if wanted.keep is None else trial_in(wanted.keep):
+        if wanted.keep is not None:
+            write_settings(wanted.keep, settings, bot_name=played.bot.name)
+        shown = open_console(record=wanted.picture is not None)
+        program = TerminalReport(shown)
+        # The display shows the bot's warnings within the conversation; the log file has everything.
+        with null_console() as console, logging_from_settings(settings, console=console), program:
+            playing = play_scenario(
+                played,
+                wanted.overrides,
+                program,
+                realtime=wanted.realtime,
+                data_dir=None if wanted.keep is None else settings.storage.data_dir,
+                on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
+            )
+            outcome = asyncio.run(until_stopped(playing))
     # The picture shows the conversation without the report.
     picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
     program.show(outcome)

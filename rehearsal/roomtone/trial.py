@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,43 +23,65 @@ from config.location import FILE_NAME
 from config.problems import toml_value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from compaction.model import Turn
     from config.schema import Settings
 
 TRANSCRIPT = "transcript.jsonl"
 _HEAD = "# A trial that `roomtone rehearse --keep` or `roomtone run` without a token has kept."
-# What a trial has besides its settings, and the next one in the same folder replaces.
-_FILES = (TRANSCRIPT, "roomtone.db", "roomtone.db-wal", "roomtone.db-shm", "logs")
+# What a trial has, and the next one in the same folder replaces.
+_FILES = (FILE_NAME, TRANSCRIPT, "roomtone.db", "roomtone.db-wal", "roomtone.db-shm", "logs")
 # A word of fewer letters is seldom what somebody would search for.
 _SEARCHED_LETTERS = 6
 
 
-def begin_trial(folder: Path) -> None:
-    """Make this folder ready for a trial. An earlier one there is deleted.
+@contextmanager
+def trial_in(folder: Path) -> Iterator[None]:
+    """Keep a trial in this folder. An earlier one there is deleted when the block ends; if it is broken off, that one
+    is there again.
 
     Raises `SetupError` if the folder has other files or cannot be written, or if the bot of a trial in it runs.
     """
+    earlier = folder / ".earlier"
     if is_locked(folder) and _is_trial(folder):
         raise SetupError(
             f"The trial in {folder} is played now. Wait for its end, or stop it with Ctrl-C, and start again."
         )
     try:
-        if folder.is_dir() and any(folder.iterdir()) and not _is_trial(folder):
-            raise SetupError(
-                f"{folder} has files that do not belong to a trial. Name an empty or a new folder after --keep."
-            )
+        if folder.is_dir() and any(folder.iterdir()):
+            if not _is_trial(folder):
+                raise SetupError(
+                    f"{folder} has files that do not belong to a trial. Name an empty or a new folder after --keep."
+                )
+            shutil.rmtree(earlier, ignore_errors=True)
+            make_private_folder(earlier)
+            _move(folder, earlier)
         make_private_folder(folder)
-        # The mark stays, so that the folder of a trial that was interrupted can be used again.
+        # The mark comes first, so that the folder of a trial that was interrupted can be used again.
         write_private_text(folder / FILE_NAME, f"{_HEAD}\n")
-        for name in _FILES:
-            if (folder / name).is_dir():
-                shutil.rmtree(folder / name)
-            else:
-                (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise _unkept(folder, error) from error
+    try:
+        yield
+    except BaseException:
+        if earlier.is_dir():
+            _move(earlier, folder)
+            earlier.rmdir()
+        raise
+    shutil.rmtree(earlier, ignore_errors=True)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move what belongs to a trial, and remove what is there of another one."""
+    for name in _FILES:
+        moved, place = source / name, target / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
+        if moved.exists():
+            moved.rename(place)
 
 
 def write_settings(folder: Path, settings: Settings, *, bot_name: str) -> None:

@@ -16,7 +16,7 @@ from bot.folder_lock import folder_lock
 from config.errors import ConfigError
 from config.load import load
 from rehearsal.errors import RehearsalError
-from rehearsal.roomtone.trial import begin_trial, trial_lines
+from rehearsal.roomtone.trial import trial_in, trial_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,27 +73,49 @@ def test_its_settings_are_there_while_it_is_played(trial: Path, monkeypatch: pyt
 
 def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:
     """`make run` can be repeated."""
-    begin_trial(trial)
+    with trial_in(trial):
+        pass
     (trial / "roomtone.db").write_text("old", "utf-8")
     (trial / "logs").mkdir()
     (trial / "mine.txt").touch()
-    begin_trial(trial)
+    with trial_in(trial):
+        pass
     assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.toml"]
+
+
+def test_a_trial_that_is_broken_off_leaves_the_last_one(trial: Path) -> None:
+    """It is as it was, with somebody's own files."""
+    with trial_in(trial):
+        (trial / "roomtone.db").write_text("last", "utf-8")
+        (trial / "mine.txt").touch()
+
+    def play_half() -> None:
+        with trial_in(trial):
+            assert not (trial / "roomtone.db").exists()
+            (trial / "roomtone.db").write_text("half", "utf-8")
+            (trial / "logs").mkdir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play_half()
+    assert (trial / "roomtone.db").read_text("utf-8") == "last"
+    assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.db", "roomtone.toml"]
 
 
 def test_a_trial_that_is_played_is_not_replaced(trial: Path) -> None:
     """A second `make run` beside the first is refused before it deletes what the first has kept."""
-    begin_trial(trial)
+    with trial_in(trial):
+        pass
     (trial / "roomtone.db").write_text("playing", "utf-8")
-    with folder_lock(trial), pytest.raises(SetupError, match="is played now"):
-        begin_trial(trial)
+    with folder_lock(trial), pytest.raises(SetupError, match="is played now"), trial_in(trial):
+        pass
     assert (trial / "roomtone.db").read_text("utf-8") == "playing"
 
 
 def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
     """Nobody is sent to stop a bot because they named its data folder."""
-    with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"):
-        begin_trial(trial)
+    with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"), trial_in(trial):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -108,7 +130,8 @@ def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
 )
 def test_a_mistake_deletes_no_earlier_trial(trial: Path, mistake: RehearsalOptions) -> None:
     """Whoever mistypes the next trial still has the last one."""
-    begin_trial(trial)
+    with trial_in(trial):
+        pass
     (trial / "roomtone.db").write_text("last", "utf-8")
     with pytest.raises((RehearsalError, ConfigError, typer.BadParameter)):
         rehearse(replace(mistake, keep=trial))
@@ -119,6 +142,6 @@ def test_other_files_are_not_touched(trial: Path) -> None:
     """A folder with something else in it is refused: it may be a bot's memory."""
     trial.mkdir()
     (trial / "roomtone.db").write_text("mine", "utf-8")
-    with pytest.raises(SetupError, match="has files that do not belong to a trial"):
-        begin_trial(trial)
+    with pytest.raises(SetupError, match="has files that do not belong to a trial"), trial_in(trial):
+        pass
     assert (trial / "roomtone.db").read_text("utf-8") == "mine"
