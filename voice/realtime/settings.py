@@ -36,8 +36,3 @@ class RealtimeSettings(BaseModel):
         min_length=1,
         description="The voice's name at the endpoint.",
     )
-    transcription_model: str = Field(
-        default="gpt-4o-mini-transcribe",
-        min_length=1,
-        description="The model with which the endpoint writes down what people say.",
-    )
