@@ -24,7 +24,7 @@ from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, Li
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
 from bot.mcp.message_limit import MessageLimit
-from bot.mcp.tools import McpTool, adapt_tools, digest, used_tools
+from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_tools
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
 from voice.endpoint_settings import is_this_machine
@@ -178,7 +178,7 @@ class McpConnection:
         if client is None:
             raise ToolError(f"The server {self.settings.name} is away. Go on without it.")
         try:
-            result = await _called(client, tool, arguments, within_s=self.settings.timeout_s)
+            result = await _called(client, tool, arguments, within_s=CALL_TIMEOUT_S)
         except Exception as error:
             self._check_requested.set()
             raise ToolError(
@@ -202,7 +202,7 @@ class McpConnection:
             self._check_requested.clear()
             if self._limit.error is not None:
                 raise self._limit.error
-            async with asyncio.timeout(self.settings.timeout_s):
+            async with asyncio.timeout(CALL_TIMEOUT_S):
                 await self.list_tools(client)
 
     async def list_tools(self, client: Client) -> None:
@@ -228,7 +228,7 @@ class McpConnection:
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
             headers |= {"Accept-Encoding": "identity"}
             # Calls have their own time limit; an event stream may be silent for long.
-            timeout = httpx2.Timeout(settings.timeout_s, read=STREAM_TIMEOUT_S)
+            timeout = httpx2.Timeout(CALL_TIMEOUT_S, read=STREAM_TIMEOUT_S)
             hooks: Mapping[str, list[Callable[..., Any]]] = {
                 "request": [limit.check_request],
                 "response": [limit.check_answer],

@@ -63,7 +63,6 @@ class McpServerSettings(BaseModel):
             "off. Default: ask. All have to be approved once (`roomtone doctor --approve`)."
         ),
     ] = Field(default_factory=dict)
-    timeout_s: Annotated[float, Field(gt=0, le=120, description="Seconds that one call may take. Default 10.")] = 10.0
 
     @model_validator(mode="after")
     def _one_way_to_reach_it(self) -> McpServerSettings:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# A call that takes longer is given up: people wait for the answer.
+CALL_TIMEOUT_S = 10.0
 # Characters that endpoints refuse in a tool's name.
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 MOST_NAME_CHARS = 64
@@ -137,7 +139,7 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
         server=settings.name,
         title=theirs.name,
         # The connection has the shorter limit, and its message says more.
-        timeout_s=settings.timeout_s + 1.0,
+        timeout_s=CALL_TIMEOUT_S + 1.0,
     )
 
 

@@ -44,13 +44,14 @@ OTHERS = ("create_note", "fail", "sleep", "weigh", "fetch", "secret", "flood", "
 def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server's program may take long to start on the machine that runs the tests."""
     monkeypatch.setattr("bot.mcp.connection.CONNECT_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr("bot.mcp.servers.DOCTOR_TIMEOUT_S", PATIENCE_S)
 
 
 def desk(**settings: object) -> McpServerSettings:
     """Return settings for the server in server.py."""
     values = {"command": sys.executable, "args": [str(SERVER)], "guilds": [GUILD], "roles": ["everyone"]}
-    return McpServerSettings.model_validate({"name": "desk", "timeout_s": 120, **values, **settings})
+    return McpServerSettings.model_validate({"name": "desk", **values, **settings})
 
 
 @asynccontextmanager
@@ -84,9 +85,10 @@ async def test_tools_are_called_as_ours() -> None:
         assert "key-1 None" in secret, "our own tokens are not handed on"
 
 
-async def test_a_program_may_start_more_slowly_than_a_call_may_take() -> None:
+async def test_a_program_may_start_more_slowly_than_a_call_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may have to be downloaded first. The limit for connecting is another one than the limit for calls."""
-    async with servers(desk(timeout_s=0.001)) as running:
+    monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", 0.001)
+    async with servers(desk()) as running:
         assert running.tools(GUILD)
 
 
@@ -108,15 +110,15 @@ async def test_the_text_of_a_file_is_read() -> None:
     assert fetched == "Fetched.\nBuy milk.\n[resource, which I can't read]"
 
 
-async def test_a_slow_tool_is_given_up() -> None:
-    """A call that takes longer than `timeout_s` raises a ToolError; the connection stays open."""
+async def test_a_slow_tool_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that takes longer than it may raises a ToolError; the connection stays open."""
     async with servers(desk()) as running:
         connection = running.connections[0]
-        patient, connection.settings = connection.settings, desk(timeout_s=0.05)
+        monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", 0.05)
         calling = asyncio.create_task(connection.call("sleep", {}))
         await asyncio.sleep(0)
         # The call has read its limit. The check that follows a failed call, and the next call, have a longer one.
-        connection.settings = patient
+        monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
         with pytest.raises(ToolError, match=r"desk failed: .*timed out"):
             await calling
         assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."

@@ -40,8 +40,8 @@ def test_the_operator_says_what_becomes_of_each_tool() -> None:
     """Each asks, unless the settings say otherwise by its name."""
     both = (McpTool("read", "Reads.", OBJECT), McpTool("write", "", OBJECT))
     assert [(tool.name, tool.asks) for tool in adapted(*both)] == [("hub_read", True), ("hub_write", True)]
-    (write,) = adapted(*both, tools={"read": "off", "write": "never ask"}, timeout_s=3)
-    assert (write.asks, write.server, write.title, write.timeout_s) == (False, "hub", "write", 4.0)
+    (write,) = adapted(*both, tools={"read": "off", "write": "never ask"})
+    assert (write.asks, write.server, write.title) == (False, "hub", "write")
     assert write.description == "write of hub."
 
 
