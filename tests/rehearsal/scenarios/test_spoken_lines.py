@@ -41,7 +41,7 @@ SCENARIOS = sorted(name for name, path in bundled_scenarios().items() if not loa
 def ear(whisper_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, tuple[str, ...]], str]:
     """Return what makes the text of a recording as a room does, given the words to expect."""
     place = DevicePlacement("cpu", os.environ.get("COMPUTE_TYPE", "int8"))
-    engine = WhisperEngine(whisper_model_dir, AsrSettings(device="cpu"), place, threads=1)
+    engine = WhisperEngine(whisper_model_dir, AsrSettings(), place, threads=1)
     path = DiscordPath(ModelsSettings(directory=tmp_path_factory.mktemp("no models")))
 
     @cache
