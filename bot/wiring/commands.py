@@ -102,5 +102,5 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         max_input_tokens=settings.budget.max_input_tokens,
         searchable=settings.recall.enabled,
         voice_mode=VoiceMode(settings.participation.voice_mode),
-        wake_names=settings.brain.wake_names,
+        wake_names=settings.brain.names,
     )

@@ -220,7 +220,7 @@ def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
         stores.servers,
         stores.opt_outs,
         settings.participation,
-        wake_names=settings.brain.wake_names,
+        wake_names=settings.brain.names,
         clock=parts.clock,
         # A server may be stricter than the operator, never laxer.
         asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,

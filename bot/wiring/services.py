@@ -289,7 +289,7 @@ def _responders(
     if model is not None:
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
         return lambda: shared
-    names = (settings.brain.name, *settings.brain.wake_names)
+    names = settings.brain.names
     return lambda: EmbeddedResponder(names=names, first_sentences=first_sentences, zone=zone)
 
 

@@ -108,21 +108,5 @@ def test_an_answer_leaves_room_for_a_question(tmp_path: Path, text: str, named: 
 
 def test_a_name_that_nobody_can_say_is_no_name_to_call(tmp_path: Path) -> None:
     """The bot would wait for it for ever."""
-    (problem,) = told(tmp_path, '[brain]\nwake_names = ["Nova", "…"]')
-    assert problem.startswith("brain.wake_names in roomtone.toml is not usable: '…' has no letter or digit")
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ('name = "Nova"', ("Nova",)),
-        ('name = "Nova"\nwake_names = ["Novi"]', ("Novi",)),
-        ('name = "…"', ("Roomtone", "Room tone")),
-        ('name = "Roomtone"', ("Roomtone", "Room tone")),
-        ("", ("Roomtone", "Room tone")),
-    ],
-)
-def test_people_call_the_bot_by_the_name_that_it_is_given(tmp_path: Path, text: str, names: tuple[str, ...]) -> None:
-    """Whoever sets brain.name alone expects an answer to it."""
-    (tmp_path / "roomtone.toml").write_text(f"[brain]\n{text}\n", "utf-8")
-    assert load(directory=tmp_path, environ={}).brain.wake_names == names
+    (problem,) = told(tmp_path, '[brain]\nnames = ["Nova", "…"]')
+    assert problem.startswith("brain.names in roomtone.toml is not usable: '…' has no letter or digit")

@@ -17,9 +17,9 @@ from bot.cli.rehearse import RehearsalOptions, parse_settings, refuse_scenario_o
         ('compaction.mode="off"', "compaction.mode", "off"),
         ("tuning.first_token_s=5", "tuning.first_token_s", 5),
         ("logs.speech=true", "logs.speech", True),
-        ("brain.name=" + "[" * 5_000, "brain.name", "[" * 5_000),
-        ("brain.name=" + "1" * 5_000, "brain.name", "1" * 5_000),
-        ('brain.wake_names=["Otto"]', "brain.wake_names", ["Otto"]),
+        ("llm.model=" + "[" * 5_000, "llm.model", "[" * 5_000),
+        ("llm.model=" + "1" * 5_000, "llm.model", "1" * 5_000),
+        ('brain.names=["Otto"]', "brain.names", ["Otto"]),
         ("llm.base_url=http://127.0.0.1:1/v1?a=b", "llm.base_url", "http://127.0.0.1:1/v1?a=b"),
     ],
 )

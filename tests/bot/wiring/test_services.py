@@ -105,7 +105,7 @@ async def equipped(
         house = EquippedHouse(stores.sessions, stores.turns, clock)
         house.metrics = metrics
         participation = GuildParticipations(
-            stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
+            stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.names, clock=clock
         )
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
         screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)

@@ -59,7 +59,7 @@ def ear(whisper_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Ca
 def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, tuple[str, ...]], str]) -> None:
     """Every line keeps its sense and the bot's name, and what the scenario expects to be recorded or asked is heard."""
     scenario = load_scenario(bundled_scenarios()[name])
-    names = tuple(dict.fromkeys((scenario.bot.name, *BrainSettings().wake_names)))
+    names = tuple(dict.fromkeys((scenario.bot.name, *BrainSettings().names)))
     glossary = choose_glossary(
         wake_names=names,
         display_names=[person.name for person in scenario.people],
