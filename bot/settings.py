@@ -46,14 +46,6 @@ class DiscordSettings(BaseModel):
             description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another.",
         ),
     ] = ""
-    ca_file: Annotated[
-        str,
-        Field(
-            json_schema_extra={"path": True},
-            description="Path of a PEM certificate to trust besides the system's, for a local Discord. Empty means "
-            "none.",
-        ),
-    ] = ""
     require_e2ee: Annotated[
         bool,
         Field(
@@ -87,6 +79,12 @@ class DiscordSettings(BaseModel):
             "administrators and developers of its team.",
         ),
     ] = ()
+
+
+class RehearsedDiscordSettings(DiscordSettings):
+    """A Discord inside a rehearsal, whose certificate nobody vouches for. `certificate`: its PEM file."""
+
+    certificate: str
 
 
 # After a crash: seconds since the last turn within which the bot rejoins the channel and continues the session. Half an

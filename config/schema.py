@@ -166,9 +166,8 @@ class Setting:
 
     @property
     def path(self) -> bool:
-        """Return whether the value is the path of a file or folder, also one that may be left empty."""
-        marked = isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("path"))
-        return marked or _mentions(self.field.annotation, Path)
+        """Return whether the value is the path of a file or folder."""
+        return _mentions(self.field.annotation, Path)
 
     @property
     def entry_type(self) -> type[BaseModel] | None:

@@ -163,7 +163,7 @@ def translated(error: BaseException | None) -> SetupError:
                 "(`timedatectl`), then its certificates."
             )
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = "Discord's certificate is not trusted. Check discord.ca_file, or the machine's certificates."
+            sentence = "Discord's certificate is not trusted. Check the machine's certificates (or SSL_CERT_FILE)."
         case TimeoutError():
             # Also where discord.py asks again and again, because Discord answers with errors.
             sentence = "Discord did not answer in time. Check the network; see status.discord.com."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
+from bot.settings import RehearsedDiscordSettings
 from bot.tuning import UNTUNED, Tuning
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class BotSettings:
     def from_schema(cls, schema: BaseModel, tuning: Tuning = UNTUNED) -> Self:
         """Return the sections of `schema` (`config.schema.Settings`) that the bot needs."""
         sections = {field.name: getattr(schema, field.name) for field in fields(cls) if field.name != "tuning"}
+        if tuning.discord_certificate:
+            discord = dict(sections["discord"])
+            sections["discord"] = RehearsedDiscordSettings(**discord, certificate=tuning.discord_certificate)
         return cls(**sections, tuning=tuning)
 
     @property

@@ -106,7 +106,7 @@ class InProcessCompanion:
                 **setup.settings,
                 "discord.token": setup.discord.token,
                 "discord.api_base": setup.discord.api_base,
-                "discord.ca_file": str(setup.discord.certificate_path),
+                "tuning.discord_certificate": str(setup.discord.certificate_path),
                 # The operator's servers, roles and channels are real ones.
                 "discord.guilds": (),
                 "discord.owners": (),
