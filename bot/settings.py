@@ -53,14 +53,6 @@ class DiscordSettings(BaseModel):
             "speaks, and leaves. Default off, because Discord downgrades a call that an old client joins."
         ),
     ] = False
-    message_content: Annotated[
-        bool,
-        Field(
-            description="Let the bot see all messages and files in the chat, not only those that mention it "
-            "(read_attachment reads the files). Default off: it needs the Message Content intent, which you allow on "
-            "the Bot page of the developer portal."
-        ),
-    ] = False
     guilds: Annotated[
         tuple[DiscordId, ...],
         Field(

@@ -139,8 +139,8 @@ def translated(error: BaseException | None) -> SetupError:
             sentence = f"Discord refused the bot's token. {COPY_AGAIN}"
         case discord.PrivilegedIntentsRequired():
             sentence = (
-                "Discord refused the bot's intents. Allow Message Content on the Bot page of the developer portal, or "
-                "set discord.message_content = false."
+                "Discord refused the bot's intents, for Message Content was taken from it in the developer portal. "
+                "Start it again."
             )
         case discord.ConnectionClosed(code=4010 | 4011):
             # "Invalid shard" and "sharding required" (Discord's reference, "Gateway close event codes").

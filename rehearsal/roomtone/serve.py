@@ -94,11 +94,13 @@ def addresses(discord: LocalDiscord) -> list[str]:
 
 def own_bot(discord: LocalDiscord) -> list[str]:
     """Return the command with which a Roomtone of one's own comes here instead of to Discord."""
-    return [
-        "No bot is here yet. This command comes here instead of to Discord:",
-        f"  SSL_CERT_FILE={_trusted(discord.certificate_path)} DISCORD_TOKEN={TOKEN} "
-        f"ROOMTONE_DISCORD__API_BASE={discord.api_base} roomtone run",
-    ]
+    variables = {
+        "SSL_CERT_FILE": _trusted(discord.certificate_path),
+        "DISCORD_TOKEN": TOKEN,
+        "ROOMTONE_DISCORD__API_BASE": discord.api_base,
+    }
+    command = " ".join([*(f"{name}={value}" for name, value in variables.items()), "roomtone run"])
+    return ["No bot is here yet. This command comes here instead of to Discord:", f"  {command}"]
 
 
 def _trusted(certificate: Path) -> Path:

@@ -31,6 +31,7 @@ from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.discord.server import LocalDiscord
@@ -165,6 +166,14 @@ async def test_discord_tells_whose_token_it_is() -> None:
         assert not any(member["online"] for member in local.status()["members"])
     with pytest.raises(SetupError, match="cannot be reached"):
         await name_of_token(DiscordSettings(token=settings.token, api_base=settings.api_base))
+
+
+@pytest.mark.parametrize("allowed", [Intent(0), Intent.MESSAGE_CONTENT])
+async def test_it_asks_to_read_all_messages_where_it_may(allowed: Intent) -> None:
+    """The application's flags tell what its owner allows. Discord refuses a bot that asks for more."""
+    bot = Member(ROOMTONE_BOT_ID, "Roomtone", privileged_intents=int(allowed))
+    async with online(GuildSpec(bots=(bot,))) as (_, client, _):
+        assert client.intents.message_content is bool(allowed)
 
 
 def test_one_place_repoints_discord() -> None:
