@@ -268,20 +268,6 @@ class KeptStorageSettings(StorageSettings):
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
-class LogsSettings(BaseModel):
-    """What goes into the logs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    speech: Annotated[
-        bool,
-        Field(
-            description="Write what people say into the logs too, for debugging. Default off: more people read a log "
-            "than were in the room."
-        ),
-    ] = False
-
-
 class ModelsSettings(BaseModel):
     """Where model files are."""
 

@@ -17,7 +17,6 @@ from bot.participation.settings import ParticipationSettings
 from bot.settings import (
     CompactionSection,
     DiscordSettings,
-    LogsSettings,
     ModelsSettings,
     RecallSettings,
     RoomSettings,
@@ -66,7 +65,6 @@ class Settings(BaseSettings):
     asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
     speaking: SpeakingSettings = Field(default_factory=_defaults(SpeakingSettings))
     storage: StorageSettings = Field(default_factory=_defaults(StorageSettings))
-    logs: LogsSettings = Field(default_factory=_defaults(LogsSettings))
     models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
     room: RoomSettings = Field(default_factory=_defaults(RoomSettings))
     mcp: McpSettings = Field(default_factory=_defaults(McpSettings))

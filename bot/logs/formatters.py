@@ -1,80 +1,58 @@
 """How an event becomes a line: JSON for the log file and for copies of it, a shorter form for the terminal.
 
 Every formatter takes out secrets and what people said (`bot.logs.redaction`), and gives the free text of libraries the
-form of an event. `speech`: the operator wants what people said in the log.
+form of an event.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.logs.redaction import LogRedactor, describe_library_message, describe_traceback
+from bot.logs.redaction import describe_library_message, describe_traceback
 from bot.terminal_text import escaped
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Mapping, MutableMapping
     from typing import TextIO
 
     from structlog.typing import EventDict, Processor
 
+    from bot.logs.redaction import LogRedactor
+
 # What a library has logged.
 LIBRARY_EVENT = "library_logged"
-# Marks the lines of the file that were written while it may have what people said (`logs.speech`): `bot.logs.removal`
-# removes these when somebody in their session is forgotten.
-SPEECH_FIELD = "speech"
 # The keys whose values name people.
 PERSON_KEYS = frozenset({"participants", "person_id", "speaker_id", "user_id", "user_ids"})
 
 
-def shared_processors(*, speech: bool) -> list[Processor]:
-    """Return what adds level, time and traceback to an event, before it is redacted."""
-    return [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.StackInfoRenderer(),
-        # Plain tracebacks: the pretty ones show local variables, and so tokens and what people said.
-        structlog.processors.format_exc_info if speech else structlog.processors.ExceptionRenderer(describe_traceback),
-    ]
+# What adds level, time and traceback to an event, before it is redacted.
+SHARED_PROCESSORS: tuple[Processor, ...] = (
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+    # The pretty ones show local variables, and so tokens and what people said.
+    structlog.processors.ExceptionRenderer(describe_traceback),
+)
 
 
-def file_formatter(redactor: LogRedactor, *, speech: bool) -> logging.Formatter:
+def file_formatter(redactor: LogRedactor) -> logging.Formatter:
     """Return what makes the lines of the log file."""
-    return _formatter(_marking(redactor) if speech else redactor, _json_renderer(), speech=speech)
+    return _formatter(redactor, structlog.processors.JSONRenderer(default=_type_name))
 
 
-def terminal_formatter(
-    redactor: LogRedactor, console: TextIO, *, secrets: Sequence[str], speech: bool
-) -> logging.Formatter:
+def terminal_formatter(redactor: LogRedactor, console: TextIO) -> logging.Formatter:
     """Return what makes the lines on the terminal, of which `console` is the stream.
 
-    If it is no terminal, a service manager keeps the lines where nobody can be forgotten: they have neither what people
-    said nor their ids.
+    If it is no terminal, a service manager keeps the lines where nobody can be forgotten: they have no ids of people.
     """
-    render = terminal_renderer(console)
-    if console.isatty():
-        return _formatter(redactor, render, speech=speech)
-    wordless = _without_words(secrets, speech_in_file=speech)
 
     def nameless(logger: object, method: str, event: EventDict) -> EventDict:
-        return {key: each for key, each in wordless(logger, method, event).items() if key not in PERSON_KEYS}
+        return {key: each for key, each in redactor(logger, method, event).items() if key not in PERSON_KEYS}
 
-    return _formatter(nameless, render, speech=False)
-
-
-def _without_words(secrets: Sequence[str], *, speech_in_file: bool) -> Callable[[object, str, EventDict], EventDict]:
-    """Return the processor of lines that never have what people said."""
-    redactor = LogRedactor(speech=False, secrets=secrets)
-
-    def without_words(logger: object, method: str, event: EventDict) -> EventDict:
-        # With speech in the file, the traceback of an event of ours was written with the messages of its errors.
-        ours = speech_in_file and event["event"] != LIBRARY_EVENT
-        return redactor(logger, method, {key: event[key] for key in event if not (ours and key == "exception")})
-
-    return without_words
+    return _formatter(redactor if console.isatty() else nameless, terminal_renderer(console))
 
 
 def terminal_renderer(console: TextIO) -> Processor:
@@ -91,30 +69,18 @@ def terminal_renderer(console: TextIO) -> Processor:
     return rendered
 
 
-def _formatter(redact: Processor, render: Processor, *, speech: bool) -> logging.Formatter:
+def _formatter(redact: Processor, render: Processor) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*shared_processors(speech=speech), partial(_name_foreign, speech=speech)],
+        foreign_pre_chain=[*SHARED_PROCESSORS, _name_foreign],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, _order_keys, render],
         pass_foreign_args=True,
     )
 
 
-def _marking(redactor: LogRedactor) -> Processor:
-    def marked(logger: object, method: str, event: EventDict) -> EventDict:
-        return {**redactor(logger, method, event), SPEECH_FIELD: True}
-
-    return marked
-
-
-def _json_renderer() -> Processor:
-    return structlog.processors.JSONRenderer(default=_type_name)
-
-
-def _name_foreign(_logger: object, _method: str, event: EventDict, *, speech: bool) -> EventDict:
+def _name_foreign(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Turn a library's free text into an event with a name of its own. `location`: where the library logged it."""
     record: logging.LogRecord = event["_record"]
-    arguments = event.pop("positional_args", None)
-    detail = event["event"] if speech else describe_library_message(record, arguments)
+    detail = describe_library_message(record, event.pop("positional_args", None))
     location = f"{record.module}:{record.lineno}"
     return {**event, "event": LIBRARY_EVENT, "logger": record.name, "location": location, "detail": detail}
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.logs.formatters import (
+    SHARED_PROCESSORS,
     file_formatter,
-    shared_processors,
     terminal_formatter,
     terminal_renderer,
 )
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-    from bot.settings import LogLevel, LogsSettings
+    from bot.settings import LogLevel
 
 # The bot logs through this one logger. Libraries keep their own, which are written from WARNING up.
 LOGGER_NAME = "roomtone"
@@ -55,9 +55,8 @@ class LogStatus:
 
 @contextmanager
 def configured_logging(
-    settings: LogsSettings,
-    *,
     data_dir: Path,
+    *,
     console: TextIO | None = None,
     secrets: Sequence[str] = (),
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -71,22 +70,22 @@ def configured_logging(
     `level`, `console_level`: of the least severe event in the file, and on the terminal.
     Does not raise if the file cannot be written: see `LogStatus.problem`.
     """
-    redactor = LogRedactor(speech=settings.speech, secrets=secrets)
+    redactor = LogRedactor(secrets)
     file = LogFile(log_path(data_dir), max_bytes=max_file_bytes, keep_files=keep_files)
     file.setLevel(level.upper())
-    file.setFormatter(file_formatter(redactor, speech=settings.speech))
+    file.setFormatter(file_formatter(redactor))
     console = console if console is not None else sys.stderr
     terminal = logging.StreamHandler(console)
     terminal.setLevel(console_level.upper())
-    terminal.setFormatter(terminal_formatter(redactor, console, secrets=secrets, speech=settings.speech))
-    with _logging_to(file, terminal, speech=settings.speech):
+    terminal.setFormatter(terminal_formatter(redactor, console))
+    with _logging_to(file, terminal):
         file.probe()
         with _uncaught_errors_logged():
             yield LogStatus(file)
 
 
 @contextmanager
-def _logging_to(*handlers: logging.Handler, speech: bool) -> Iterator[None]:
+def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     """Send all logs to these handlers until the block ends, then restore the former configuration and close them."""
     root, ours = logging.getLogger(), logging.getLogger(LOGGER_NAME)
     least = min(handler.level for handler in handlers)
@@ -97,7 +96,7 @@ def _logging_to(*handlers: logging.Handler, speech: bool) -> Iterator[None]:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
-            *shared_processors(speech=speech),
+            *SHARED_PROCESSORS,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(least),
@@ -150,8 +149,8 @@ def warnings_on_terminal() -> Iterator[None]:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
-            *shared_processors(speech=False),
-            LogRedactor(speech=False),
+            *SHARED_PROCESSORS,
+            LogRedactor(),
             terminal_renderer(sys.stderr),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),

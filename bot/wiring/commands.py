@@ -87,7 +87,6 @@ def _privacy_facts(parts: ProcessParts) -> PrivacyFacts:
         retention_days=lambda guild_id: _operator(settings).kept_days(servers.of(guild_id)),
         log_days=settings.tiers.retention_days,
         keeps_facts=settings.people.enabled,
-        logs_speech=settings.logs.speech,
         database_host=", ".join(remote_database_hosts(settings)),
     )
 

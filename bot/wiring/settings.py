@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bot.settings import (
         CompactionSection,
         DiscordSettings,
-        LogsSettings,
         ModelsSettings,
         RecallSettings,
         RoomSettings,
@@ -54,7 +53,6 @@ class BotSettings:
     people: PeopleSettings
     recall: RecallSettings
     storage: StorageSettings
-    logs: LogsSettings
     tuning: Tuning = UNTUNED
 
     @classmethod

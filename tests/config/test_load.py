@@ -80,14 +80,14 @@ def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
     """
     environ = {
         "ROOMTONE_WEB__PORT": "3",
-        "ROOMTONE_LOGS__SPEECH": "true",
+        "ROOMTONE_RECALL__ENABLED": "true",
         "ROOMTONE_COMPACTION__MODE": "off",
         "ROOMTONE_STORAGE__DATA_DIR": "/var/lib/roomtone",
         "ROOMTONE_BRAIN__NAMES": "Otto, Ottilie ,",
     }
     settings = load(directory=tmp_path, environ=environ)
     assert settings.web.port == 3
-    assert settings.logs.speech is True
+    assert settings.recall.enabled is True
     assert settings.compaction.mode == "off"
     assert str(settings.storage.data_dir) == "/var/lib/roomtone"
     assert settings.brain.names == ("Otto", "Ottilie")
@@ -372,7 +372,7 @@ def test_what_nobody_meant_is_refused(tmp_path: Path, text: str, said: str) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ['[logs]\nspeech = "yes"', '[asr]\nmodel = ""', '[brain]\ninstructions = " "', '[web]\nhost = "fe80::1%eth0"'],
+    ['[recall]\nenabled = "yes"', '[asr]\nmodel = ""', '[brain]\ninstructions = " "', '[web]\nhost = "fe80::1%eth0"'],
 )
 def test_what_is_meant_is_taken(tmp_path: Path, text: str) -> None:
     """Switches may be written as text, and an empty text is a default of several settings."""

@@ -16,7 +16,7 @@ from bot.cli.rehearse import RehearsalOptions, parse_settings, refuse_scenario_o
         ("compaction.mode=off", "compaction.mode", "off"),
         ('compaction.mode="off"', "compaction.mode", "off"),
         ("tuning.first_token_s=5", "tuning.first_token_s", 5),
-        ("logs.speech=true", "logs.speech", True),
+        ("recall.enabled=true", "recall.enabled", True),
         ("llm.model=" + "[" * 5_000, "llm.model", "[" * 5_000),
         ("llm.model=" + "1" * 5_000, "llm.model", "1" * 5_000),
         ('brain.names=["Otto"]', "brain.names", ["Otto"]),
