@@ -334,7 +334,7 @@ def _realtime(
     """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
     settings, clock = parts.settings, parts.clock
     if not settings.speech_to_speech:
-        if settings.realtime.enabled:
+        if settings.realtime.model:
             instead = Text("I answer with {mind}", mind=replies.responder_name)
             parts.metrics.health.add_missing(Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED))
         return None

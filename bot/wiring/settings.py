@@ -69,4 +69,4 @@ class BotSettings:
         """Return whether a speech-to-speech model answers. Its sentences cannot be checked before they are heard, so it
         does not where a moderation model has to check them.
         """
-        return self.realtime.enabled and self.speaking.moderation == "off"
+        return bool(self.realtime.model) and self.speaking.moderation == "off"

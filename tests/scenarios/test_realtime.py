@@ -30,7 +30,7 @@ async def hello_by_speech(folder: Path, behaviour: RealtimeBehaviour) -> tuple[O
         realtime_engines(settings, names=("Roomtone", "Ada")) as engines,
         LocalRealtimeServer(engines, behaviour) as server,
     ):
-        words = ("--set", "realtime.enabled=true", "--set", f"realtime.base_url={server.base_url}")
+        words = ("--set", "realtime.model=gpt-realtime", "--set", f"realtime.base_url={server.base_url}")
         return await asyncio.to_thread(Program.rehearse(folder, "hello", *words).wait), server
 
 
