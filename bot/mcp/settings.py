@@ -24,7 +24,7 @@ class McpServerSettings(BaseModel):
     name: Annotated[
         str,
         Field(
-            pattern=r"^[a-z][a-z0-9_-]{0,30}$",
+            pattern=r"^[a-z][a-z0-9-]{0,30}$",
             description="What the server is called here; its tools are called name_tool.",
         ),
     ]
