@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within
+from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_part
 from bot.llm.factory import open_model
 from bot.llm.port import (
     NO_TOOLS,
@@ -341,7 +341,7 @@ def test_every_option_holds_for_the_call(
 ) -> None:
     """What the settings say about which messages and outputs outlive others holds for what is sent."""
     budget = Budget(BudgetSettings.model_validate(SMALL.model_dump() | option))
-    parts = list(map(budget.part, messages))
+    parts = [to_part(each, budget.count) for each in messages]
     sent = "".join(each.content for each in budget.final_prompt(parts, max_output_tokens=64).messages)
     assert kept in sent
     assert lost is None or lost not in sent
