@@ -19,7 +19,7 @@ def bot_address(discord: LocalDiscord) -> dict[str, Json]:
         "token": f"{ROOMTONE_BOT_ID}.local.benchmark",
         "api_base": discord.api_base,
         "gateway": discord.gateway_url,
-        "ca_file": str(discord.certificate_path),
+        "certificate": str(discord.certificate_path),
         "guild_id": discord.guild.id,
         "channel_id": discord.guild.voice_channels[0].id,
     }
@@ -30,7 +30,7 @@ def settings_at(address: Mapping[str, Any]) -> dict[str, object]:
     return {
         "discord.token": address["token"],
         "discord.api_base": address["api_base"],
-        "discord.ca_file": address["ca_file"],
+        "tuning.discord_certificate": address["certificate"],
         "discord.guilds": (),
         # The people are made up: nothing of them belongs into the operator's memory.
         "storage.database_url": None,

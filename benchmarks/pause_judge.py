@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.usual_glossary import USUAL_GLOSSARY
 from bot.models.catalogue import TURN_SMART, TURN_TEXT
-from bot.models.directory import ModelDirectory
-from bot.models.turn_text import converted_folder
+from bot.models.directory import CONVERTED_NAME, ModelDirectory
 from voice.asr.text_end import LANGUAGE, SentenceReader
 from voice.listening.end_policy import PauseEvidence
 from voice.listening.turn_detection import SmartTurn
@@ -38,7 +37,7 @@ class PauseJudge:
         self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
         self._recogniser = recogniser
         reads = wanted and recogniser is not None and language == LANGUAGE and directory.holds(TURN_TEXT)
-        self._reader = SentenceReader(converted_folder(directory.path(TURN_TEXT))) if reads else None
+        self._reader = SentenceReader(directory.path(TURN_TEXT) / CONVERTED_NAME) if reads else None
         self._language = language
 
     @property

@@ -11,6 +11,4 @@ from voice.asr.glossary import choose_glossary
 
 PEOPLE = ("Ada", "Ben", "Chloe", "Dmitri", "Elin", "Farid")
 SERVER, CHANNEL = "The local guild", "Evening"
-USUAL_GLOSSARY = choose_glossary(
-    wake_names=BrainSettings().wake_names, display_names=PEOPLE[:4], words=(SERVER, CHANNEL)
-)
+USUAL_GLOSSARY = choose_glossary(wake_names=BrainSettings().names, display_names=PEOPLE[:4], words=(SERVER, CHANNEL))

@@ -71,6 +71,10 @@ class Health:
     def add_check(self, check: Callable[[], Iterable[DegradedPart]]) -> None:
         self._checks.append(check)
 
+    def add_outage(self, what: Text, instead: Text, outage: Callable[[], Outage | None]) -> None:
+        """Add the check of one part. `outage`: returns that of now, at once."""
+        self.add_check(lambda: [] if (found := outage()) is None else [DegradedPart(what, instead, found)])
+
     def add_missing(self, what: Text, *, instead: Text, problem: Exception) -> None:
         """Record a part that is missing until the bot is restarted."""
         part = DegradedPart(what, instead, Outage(self._clock.monotonic(), None, problem))

@@ -46,27 +46,11 @@ class DiscordSettings(BaseModel):
             description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another.",
         ),
     ] = ""
-    ca_file: Annotated[
-        str,
-        Field(
-            json_schema_extra={"path": True},
-            description="Path of a PEM certificate to trust besides the system's, for a local Discord. Empty means "
-            "none.",
-        ),
-    ] = ""
     require_e2ee: Annotated[
         bool,
         Field(
             description="Stay only in calls that are end-to-end encrypted: in any other the bot neither hears nor "
             "speaks, and leaves. Default off, because Discord downgrades a call that an old client joins."
-        ),
-    ] = False
-    message_content: Annotated[
-        bool,
-        Field(
-            description="Let the bot see all messages and files in the chat, not only those that mention it "
-            "(read_attachment reads the files). Default off: it needs the Message Content intent, which you allow on "
-            "the Bot page of the developer portal."
         ),
     ] = False
     guilds: Annotated[
@@ -87,6 +71,12 @@ class DiscordSettings(BaseModel):
             "administrators and developers of its team.",
         ),
     ] = ()
+
+
+class RehearsedDiscordSettings(DiscordSettings):
+    """A Discord inside a rehearsal, whose certificate nobody vouches for. `certificate`: its PEM file."""
+
+    certificate: str
 
 
 # After a crash: seconds since the last turn within which the bot rejoins the channel and continues the session. Half an
@@ -276,20 +266,6 @@ class KeptStorageSettings(StorageSettings):
 
 
 LogLevel = Literal["debug", "info", "warning", "error"]
-
-
-class LogsSettings(BaseModel):
-    """What goes into the logs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    speech: Annotated[
-        bool,
-        Field(
-            description="Write what people say into the logs too, for debugging. Default off: more people read a log "
-            "than were in the room."
-        ),
-    ] = False
 
 
 class ModelsSettings(BaseModel):

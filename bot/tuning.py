@@ -56,6 +56,8 @@ class Tuning(BaseModel):
     voice_timeout_s: float = 8.0
     # Whether the embedded voice says what the endpoint fails to say. Else it is written in the text channel.
     voice_falls_back: bool = True
+    # The PEM file with the certificate of a Discord of the rehearsal's own; empty: it is the real one.
+    discord_certificate: str = ""
     # Seconds after which a speech-to-speech session is renewed: a minute less than OpenAI allows.
     realtime_session_s: float = 3_540.0
     # Seconds after which a speech-to-speech model that was given up is tried again. The time doubles each time that it

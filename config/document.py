@@ -20,6 +20,8 @@ from config.schema import SETTINGS, Setting, Settings, section_type, settings_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pydantic import BaseModel
+
 REFERENCE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 # The settings that most people change, the most frequently changed first. They are the first of the page.
@@ -28,8 +30,7 @@ COMMON = (
     "llm.base_url",
     "llm.api_key",
     "llm.model",
-    "brain.name",
-    "brain.wake_names",
+    "brain.names",
     "brain.instructions",
     "participation.voice_mode",
     "asr.languages",
@@ -82,43 +83,8 @@ _UNITS = {
 
 def render() -> str:
     """Return the complete text of the page."""
-    sections = [line for name in _sections() for line in _section(name)]
+    sections = [line for name, field in Settings.model_fields.items() for line in _section(name, section_type(field))]
     return "\n".join([_HEADER + "\n".join(_common()), "```", "", *sections]) + "\n"
-
-
-def main() -> None:
-    """Write the page."""
-    REFERENCE.write_text(render(), encoding="utf-8")
-
-
-def _sections() -> Iterator[str]:
-    return (name for name in Settings.model_fields if any(_settings(name)))
-
-
-def _about(section: str) -> str:
-    model = section_type(Settings.model_fields[section])
-    return inspect.cleandoc((model.__doc__ if model is not None else None) or "")
-
-
-def _settings(section: str) -> Iterator[Setting]:
-    return (setting for setting in SETTINGS.values() if setting.key[0] == section)
-
-
-def _allowed(setting: Setting) -> str:
-    """Return a sentence about the values that a setting allows, or an empty string if its type sets no limits."""
-    annotation = setting.field.annotation
-    if get_origin(annotation) is Literal:
-        return f"One of: {', '.join(map(str, get_args(annotation)))}."
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return f"One of: {', '.join(str(member.value) for member in annotation)}."
-    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
-    bounds = [
-        f"{word} {getattr(constraint, name)}"
-        for constraint in setting.field.metadata
-        for name, word in words.items()
-        if getattr(constraint, name, None) is not None
-    ]
-    return f"Allowed: {', '.join(bounds)}." if bounds else ""
 
 
 def _common() -> Iterator[str]:
@@ -128,26 +94,19 @@ def _common() -> Iterator[str]:
         for name in names:
             setting = SETTINGS[(section, name.split(".")[1])]
             shown = toml_value("yours" if setting.default is None else setting.default)
-            yield f"{setting.key[-1]} = {shown}".ljust(42) + f"# {_in_short(setting)}"
+            # The first clause of the description.
+            meaning = re.split(r"[.:,](?:\s|$)| \(", setting.field.description or "", maxsplit=1)[0]
+            comment = ": ".join(filter(None, [meaning, _choices(setting)]))
+            yield f"{setting.key[-1]} = {shown}".ljust(42) + f"# {comment}"
 
 
-def _in_short(setting: Setting) -> str:
-    """Return the first clause of the setting's description, and its choices."""
-    meaning = re.split(r"[.:,](?:\s|$)| \(", setting.field.description or "", maxsplit=1)[0]
-    choices = _allowed(setting).removeprefix("One of: ").rstrip(".") if _allowed(setting).startswith("One of") else ""
-    return f"{meaning}: {choices}" if choices else meaning
-
-
-def _section(section: str) -> Iterator[str]:
-    yield f"## `[{section}]`"
-    yield ""
-    yield " ".join(_about(section).split())
-    yield ""
-    yield from _table(_settings(section))
-    for setting in _settings(section):
+def _section(section: str, model: type[BaseModel] | None) -> Iterator[str]:
+    settings = [setting for setting in SETTINGS.values() if setting.key[0] == section]
+    yield from (f"## `[{section}]`", "", " ".join((inspect.getdoc(model) or "").split()), "")
+    yield from _table(settings)
+    for setting in settings:
         if setting.entry_type is not None:
-            yield f"Each `[[{setting.name}]]`:"
-            yield ""
+            yield from (f"Each `[[{setting.name}]]`:", "")
             yield from _table(settings_of(setting.entry_type))
 
 
@@ -168,12 +127,23 @@ def _default(setting: Setting) -> str:
     )
 
 
+def _choices(setting: Setting) -> str:
+    annotation = setting.field.annotation
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return ", ".join(str(member.value) for member in annotation)
+    return ", ".join(map(str, get_args(annotation))) if get_origin(annotation) is Literal else ""
+
+
 def _range(setting: Setting) -> str:
-    endings = [ending for ending in _UNITS if setting.key[-1].endswith(ending)]
-    unit = _UNITS[max(endings, key=len)] if endings else ""
-    return "; ".join(
-        filter(None, [unit, _allowed(setting).removeprefix("Allowed: ").removeprefix("One of: ").rstrip(".")])
-    )
+    unit = max((ending for ending in _UNITS if setting.key[-1].endswith(ending)), key=len, default="")
+    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+    bounds = [
+        f"{word} {getattr(constraint, name)}"
+        for constraint in setting.field.metadata
+        for name, word in words.items()
+        if getattr(constraint, name, None) is not None
+    ]
+    return "; ".join(filter(None, [_UNITS.get(unit), _choices(setting), ", ".join(bounds)]))
 
 
 def _plain(text: str) -> str:
@@ -183,4 +153,4 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    REFERENCE.write_text(render(), encoding="utf-8")

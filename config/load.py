@@ -38,7 +38,7 @@ from config.problems import (
     unknown_key,
     unknown_variable,
 )
-from config.schema import SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Settings, variable_of
+from config.schema import SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -149,12 +149,11 @@ class _Merged:
         if isinstance(value, str) and not value.strip(" \t\r\n\0"):
             value = ""
         if setting.path and isinstance(value, str):
-            if value:
-                value = str(base / at_home(value))
-            elif setting.default != "":
+            if not value:
                 # It would be the working directory: the database would be wherever the command is typed.
                 self.problems.append(empty_path(setting, origin))
                 return
+            value = str(base / at_home(value))
         self.values.setdefault(key[0], {})[key[1]] = value
         self.origins[key] = origin
 
@@ -217,7 +216,7 @@ class _Merged:
     def add_variables(self, variables: Mapping[str, str], place: str, *, base: Path) -> None:
         """Set the values of all variables of ours in one place."""
         # The setting's own variable overrides the well-known one.
-        written = {variable_of(key): name for name, key in WELL_KNOWN_VARIABLES.items() if name in variables}
+        written = {SETTINGS[key].variable: name for name, key in WELL_KNOWN_VARIABLES.items() if name in variables}
         written |= {name: name for name in variables if name.startswith(VARIABLE_PREFIX)}
         known = {setting.variable for setting in SETTINGS.values()}
         for name in written.keys() - known - {*OPTION_VARIABLES, *WELL_KNOWN_VARIABLES}:
@@ -225,7 +224,7 @@ class _Merged:
         tree = _Variables({name: variables[written[name]] for name in written.keys() & known})()
         for section, values in tree.items():
             for key, value in values.items():
-                variable = written[variable_of((section, key))]
+                variable = written[SETTINGS[section, key].variable]
                 self.add((section, key), value, SettingOrigin(f"{variable} ({place})", variable), base=base)
 
     def settings(self) -> Settings:

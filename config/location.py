@@ -10,6 +10,7 @@ The first of these that is there:
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,8 @@ def find_location(working: Path, environ: Mapping[str, str], *, checkout: Path |
     """
     if named := environ.get(CONFIG_VARIABLE, "").strip():
         return _named_location(working, named)
-    if any(_is_there(working / mark) for mark in _MARKS):
+    # `Path.exists` raises for a folder that may not be looked into: `sudo -u` leaves people in their own home.
+    if any(os.path.exists(working / mark) for mark in _MARKS):  # noqa: PTH110 - see above
         return location_in(working)
     return _users_location(environ) if checkout is None else location_in(checkout)
 
@@ -76,7 +78,7 @@ def _named_location(working: Path, name: str) -> SettingsLocation:
     path = working / at_home(name)
     if not path.is_dir():
         return SettingsLocation(path.parent, path, path.parent, named=True)
-    return SettingsLocation(path, path / FILE_NAME, path, named=not any(_is_there(path / mark) for mark in _MARKS[1:]))
+    return SettingsLocation(path, path / FILE_NAME, path, named=not any((path / mark).exists() for mark in _MARKS[1:]))
 
 
 def _users_location(environ: Mapping[str, str]) -> SettingsLocation:
@@ -87,14 +89,3 @@ def _users_location(environ: Mapping[str, str]) -> SettingsLocation:
 
     settings = folder("XDG_CONFIG_HOME", ".config")
     return SettingsLocation(settings, settings / FILE_NAME, folder("XDG_DATA_HOME", ".local/share"))
-
-
-def _is_there(path: Path) -> bool:
-    """Return whether a file is there. A folder that may not be looked into has none: `sudo -u` leaves people in their
-    own private home.
-    """
-    try:
-        path.stat()
-    except OSError:
-        return False
-    return True

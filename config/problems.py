@@ -9,8 +9,6 @@ import difflib
 import json
 import re
 from dataclasses import dataclass
-from enum import Enum
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
@@ -89,7 +87,7 @@ FORMS: dict[str, str] = {
     r"^(https?://[^\s/?#@]+/?)?$": "must be an http:// or https:// address without a path",
     LISTEN_HOST: "must be a host's name or an IP address, without http:// and without a port (web.port)",
     r"^(all|[1-9][0-9]{0,19})$": "must be the id of a server, or all for every server",
-    r"^[a-z][a-z0-9_-]{0,30}$": "must be a name of at most 31 small letters, digits, - and _ that begins with a letter",
+    r"^[a-z][a-z0-9-]{0,30}$": "must be a name of at most 31 small letters, digits and - that begins with a letter",
 }
 
 
@@ -135,7 +133,8 @@ def from_validation(error: ValidationError, origins: Mapping[Key, SettingOrigin]
     """Return one sentence for each mistake that pydantic found. `origins`: where each key was set."""
     sentences: dict[tuple[Key, str], str] = {}
     for detail in error.errors(include_url=False):
-        key = _key_of(detail["loc"])
+        # Pydantic adds union members and list indices to the key.
+        key = tuple(map(str, detail["loc"][:2]))
         sentence = _sentence(key, detail, origins)
         # Pydantic reports an error for each member of a union; the first one is enough. A table may have several.
         single = key in SETTINGS and SETTINGS[key].entry_type is None
@@ -154,24 +153,15 @@ def example(setting: Setting, origin: SettingOrigin) -> str:
 def toml_value(value: Any) -> str:
     """Return `value` in TOML notation. A secret becomes an empty string."""
     match value:
+        case dict() if value:
+            pairs = (f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items())
+            return "{ " + ", ".join(pairs) + " }"
+        case list() | tuple():
+            return "[" + ", ".join(map(toml_value, value)) + "]"
         case SecretStr():
             return '""'
-        case Enum():
-            return toml_value(value.value)
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return repr(value)
-        case str() | PurePath():
-            return json.dumps(str(value), ensure_ascii=False)
-        case dict() if not value:
-            return "{}"
-        case dict():
-            return (
-                "{ " + ", ".join(f"{json.dumps(str(key))} = {toml_value(each)}" for key, each in value.items()) + " }"
-            )
-        case _:
-            return "[" + ", ".join(toml_value(each) for each in value) + "]"
+    # A path is text. Numbers, text and the rest are written as in JSON.
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _in_variable(value: Any) -> str:
@@ -229,18 +219,12 @@ def _demand(detail: ErrorDetails) -> str:
     return template.format(**context) if template is not None else f"is not usable ({detail['msg']})"
 
 
-def _key_of(location: tuple[int | str, ...]) -> Key:
-    """Return the key that an error's location belongs to. Pydantic adds union members and list indices to the key."""
-    return tuple(map(str, location[:2]))
-
-
 def _example_value(setting: Setting) -> Any:
     if setting.field.examples:
         return setting.field.examples[0]
     if setting.secret:
         return "your-key"
-    default = setting.default
-    return default.value if isinstance(default, Enum) else default
+    return setting.default
 
 
 def _shown(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
@@ -17,7 +17,6 @@ from bot.participation.settings import ParticipationSettings
 from bot.settings import (
     CompactionSection,
     DiscordSettings,
-    LogsSettings,
     ModelsSettings,
     RecallSettings,
     RoomSettings,
@@ -31,7 +30,7 @@ from voice.screen.settings import ScreenSettings
 from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
@@ -43,13 +42,6 @@ VARIABLE_PREFIX = "ROOMTONE_"
 # Instructions and a question need this much of what a model can take.
 LEAST_INPUT_TOKENS = 512
 
-Section = TypeVar("Section", bound=BaseModel)
-
-
-def _defaults(section: type[Section]) -> Callable[[], Section]:
-    """Return the factory for a section that is not configured."""
-    return lambda: section.model_validate({})
-
 
 class Settings(BaseSettings):
     """All sections, in the order in which the page shows them: first what most operators set.
@@ -59,25 +51,24 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(extra="forbid", frozen=True)
 
-    discord: DiscordSettings = Field(default_factory=_defaults(DiscordSettings))
-    llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
-    brain: BrainSettings = Field(default_factory=_defaults(BrainSettings))
-    participation: ParticipationSettings = Field(default_factory=_defaults(ParticipationSettings))
-    asr: AsrSettings = Field(default_factory=_defaults(AsrSettings))
-    speaking: SpeakingSettings = Field(default_factory=_defaults(SpeakingSettings))
-    storage: StorageSettings = Field(default_factory=_defaults(StorageSettings))
-    logs: LogsSettings = Field(default_factory=_defaults(LogsSettings))
-    models: ModelsSettings = Field(default_factory=_defaults(ModelsSettings))
-    room: RoomSettings = Field(default_factory=_defaults(RoomSettings))
-    mcp: McpSettings = Field(default_factory=_defaults(McpSettings))
-    screen: ScreenSettings = Field(default_factory=_defaults(ScreenSettings))
-    web: WebSettings = Field(default_factory=_defaults(WebSettings))
-    realtime: RealtimeSettings = Field(default_factory=_defaults(RealtimeSettings))
-    compaction: CompactionSection = Field(default_factory=_defaults(CompactionSection))
-    budget: BudgetSettings = Field(default_factory=_defaults(BudgetSettings))
-    recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
-    people: PeopleSettings = Field(default_factory=_defaults(PeopleSettings))
-    tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
+    discord: DiscordSettings = Field(default_factory=DiscordSettings)
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+    brain: BrainSettings = Field(default_factory=BrainSettings)
+    participation: ParticipationSettings = Field(default_factory=ParticipationSettings)
+    asr: AsrSettings = Field(default_factory=AsrSettings)
+    speaking: SpeakingSettings = Field(default_factory=SpeakingSettings)
+    storage: StorageSettings = Field(default_factory=StorageSettings)
+    models: ModelsSettings = Field(default_factory=ModelsSettings)
+    room: RoomSettings = Field(default_factory=RoomSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
+    screen: ScreenSettings = Field(default_factory=ScreenSettings)
+    web: WebSettings = Field(default_factory=WebSettings)
+    realtime: RealtimeSettings = Field(default_factory=RealtimeSettings)
+    compaction: CompactionSection = Field(default_factory=CompactionSection)
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    recall: RecallSettings = Field(default_factory=RecallSettings)
+    people: PeopleSettings = Field(default_factory=PeopleSettings)
+    tiers: TierSettings = Field(default_factory=TierSettings)
 
     @classmethod
     def settings_customise_sources(
@@ -152,7 +143,7 @@ class Setting:
     @property
     def variable(self) -> str:
         """Return the environment variable for this setting, for example ROOMTONE_ASR__LANGUAGES."""
-        return variable_of(self.key)
+        return VARIABLE_PREFIX + "__".join(self.key).upper()
 
     @property
     def default(self) -> Any:
@@ -162,29 +153,18 @@ class Setting:
     @property
     def secret(self) -> bool:
         """Return whether the value must never be shown."""
-        return _mentions(self.field.annotation, SecretStr)
+        return _has_secret(self.field.annotation)
 
     @property
     def path(self) -> bool:
-        """Return whether the value is the path of a file or folder, also one that may be left empty."""
-        marked = isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("path"))
-        return marked or _mentions(self.field.annotation, Path)
+        """Return whether the value is the path of a file or folder."""
+        return self.field.annotation is Path
 
     @property
     def entry_type(self) -> type[BaseModel] | None:
         """Return the class of the entries of a list of tables; None for any other setting."""
         parts = get_args(self.field.annotation)
         return next((each for each in parts if isinstance(each, type) and issubclass(each, BaseModel)), None)
-
-    @property
-    def collection(self) -> bool:
-        """Return whether the setting takes several values."""
-        return any(_mentions_origin(self.field.annotation, kind) for kind in (tuple, list, set, frozenset, dict))
-
-
-def variable_of(key: Key) -> str:
-    """Return the environment variable for `key`."""
-    return VARIABLE_PREFIX + "__".join(key).upper()
 
 
 def settings_of(model: type[BaseModel] = Settings, *, under: Key = ()) -> Iterator[Setting]:
@@ -216,17 +196,9 @@ def secrets_in(value: object) -> Iterator[str]:
             if secret := value.get_secret_value():
                 yield secret
                 yield from _passwords_in(secret)
-        case BaseModel():
-            for name in type(value).model_fields:
-                yield from secrets_in(getattr(value, name))
-        case dict():
-            for each in value.values():
+        case BaseModel() | dict() | tuple():
+            for each in value if isinstance(value, tuple) else dict(value).values():
                 yield from secrets_in(each)
-        case tuple() | list() | set() | frozenset():
-            for each in value:
-                yield from secrets_in(each)
-        case _:
-            pass
 
 
 def _passwords_in(secret: str) -> Iterator[str]:
@@ -238,11 +210,7 @@ def _passwords_in(secret: str) -> Iterator[str]:
         yield from dict.fromkeys((password, unquote(password)))
 
 
-def _mentions(annotation: Any, wanted: type) -> bool:
+def _has_secret(annotation: Any) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return any(_mentions(field.annotation, wanted) for field in annotation.model_fields.values())
-    return annotation is wanted or any(_mentions(part, wanted) for part in get_args(annotation))
-
-
-def _mentions_origin(annotation: Any, wanted: type) -> bool:
-    return get_origin(annotation) is wanted or any(_mentions_origin(part, wanted) for part in get_args(annotation))
+        return any(_has_secret(field.annotation) for field in annotation.model_fields.values())
+    return annotation is SecretStr or any(map(_has_secret, get_args(annotation)))

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bot.models.turn_text import converted_folder
+from bot.models.directory import CONVERTED_NAME
+from bot.models.gguf_conversion import convert_llama_gguf
 from tests.bot.models.tiny_llama import TinyLlama
 from tests.patience import lengthened
 
@@ -226,17 +227,19 @@ def tiny_reading_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language model of a few thousand random weights, converted as the one that reads recognised text."""
     folder = tmp_path_factory.mktemp("models") / "turn-text"
     folder.mkdir()
-    TinyLlama().write(folder / "model.gguf")
-    return converted_folder(folder)
+    converted = folder / CONVERTED_NAME
+    converted.mkdir()
+    convert_llama_gguf(TinyLlama().write(folder / "model.gguf"), converted)
+    return converted
 
 
 @pytest.fixture(scope="session")
 def reading_model() -> Path:
     """The model that reads recognised text. It is optional, so it may not be here."""
-    folder = REPO_ROOT / "data" / "models" / "turn-text"
-    if not (folder / "model.gguf").is_file():
+    folder = REPO_ROOT / "data" / "models" / "turn-text" / CONVERTED_NAME
+    if not folder.is_dir():
         pytest.skip("turn-text is not installed: `roomtone models pull turn-text`")
-    return converted_folder(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,7 @@ ATTEMPTS = 4
 # A text is broken if so many words are wrong, or half of them: nobody could answer it.
 BROKEN_WORDS, BROKEN_SHARE = 3, 0.5
 # Six names.
-GLOSSARY = choose_glossary(wake_names=BrainSettings().wake_names, display_names=PEOPLE[:4], words=())
+GLOSSARY = choose_glossary(wake_names=BrainSettings().names, display_names=PEOPLE[:4], words=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ async def measure_bot(
         environment = {
             "DISCORD_TOKEN": f"{ROOMTONE_BOT_ID}.local",
             "ROOMTONE_DISCORD__API_BASE": discords[0].api_base,
-            "ROOMTONE_DISCORD__CA_FILE": str(discords[0].certificate_path),
+            "SSL_CERT_FILE": str(discords[0].certificate_path),
             "ROOMTONE_ASR__BASE_URL": hearing.base_url,
             "ROOMTONE_MODELS__DIRECTORY": str(models),
             "ROOMTONE_PARTICIPATION__VOICE_MODE": "name",

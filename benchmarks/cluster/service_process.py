@@ -80,7 +80,7 @@ class ServiceProcess:
         await self._keep(1)
         endpoint = Endpoint(f"http://127.0.0.1:{PORT}/v1", "whisper-1", "", _CALL_TIMEOUT_S)
         self._service = await self._stack.enter_async_context(RemoteRecogniser(endpoint, has_fallback=True))
-        settings = AsrSettings(device="cpu")
+        settings = AsrSettings()
         self._own = await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(model, settings)))
         ready_s = time.monotonic() - begun
         taken = await asyncio.to_thread(lambda: use_of(running()))

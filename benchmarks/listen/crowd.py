@@ -48,7 +48,7 @@ def _times_ms(random: Random, words: Sequence[str], between: str) -> list[float]
     names = [" ".join(random.choices(words, k=16))[:_NAME_CHARS] for _ in range(PEOPLE)]
     situation = Situation(
         people=PEOPLE + 1,
-        wake_names=BrainSettings().wake_names,
+        wake_names=BrainSettings().names,
         other_names=frozenset().union(*map(call_names, names)),
     )
     times = []

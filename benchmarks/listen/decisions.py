@@ -108,7 +108,7 @@ class RoomtoneDecider:
         self.in_vain = 0
         self._talk = talk
         self._can_skip = model
-        self._wake_names = BrainSettings().wake_names
+        self._wake_names = BrainSettings().names
         self._engagement = Engagement(window_s=UNTUNED.engagement_s)
         everybody = dict.fromkeys((*talk.people, *talk.bots, *(line.speaker for line in talk.lines)))
         self._ids = {name: number for number, name in enumerate(everybody)}

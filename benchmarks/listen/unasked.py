@@ -45,7 +45,7 @@ async def measure_unasked(folder: Path, progress: Progress) -> tuple[dict[str, J
     for cut in UtteranceCut:
         total = TalkDecisions()
         for conversation in played:
-            total.add(await play_talk(make_talk(conversation, cut), BrainSettings().wake_names))
+            total.add(await play_talk(make_talk(conversation, cut), BrainSettings().names))
             progress.advance()
         figures[cut.value] = talk_figures(total)
     remarks = [

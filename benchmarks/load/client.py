@@ -26,8 +26,8 @@ _MESSAGES_A_MINUTE = 100_000
 class _Client(discord.Client):
     """Tells when it knows its guilds."""
 
-    def __init__(self, ca_file: str) -> None:
-        tls = ssl.create_default_context(cafile=ca_file)
+    def __init__(self, certificate: str) -> None:
+        tls = ssl.create_default_context(cafile=certificate)
         intents = discord.Intents(guilds=True, voice_states=True)
         super().__init__(intents=intents, connector=aiohttp.TCPConnector(ssl=tls))
         self.knows_guilds = asyncio.Event()
@@ -45,7 +45,7 @@ async def main_gateway(stack: AsyncExitStack, where: Mapping[str, Any]) -> Disco
     """
     discord.http.Route.BASE = where["api_base"]
     discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(where["gateway"])
-    client = await stack.enter_async_context(_Client(where["ca_file"]))
+    client = await stack.enter_async_context(_Client(where["certificate"]))
     running = asyncio.create_task(client.start(where["token"]), name="discord-client")
     stack.callback(running.cancel)
     try:

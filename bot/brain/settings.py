@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-
-_USUAL_NAMES = ("Roomtone", "Room tone")
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class BrainSettings(BaseModel):
@@ -14,22 +12,14 @@ class BrainSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[
-        str,
+    names: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=60)], ...],
         Field(
             min_length=1,
-            max_length=60,
-            description="The bot's own name, in transcripts and prompts.",
+            description="Names that people call the bot by; the first is its own, in transcripts and prompts. "
+            "Mishearings close to them count too.",
         ),
-    ] = "Roomtone"
-    wake_names: Annotated[
-        tuple[str, ...],
-        Field(
-            min_length=1,
-            description="Names that people call the bot by. Mishearings close to them count too. If only brain.name is "
-            "set, people call it by that.",
-        ),
-    ] = _USUAL_NAMES
+    ] = ("Roomtone", "Room tone")
     instructions: Annotated[
         str,
         Field(
@@ -38,23 +28,20 @@ class BrainSettings(BaseModel):
         ),
     ] = ""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _called_by_its_name(cls, values: object) -> object:
-        """Let people call the bot by the name that it is given, unless they have others for it."""
-        if isinstance(values, dict) and "wake_names" not in values:
-            name = values.get("name")
-            if isinstance(name, str) and name not in _USUAL_NAMES and _can_be_said(name):
-                return {**values, "wake_names": [name]}
-        return values
-
-    @field_validator("wake_names")
+    @field_validator("names")
     @classmethod
     def _none_is_mute(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if mute := [name for name in names if not _can_be_said(name)]:
+        if mute := [name for name in names if not any(char.isalnum() for char in name)]:
             raise ValueError(f"{mute[0]!r} has no letter or digit, so nobody can say it")
         return names
 
+    @property
+    def name(self) -> str:
+        """Return the bot's own name."""
+        return self.names[0]
 
-def _can_be_said(name: str) -> bool:
-    return any(char.isalnum() for char in name)
+
+def names_with(name: str) -> tuple[str, ...]:
+    """Return the names of a bot whose own is `name`, with the spellings of the usual one."""
+    usual = BrainSettings().names
+    return usual if name == usual[0] else (name,)

@@ -45,16 +45,14 @@ def null_console() -> Iterator[TextIO]:
 
 
 def logging_from_settings(settings: Settings, *, console: TextIO | None = None) -> AbstractContextManager[LogFile]:
-    """Write logs as `[logs]` and `[storage]` say until the context ends; the settings' secrets are redacted.
+    """Write logs as `[storage]` says until the context ends; the settings' secrets are redacted.
 
     `console`: the terminal's stream, stderr by default.
     """
     from bot.logs.output import configured_logging
     from config.schema import secrets_in
 
-    return configured_logging(
-        settings.logs, data_dir=settings.storage.data_dir, console=console, secrets=tuple(secrets_in(settings))
-    )
+    return configured_logging(settings.storage.data_dir, console=console, secrets=tuple(secrets_in(settings)))
 
 
 def require_file_database(settings: Settings) -> None:

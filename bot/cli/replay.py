@@ -100,7 +100,7 @@ async def _replay(
             max_input_tokens=settings.budget.max_input_tokens,
             zone=UTC,
             searchable=settings.recall.enabled,
-            own_names=(settings.brain.name, *settings.brain.wake_names),
+            own_names=settings.brain.names,
             on_event=lambda event: _tell(event, out),
             on_line=progress.advance,
         )

@@ -14,7 +14,6 @@ from bot.shards import WAITS, Succession
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.settings import DiscordSettings
     from bot.shards import Shards
     from config.schema import Settings
 
@@ -48,13 +47,14 @@ def command(
 
     Ctrl-C and SIGTERM end all sessions properly. After a crash, the bot resumes them.
     """
-    from bot.discord.endpoint import token_of
+    from bot.discord.endpoint import require_token, token_of
     from config.load import load
 
     settings = load()
     if not token_of(settings.discord):
         _rehearse(settings, [] if shards is None else ["--shards"])
-    _check_access(settings.discord)
+    # Before the speech models are loaded, which takes a while.
+    require_token(settings.discord)
     choice = _shards(shards)
     if kept is not None and choice is not None:
         settings = kept_settings(settings, choice, kept)
@@ -77,16 +77,6 @@ def _rehearse(settings: Settings, on_discord_only: list[str]) -> NoReturn:
         )
     say(WITHOUT_DISCORD)
     raise typer.Exit(0 if rehearse(RehearsalOptions(keep=settings.storage.data_dir / TRIAL_FOLDER)) else 1)
-
-
-def _check_access(discord: DiscordSettings) -> None:
-    """Raise `SetupError` for a token or a file of certificates that cannot be right, before the speech models are
-    loaded, which takes a while.
-    """
-    from bot.discord.endpoint import require_token, trusted_certificates
-
-    require_token(discord)
-    trusted_certificates(discord)
 
 
 def named_servers(names: Sequence[str]) -> str:

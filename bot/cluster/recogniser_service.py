@@ -16,6 +16,7 @@ from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse
 
 from bot.cluster.transcription import TranscriptionRefusedError, check_request, utterance_of, verbose_json
+from voice.asr.placement import cuda_device_count
 from voice.asr.scheduler import QUEUE_SIZE, QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import whisper_on_best_device
@@ -105,9 +106,10 @@ class RecogniserService:
         key = os.environ.get(KEY_VARIABLE, "") if service.asks_for_key else ""
         if service.asks_for_key and not key:
             raise RecogniserError(f"{KEY_VARIABLE} is not in the environment of this machine's Ray.")
-        asr = AsrSettings(device="auto" if service.gpus else "cpu")
+        devices = cuda_device_count if service.gpus else int
         self._recogniser = QueuedRecogniser(
-            whisper_on_best_device(Path(service.model_dir), asr).load, batch_size=_GPU_BATCH if service.gpus else 1
+            whisper_on_best_device(Path(service.model_dir), AsrSettings(), cuda_devices=devices).load,
+            batch_size=_GPU_BATCH if service.gpus else 1,
         )
         await self._recogniser.__aenter__()
         self._endpoint = TranscriptionEndpoint(self._recogniser, key)

@@ -4,7 +4,7 @@ tool calls that wait for a press, in full, with the buttons *Do it* and *Don't*.
 The bot may see channels that the member may not, so each use of the chat first asks Discord for the member and works
 out what they may do in this channel now. What they may not do themselves, the bot does not do for them.
 
-Without the message content intent (discord.message_content), Discord shows a bot only the files of messages that
+Without the Message Content intent, Discord shows a bot only the files of messages that
 mention it.
 """
 

@@ -121,15 +121,10 @@ class RoomtoneClient(discord.Client):
         shards: Shards = ONLY_SHARD,
         **sharding: Any,
     ) -> None:
-        # Only reading messages needs a privileged intent, and it is optional.
-        intents = discord.Intents(
-            guilds=True,
-            voice_states=True,
-            guild_messages=True,
-            guild_scheduled_events=True,
-            message_content=settings.message_content,
+        self._asked_for = discord.Intents(
+            guilds=True, voice_states=True, guild_messages=True, guild_scheduled_events=True
         )
-        super().__init__(intents=intents, connector=connector(settings), **sharding)
+        super().__init__(intents=self._asked_for, connector=connector(settings), **sharding)
         lift_pauses_of_cancelled_requests(self.http)
         self._settings = settings
         self._supervisor = supervisor
@@ -163,6 +158,10 @@ class RoomtoneClient(discord.Client):
         self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
 
     async def setup_hook(self) -> None:
+        # The only privileged intent, which the application's owner allows in the developer portal or does not. Discord
+        # would refuse a bot that asks for it in vain.
+        flags = self.application_flags
+        self._asked_for.message_content = flags.gateway_message_content or flags.gateway_message_content_limited
         # Those of an earlier process have the same ids in every language.
         for button in (self._buttons.consent, self._buttons.talk, self._buttons.catch_up):
             if button is not None:

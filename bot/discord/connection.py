@@ -139,8 +139,8 @@ def translated(error: BaseException | None) -> SetupError:
             sentence = f"Discord refused the bot's token. {COPY_AGAIN}"
         case discord.PrivilegedIntentsRequired():
             sentence = (
-                "Discord refused the bot's intents. Allow Message Content on the Bot page of the developer portal, or "
-                "set discord.message_content = false."
+                "Discord refused the bot's intents, for Message Content was taken from it in the developer portal. "
+                "Start it again."
             )
         case discord.ConnectionClosed(code=4010 | 4011):
             # "Invalid shard" and "sharding required" (Discord's reference, "Gateway close event codes").
@@ -163,7 +163,7 @@ def translated(error: BaseException | None) -> SetupError:
                 "(`timedatectl`), then its certificates."
             )
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = "Discord's certificate is not trusted. Check discord.ca_file, or the machine's certificates."
+            sentence = "Discord's certificate is not trusted. Check the machine's certificates (or SSL_CERT_FILE)."
         case TimeoutError():
             # Also where discord.py asks again and again, because Discord answers with errors.
             sentence = "Discord did not answer in time. Check the network; see status.discord.com."

@@ -22,6 +22,7 @@ from discord.gateway import DiscordWebSocket
 from pydantic import BaseModel, Field, ValidationError
 
 from bot.errors import SetupError
+from bot.settings import RehearsedDiscordSettings
 from bot.shards import MOST_SHARDS, whole
 
 if TYPE_CHECKING:
@@ -116,25 +117,14 @@ def _gateway(settings: DiscordSettings) -> yarl.URL:
 
 
 def connector(settings: DiscordSettings) -> aiohttp.BaseConnector | None:
-    """Return a connector that trusts a local Discord's certificate, or None for discord.py's default.
+    """Return a connector that trusts the certificate of a rehearsal's Discord, or None for discord.py's default, which
+    trusts what the machine does (or SSL_CERT_FILE names).
 
-    Call it in the running event loop. The client owns the connector. Raises `SetupError`.
+    Call it in the running event loop. The client owns the connector.
     """
-    context = trusted_certificates(settings)
-    return None if context is None else aiohttp.TCPConnector(ssl=context, limit=0)
-
-
-def trusted_certificates(settings: DiscordSettings) -> ssl.SSLContext | None:
-    """Return the certificates to trust, with a local Discord's; None if it has none. Raises `SetupError`."""
-    if not settings.ca_file:
+    if not isinstance(settings, RehearsedDiscordSettings):
         return None
-    try:
-        return ssl.create_default_context(cafile=settings.ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise SetupError(
-            f"discord.ca_file {settings.ca_file} is not a readable PEM certificate. "
-            "Point it at the one that `roomtone rehearse --serve` prints, or leave it empty."
-        ) from error
+    return aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=settings.certificate), limit=0)
 
 
 class _StartLimit(BaseModel):

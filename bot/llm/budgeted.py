@@ -79,10 +79,6 @@ class Budget:
             ),
         )
 
-    def cost_of(self, tools: OfferedTools) -> int:
-        """Return the raw number of tokens that the tools of a call cost."""
-        return offers_tokens(tools.offers, self.count)
-
     def affordable(self, tools: OfferedTools, *, max_output_tokens: int) -> OfferedTools:
         """Return the tools that a call may offer this model. Prompts are built for the first model, and a model that
         stands in for it may take much less.
@@ -105,10 +101,6 @@ class Budget:
         room = max(0, self.room(max_output_tokens=max_output_tokens) - tool_tokens)
         trim = replace(self.trim_options, searchable=searchable)
         return build_final_prompt(messages, ContextConfig(room, reserved_output_tokens=0, enabled=enforce, trim=trim))
-
-    def part(self, message: ChatMessage) -> PayloadPart:
-        """Return a message as the budget takes it, with its tokens counted."""
-        return to_part(message, self.count)
 
 
 def to_part(message: ChatMessage, count: Callable[[str], int]) -> PayloadPart:
@@ -166,15 +158,8 @@ class BudgetedModel:
         """`on_call`: gets each call when it has ended."""
         self._on_call = on_call
         self._endpoint = endpoint
-        self._budget = budget
-
-    @property
-    def model(self) -> str:
-        return self._endpoint.model
-
-    @property
-    def budget(self) -> Budget:
-        return self._budget
+        self.model = endpoint.model
+        self.budget = budget
 
     async def stream(
         self,
@@ -186,18 +171,18 @@ class BudgetedModel:
         on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
-        enforce = self._budget.settings.enabled if enforce_budget is None else enforce_budget
+        enforce = self.budget.settings.enabled if enforce_budget is None else enforce_budget
         if enforce:
-            tools = self._budget.affordable(tools, max_output_tokens=max_output_tokens)
-        tool_tokens = self._budget.cost_of(tools)
+            tools = self.budget.affordable(tools, max_output_tokens=max_output_tokens)
+        tool_tokens = offers_tokens(tools.offers, self.budget.count)
         prompt = self._prompt(
-            [self._budget.part(message) for message in messages],
+            [to_part(message, self.budget.count) for message in messages],
             max_output_tokens,
             enforce=enforce,
             tool_tokens=tool_tokens,
             searchable=tools.callable_now and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
         )
-        call = CountedCall(self.model, "reply", self._budget.estimator, prompt.token_count + tool_tokens)
+        call = CountedCall(self.model, "reply", self.budget.estimator, prompt.token_count + tool_tokens)
         end: StreamEnd | None = None
         sent = [replace(to_message(part), kind=None, timestamp=None) for part in prompt.messages]
         if on_sent is not None:
@@ -229,14 +214,14 @@ class BudgetedModel:
         """
         whole = [ChatMessage(ChatRole.SYSTEM, request.system), ChatMessage(ChatRole.USER, request.prompt)]
         try:
-            parts = list(map(self._budget.part, whole))
-            prompt = self._prompt(parts, request.max_output_tokens, enforce=self._budget.settings.enabled)
+            parts = [to_part(message, self.budget.count) for message in whole]
+            prompt = self._prompt(parts, request.max_output_tokens, enforce=self.budget.settings.enabled)
         except ContextOverflowError as error:
             raise CompletionError(str(error), retryable=False) from error
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
         # the sampler alone.
-        form = 0 if request.schema is None else self._budget.count(json.dumps(request.schema))
-        call = CountedCall(self.model, "summary", self._budget.estimator, prompt.token_count + form)
+        form = 0 if request.schema is None else self.budget.count(json.dumps(request.schema))
+        call = CountedCall(self.model, "summary", self.budget.estimator, prompt.token_count + form)
         try:
             answer = await self._endpoint.complete(request)
             call.usage = Usage(answer.prompt_tokens, answer.completion_tokens)
@@ -257,7 +242,7 @@ class BudgetedModel:
         tool_tokens: int = 0,
         searchable: bool = False,
     ) -> FinalPrompt:
-        prompt = self._budget.final_prompt(
+        prompt = self.budget.final_prompt(
             messages,
             max_output_tokens=max_output_tokens,
             enforce=enforce,

@@ -47,34 +47,24 @@ def in_order(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, obje
     their calls. The last message is a user's or a tool's result. System messages after the first other message keep
     their place, between marks: in a user's message, or below the tool result that they follow.
     """
-    heading = list(itertools.takewhile(_is_system, messages))
+    heading = list(itertools.takewhile(lambda message: message["role"] == ChatRole.SYSTEM, messages))
     ordered = _in_turn(_without_system(messages[len(heading) :]))
     instructions = _BETWEEN.join(str(message["content"]) for message in heading)
     return [{"role": ChatRole.SYSTEM.value, "content": instructions}, *ordered] if instructions else ordered
-
-
-def _is_system(message: Mapping[str, object]) -> bool:
-    return message["role"] == ChatRole.SYSTEM
-
-
-def _marked(instructions: object) -> str:
-    return _INSTRUCTIONS.format(text=instructions)
 
 
 def _without_system(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """Return messages with the system messages among them as marked text of the user, or of the tool result before."""
     placed: list[Mapping[str, object]] = []
     for message in messages:
-        if not _is_system(message):
+        marked = _INSTRUCTIONS.format(text=message["content"])
+        if message["role"] != ChatRole.SYSTEM:
             placed.append(message)
         elif placed and placed[-1]["role"] == ChatRole.TOOL:
             # A user's message would need an answer to the result before it.
-            placed[-1] = {
-                **placed[-1],
-                "content": f"{placed[-1]['content']}{_BETWEEN}{_marked(message['content'])}",
-            }
+            placed[-1] = {**placed[-1], "content": f"{placed[-1]['content']}{_BETWEEN}{marked}"}
         else:
-            placed.append({"role": ChatRole.USER.value, "content": _marked(message["content"])})
+            placed.append({"role": ChatRole.USER.value, "content": marked})
     return placed
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.clock import Clock
-    from bot.llm.budgeted import Budget, BudgetedModel
+    from bot.llm.budgeted import BudgetedModel
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem
     from compaction.ports import CompletionAnswer, CompletionRequest
 
@@ -53,20 +53,12 @@ class FallbackModel:
 
     def __init__(self, models: Sequence[BudgetedModel], *, within_s: float, clock: Clock) -> None:
         self._models = tuple(models)
+        # The first model's name, for logs and messages, and its budget; the others also keep to their own.
+        self.model, self.budget = models[0].model, models[0].budget
         self._breakers = tuple(_breaker() for _ in self._models)
         self._summary_breakers = tuple(_breaker() for _ in self._models)
         self._within_s = within_s
         self._clock = clock
-
-    @property
-    def model(self) -> str:
-        """Return the first model's name, for logs and messages."""
-        return self._models[0].model
-
-    @property
-    def budget(self) -> Budget:
-        """Return the first model's budget; the others also keep to their own."""
-        return self._models[0].budget
 
     async def stream(
         self,
@@ -97,7 +89,9 @@ class FallbackModel:
                         spoke = True
                         yield piece
             except ChatModelError as error:
-                self._failed(model, breaker, error)
+                open_s = breaker.record_failure(self._clock.monotonic(), error, permanent=not error.retryable)
+                if open_s and len(self._models) > 1:
+                    log.warning("model_circuit_opened", model=model.model, open_s=open_s, problem=error)
                 if spoke or not rest:
                     raise
                 log.warning("model_failed_over", model=model.model, next_model=rest[0][0].model, problem=error)
@@ -184,11 +178,6 @@ class FallbackModel:
             if reply.would_admit(now) and own.would_admit(now)
         ]
         return found or [(self._models[0], self._summary_breakers[0])]
-
-    def _failed(self, model: BudgetedModel, breaker: CircuitBreaker, error: ChatModelError) -> None:
-        open_s = breaker.record_failure(self._clock.monotonic(), error, permanent=not error.retryable)
-        if open_s and len(self._models) > 1:
-            log.warning("model_circuit_opened", model=model.model, open_s=open_s, problem=error)
 
     async def _hold_until_speakable(
         self, stream: AsyncGenerator[StreamItem, None], model: str

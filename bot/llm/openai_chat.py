@@ -67,7 +67,7 @@ class OpenAIChat:
     """
 
     def __init__(self, settings: LlmSettings, limits: AnswerLimits = USUAL_LIMITS) -> None:
-        self._model, self._limits = settings.model, limits
+        self.model, self._limits = settings.model, limits
         self._where = without_secrets(address(settings.base_url))
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
         self._client = ChatClient(settings.base_url, self._key, settings.model, timeout_s=limits.total_s)
@@ -83,10 +83,6 @@ class OpenAIChat:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self._client.__aexit__(exc_type, exc, tb)
-
-    @property
-    def model(self) -> str:
-        return self._model
 
     async def stream(
         self,

@@ -51,6 +51,8 @@ class OpenAIEmbeddings:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        # The name under which vectors are stored.
+        self.model = endpoint.model
         # What the model may take of a text, as far as is known.
         self._most_bytes = _MOST_BYTES * MAX_CHARS
         # Its first use imports little (5 ms), so nothing is loaded before.
@@ -64,11 +66,6 @@ class OpenAIEmbeddings:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self._client.close()
-
-    @property
-    def model(self) -> str:
-        """Return the model name under which vectors are stored, without the endpoint."""
-        return self._endpoint.model
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Return one unit vector per text, in order. Raises `EmbeddingError`. `urgent` has no effect."""

@@ -37,6 +37,11 @@ PICTURE_TOKENS = 2_805
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
 _REMEDIES = Remedies(section="screen", refused="screen.model")
+_FAILED = Text("The vision model {model} at {where} {why}.")
+_EMPTY = Text(
+    "The vision model {model} gave an empty answer. If it thinks before it answers, switch that off at its server, or "
+    "choose another screen.model."
+)
 
 _SYSTEM = (
     "You look at a picture of a screen that somebody shares with friends in a voice call, and say what is on it. "
@@ -95,7 +100,9 @@ class OpenAIVision:
             except VisionError:
                 raise
             except Exception as error:
-                raise self._translated(error) from error
+                # Without any key or picture.
+                where, why = self._endpoint.where, describe_failure(error, _REMEDIES)
+                raise VisionError(_FAILED.fill(model=self._endpoint.model, where=where, why=why)) from error
             log.info(
                 "screen_looked_at",
                 model=self._endpoint.model,
@@ -121,7 +128,11 @@ class OpenAIVision:
         call = CountedCall(self._endpoint.model, "vision", self._budget.estimator, count)
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
-                description = await self._ask(messages, call)
+                answer = await self._client.ask(messages, max_output_tokens=MAX_OUTPUT_TOKENS)
+            call.record_usage(answer.usage)
+            description = " ".join(answer.text.split())[:MAX_ANSWER_CHARS]
+            if not description:
+                raise VisionError(_EMPTY.fill(model=self._endpoint.model))
             call.outcome = "answered"
         except Exception:
             call.outcome = "failed"
@@ -129,32 +140,6 @@ class OpenAIVision:
         finally:
             call.finish(self._on_call)
         return description
-
-    async def _ask(self, messages: Sequence[Mapping[str, Any]], call: CountedCall) -> str:
-        """Return the answer as one bounded line."""
-        answer = await self._client.ask(messages, max_output_tokens=MAX_OUTPUT_TOKENS)
-        call.record_usage(answer.usage)
-        if description := " ".join(answer.text.split()):
-            return description[:MAX_ANSWER_CHARS]
-        raise VisionError(
-            Text(
-                "The vision model {model} gave an empty answer. If it thinks before it answers, switch that off at "
-                "its server, or choose another screen.model.",
-                model=self._endpoint.model,
-            )
-        )
-
-    def _translated(self, error: Exception) -> VisionError:
-        """Return `error` as a sentence with the remedy, without any key or picture."""
-        endpoint = self._endpoint
-        return VisionError(
-            Text(
-                "The vision model {model} at {where} {why}.",
-                model=endpoint.model,
-                where=endpoint.where,
-                why=describe_failure(error, _REMEDIES),
-            )
-        )
 
 
 def build_messages(look: VisionRequest) -> list[dict[str, object]]:

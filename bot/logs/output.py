@@ -3,7 +3,6 @@
 The command that starts the process enters `configured_logging` once. `bot.logs.redaction` removes secrets and what
 people said before any output, and the free text of libraries gets the form of an event. If the file cannot be written,
 its lines are lost but the bot goes on: the terminal gets one sentence, and `LogFile.problem` holds it.
-`speech`: the operator wants what people said in the log.
 """
 
 from __future__ import annotations
@@ -28,24 +27,34 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, Processor
 
-    from bot.settings import LogLevel, LogsSettings
+    from bot.settings import LogLevel
 
 # The bot logs through this one logger. Libraries keep their own, which are written from WARNING up.
 LOGGER_NAME = "roomtone"
 # What a library has logged.
 LIBRARY_EVENT = "library_logged"
-# Marks the lines of the file that were written while it may have what people said (`logs.speech`): `bot.logs.removal`
-# removes these when somebody in their session is forgotten.
-SPEECH_FIELD = "speech"
 # The keys whose values name people.
 PERSON_KEYS = frozenset({"participants", "person_id", "speaker_id", "user_id", "user_ids"})
 
 
+def _type_name(value: object) -> str:
+    return f"<{type(value).__name__}>"
+
+
+# What adds level, time and traceback to an event, before it is redacted.
+_FIRST_PROCESSORS: tuple[Processor, ...] = (
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+    # The pretty ones show local variables, and so tokens and what people said.
+    structlog.processors.ExceptionRenderer(describe_traceback),
+)
+
+
 @contextmanager
 def configured_logging(
-    settings: LogsSettings,
-    *,
     data_dir: Path,
+    *,
     console: TextIO | None = None,
     secrets: Sequence[str] = (),
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -64,15 +73,11 @@ def configured_logging(
     terminal = logging.StreamHandler(console)
     file.setLevel(level.upper())
     terminal.setLevel(console_level.upper())
-    redactor = LogRedactor(speech=settings.speech, secrets=secrets)
-    marked = partial(_marked, redactor) if settings.speech else redactor
-    file.setFormatter(_formatter(marked, structlog.processors.JSONRenderer(default=_type_name), speech=settings.speech))
-    shown: Processor = redactor
-    if not console.isatty():
-        # A service manager keeps the lines where nobody can be forgotten.
-        shown = partial(_impersonal, LogRedactor(speech=False, secrets=secrets), settings.speech)
-    speech_shown = settings.speech and console.isatty()
-    terminal.setFormatter(_formatter(shown, _terminal_renderer(console), speech=speech_shown))
+    redactor = LogRedactor(secrets)
+    file.setFormatter(_formatter(redactor, structlog.processors.JSONRenderer(default=_type_name)))
+    # Elsewhere than on a terminal, a service manager keeps the lines where nobody can be forgotten.
+    shown: Processor = redactor if console.isatty() else partial(_nameless, redactor)
+    terminal.setFormatter(_formatter(shown, _terminal_renderer(console)))
 
     root, ours = logging.getLogger(), logging.getLogger(LOGGER_NAME)
     least = min(file.level, terminal.level)
@@ -82,7 +87,7 @@ def configured_logging(
     ours.setLevel(least)
     try:
         wrap = structlog.stdlib.ProcessorFormatter.wrap_for_formatter
-        with _structlog_configured(least, lambda *_: ours, wrap, speech=settings.speech):
+        with _structlog_configured(least, lambda *_: ours, wrap):
             file.probe()
             # Python would print the messages of these errors, which may quote what people said.
             threading.excepthook = partial(_log_uncaught, "thread_failed")
@@ -101,19 +106,17 @@ def warnings_on_terminal() -> Iterator[None]:
     """Send warnings to stderr until the context ends, for commands that keep no log: by itself structlog prints every
     event on stdout, where the command's answer is, which a program may read.
     """
-    last = (LogRedactor(speech=False), _terminal_renderer(sys.stderr))
-    with _structlog_configured(logging.WARNING, structlog.PrintLoggerFactory(sys.stderr), *last, speech=False):
+    last = (LogRedactor(), _terminal_renderer(sys.stderr))
+    with _structlog_configured(logging.WARNING, structlog.PrintLoggerFactory(sys.stderr), *last):
         yield
 
 
 @contextmanager
-def _structlog_configured(
-    least: int, logger_factory: Callable[..., Any], *last: Processor, speech: bool
-) -> Iterator[None]:
+def _structlog_configured(least: int, logger_factory: Callable[..., Any], *last: Processor) -> Iterator[None]:
     """Let events of that level and above go through the processors `last` until the block ends."""
     before = structlog.get_config()
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, *_first_processors(speech=speech), *last],
+        processors=[structlog.contextvars.merge_contextvars, *_FIRST_PROCESSORS, *last],
         wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=logger_factory,
         # Loggers are created at import, before this runs; caching would keep them on the configuration of that time.
@@ -131,20 +134,9 @@ def _log_uncaught(event: str, args: threading.ExceptHookArgs | sys.UnraisableHoo
         structlog.get_logger().error(event, exc_info=args.exc_value)
 
 
-def _first_processors(*, speech: bool) -> list[Processor]:
-    """Return what adds level, time and traceback to an event, before it is redacted."""
-    return [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.StackInfoRenderer(),
-        # Plain tracebacks: the pretty ones show local variables, and so tokens and what people said.
-        structlog.processors.format_exc_info if speech else structlog.processors.ExceptionRenderer(describe_traceback),
-    ]
-
-
-def _formatter(redact: Processor, render: Processor, *, speech: bool) -> logging.Formatter:
+def _formatter(redact: Processor, render: Processor) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*_first_processors(speech=speech), partial(_name_foreign, speech=speech)],
+        foreign_pre_chain=[*_FIRST_PROCESSORS, _name_foreign],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, _order_keys, render],
         pass_foreign_args=True,
     )
@@ -164,25 +156,15 @@ def _terminal_renderer(console: TextIO) -> Processor:
     return rendered
 
 
-def _marked(redactor: LogRedactor, logger: object, method: str, event: EventDict) -> EventDict:
-    return {**redactor(logger, method, event), SPEECH_FIELD: True}
+def _nameless(redactor: LogRedactor, logger: object, method: str, event: EventDict) -> EventDict:
+    """Return a redacted event without people's ids."""
+    return redactor(logger, method, {key: each for key, each in event.items() if key not in PERSON_KEYS})
 
 
-def _impersonal(
-    redactor: LogRedactor, speech_in_file: bool, logger: object, method: str, event: EventDict
-) -> EventDict:
-    """Return an event without what people said and without their ids."""
-    # With speech in the file, the traceback of an event of ours was written with the messages of its errors.
-    left_out = {"exception"} if speech_in_file and event["event"] != LIBRARY_EVENT else set()
-    kept = {key: each for key, each in event.items() if key not in PERSON_KEYS | left_out}
-    return redactor(logger, method, kept)
-
-
-def _name_foreign(_logger: object, _method: str, event: EventDict, *, speech: bool) -> EventDict:
+def _name_foreign(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Turn a library's free text into an event with a name of its own. `location`: where the library logged it."""
     record: logging.LogRecord = event["_record"]
-    arguments = event.pop("positional_args", None)
-    detail = event["event"] if speech else describe_library_message(record, arguments)
+    detail = describe_library_message(record, event.pop("positional_args", None))
     location = f"{record.module}:{record.lineno}"
     return {**event, "event": LIBRARY_EVENT, "logger": record.name, "location": location, "detail": detail}
 
@@ -191,7 +173,3 @@ def _order_keys(_logger: object, _method: str, event: MutableMapping[str, Any]) 
     """Put the keys that every line has first, for people who read the file directly."""
     first = [key for key in ("timestamp", "level", "event", "session_id") if key in event]
     return {key: event[key] for key in (*first, *(each for each in event if each not in first))}
-
-
-def _type_name(value: object) -> str:
-    return f"<{type(value).__name__}>"

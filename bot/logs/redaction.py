@@ -124,10 +124,9 @@ _LIBRARY_MESSAGES = (
 
 
 class LogRedactor:
-    """A structlog processor that removes secrets, and also what people said unless `speech` is true."""
+    """A structlog processor that removes secrets and what people said."""
 
-    def __init__(self, *, speech: bool, secrets: Collection[str] = ()) -> None:
-        self._speech = speech
+    def __init__(self, secrets: Collection[str] = ()) -> None:
         known = sorted((each for each in secrets if len(each) >= _MIN_SECRET_CHARS), key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
@@ -143,11 +142,11 @@ class LogRedactor:
         if isinstance(value, SecretStr) or _SECRET_KEY.search(key):
             return REDACTED
         if isinstance(value, BaseException):
-            return self._redact_secrets(str(value) if self._speech else describe_error(value))
+            return self._redact_secrets(describe_error(value))
         if isinstance(value, Path):
             return self._redact_secrets(str(value))
         if isinstance(value, str):
-            return self._redact_secrets(value) if self._may_stand(key, value) else _withheld(value)
+            return self._redact_secrets(value) if _may_stand(key, value) else _withheld(value)
         if depth >= _MAX_DEPTH:
             return "[…]"
         if isinstance(value, dict):
@@ -155,25 +154,24 @@ class LogRedactor:
                 self._field_name(name): self._redact(str(name), each, depth=depth + 1) for name, each in value.items()
             }
         if isinstance(value, list | tuple | set | frozenset):
-            if any(isinstance(each, str) and not self._may_stand(key, each) for each in value):
+            if any(isinstance(each, str) and not _may_stand(key, each) for each in value):
                 return _withheld(value)
             return [self._redact(key, each, depth=depth + 1) for each in value]
         # Never repr(): that of a DAVE session leaks memory, and others may contain anything.
         return f"<{type(value).__name__}>"
 
-    def _may_stand(self, key: str, value: str) -> bool:
-        return (
-            not value or self._speech or key in TEXT_KEYS or (key in NAME_KEYS and _NAME.fullmatch(value) is not None)
-        )
-
     def _field_name(self, name: object) -> str:
         text = str(name)
-        return self._redact_secrets(text) if self._speech or _FIELD.fullmatch(text) else _withheld(text)
+        return self._redact_secrets(text) if _FIELD.fullmatch(text) else _withheld(text)
 
     def _redact_secrets(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub(REDACTED, text)
         return _SECRET_VALUE.sub(REDACTED, text)
+
+
+def _may_stand(key: str, value: str) -> bool:
+    return not value or key in TEXT_KEYS or (key in NAME_KEYS and _NAME.fullmatch(value) is not None)
 
 
 def _withheld(value: Collection[object]) -> str:

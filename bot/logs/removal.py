@@ -1,4 +1,4 @@
-"""Removes lines from the log files: those that are too old, and those that may tell of a person who is forgotten.
+"""Removes lines from the log files: those that are too old, and those with the id of a person who is forgotten.
 
 The bot or another process may write to a file meanwhile. A changed file takes the place of the old one; lines that were
 written to the old one until then are copied, and writers open the new one with their next line. A file that is rotated
@@ -7,7 +7,6 @@ meanwhile is changed under its next name.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -16,7 +15,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.logs.log_file import FILE_NAME, is_at
-from bot.logs.output import SPEECH_FIELD
 from bot.private_files import open_private
 
 if TYPE_CHECKING:
@@ -28,8 +26,6 @@ _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
 # Writing a log file anew takes seconds. What is older was left by a process that was killed.
 _LEFTOVER_S = 3600.0
-# How long an open room may still write of what was forgotten: until it has taken that over.
-_STILL_WRITTEN_S = 10.0
 
 
 def drop_lines_before(folder: Path, at: float) -> int:
@@ -47,38 +43,13 @@ def drop_lines_before(folder: Path, at: float) -> int:
     return _in_each_file(folder, recent)
 
 
-def forget_in_logs(folder: Path, forgotten_at: Callable[[str], float], *, person_id: str | None = None) -> int:
-    """Remove the lines in `folder` that may tell of somebody who was forgotten. Returns how many.
-
-    These are the lines with the person's id, and in the sessions in which something was forgotten the lines that may
-    have words (`logs.speech`). A line that may have words and names no session goes too, and so does
-    one that is not JSON. `forgotten_at`: returns when something was last forgotten in a session, UTC epoch seconds.
-    `person_id`: None leaves the id.
+def forget_in_logs(folder: Path, person_id: str) -> int:
+    """Remove the lines in `folder` that have a person's id. Returns how many.
 
     Raises `OSError`: if one file fails, at the end, when the others are done.
     """
-    has_id = None if person_id is None else re.compile(rb"(?<!\w)" + re.escape(person_id.encode()) + rb"(?!\w)")
-
-    def stays(line: bytes) -> bool:
-        return not ((has_id and has_id.search(line)) or _may_tell(line, forgotten_at))
-
-    return _in_each_file(folder, lambda lines: list(filter(stays, lines)))
-
-
-def _may_tell(line: bytes, forgotten_at: Callable[[str], float]) -> bool:
-    """Return whether a line may have something that was forgotten."""
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return bool(line.strip())
-    if not isinstance(event, dict):
-        return True
-    if event.get(SPEECH_FIELD) is not True:
-        return False
-    session_id, written_at = event.get("session_id"), _time_of(line)
-    if not isinstance(session_id, str) or written_at is None:
-        return True
-    return written_at < forgotten_at(session_id) + _STILL_WRITTEN_S
+    has_id = re.compile(rb"(?<!\w)" + re.escape(person_id.encode()) + rb"(?!\w)")
+    return _in_each_file(folder, lambda lines: [line for line in lines if not has_id.search(line)])
 
 
 def _time_of(line: bytes) -> float | None:

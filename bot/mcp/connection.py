@@ -24,14 +24,14 @@ from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, Li
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
 from bot.mcp.message_limit import MessageLimit
-from bot.mcp.tools import McpTool, adapt_tools, digest, used_tools
+from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_tools
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
 from voice.endpoint_settings import is_this_machine
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from typing import Any, TextIO
 
     from mcp.types import Tool
@@ -64,23 +64,23 @@ _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 class McpConnection:
     """One server. Only its task `run` connects and disconnects; `stop` ends it. `approvals`: which tools the operator
-    has approved. `servers`: the names of all.
+    has approved.
+
+    `listed`: the tools as the server describes them; `tools`: those that may be called, as ours. Both are empty while
+    it is unreachable.
     """
 
-    def __init__(
-        self, settings: McpServerSettings, clock: Clock, approvals: Approvals, *, servers: Collection[str] = ()
-    ) -> None:
+    def __init__(self, settings: McpServerSettings, clock: Clock, approvals: Approvals) -> None:
         self.settings = settings
         self._approvals = approvals
         # The digests of the approved tools, as they were read last.
         self._approved: frozenset[str] = frozenset()
-        self._servers = servers
         self._clock = clock
         self._client: Client | None = None
         # Set while the tools can be called.
         self.connected = asyncio.Event()
-        self._listed: tuple[McpTool, ...] = ()
-        self._tools: tuple[RoomTool, ...] = ()
+        self.listed: tuple[McpTool, ...] = ()
+        self.tools: tuple[RoomTool, ...] = ()
         # When the list or what is approved of it changed last, monotonic seconds.
         self.listed_at = 0.0
         # Set when a call failed, so that the connection is checked at once.
@@ -91,19 +91,9 @@ class McpConnection:
         self._limit = MessageLimit(settings.name, self._check_requested.set)
 
     @property
-    def listed(self) -> tuple[McpTool, ...]:
-        """Return the tools as the server describes them; none while it is unreachable."""
-        return self._listed
-
-    @property
-    def tools(self) -> tuple[RoomTool, ...]:
-        """Return the tools that may be called, as ours; none while the server is unreachable."""
-        return self._tools
-
-    @property
     def unapproved(self) -> tuple[str, ...]:
         """Return the names of the tools that are off because nobody has approved them as they are now."""
-        wanted = used_tools(self._listed, self.settings)
+        wanted = used_tools(self.listed, self.settings)
         return tuple(tool.name for tool in wanted if digest(tool) not in self._approved)
 
     async def run(self) -> None:
@@ -131,7 +121,7 @@ class McpConnection:
             try:
                 async with self.open():
                     opened_at = self._clock.monotonic()
-                    log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self._tools))
+                    log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self.tools))
                     await self._check_regularly()
             except (Exception, asyncio.CancelledError) as error:
                 # No error of a server may affect the rest of the bot, nor may one end this for good.
@@ -164,7 +154,7 @@ class McpConnection:
                 try:
                     yield
                 finally:
-                    self._client, self._listed, self._tools = None, (), ()
+                    self._client, self.listed, self.tools = None, (), ()
                     self.connected.clear()
         except Exception as error:
             if limit.error is None or limit.error is error:
@@ -177,8 +167,13 @@ class McpConnection:
         client = self._client
         if client is None:
             raise ToolError(f"The server {self.settings.name} is away. Go on without it.")
+        # Not `Client.call_tool`: that checks results against a schema of the server's own, and a malicious one, by a
+        # pattern for example, could block the event loop for ever.
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
-            result = await _called(client, tool, arguments, within_s=self.settings.timeout_s)
+            result = await client.session.send_request(
+                request, CallToolResult, request_read_timeout_seconds=CALL_TIMEOUT_S
+            )
         except Exception as error:
             self._check_requested.set()
             raise ToolError(
@@ -202,20 +197,18 @@ class McpConnection:
             self._check_requested.clear()
             if self._limit.error is not None:
                 raise self._limit.error
-            async with asyncio.timeout(self.settings.timeout_s):
+            async with asyncio.timeout(CALL_TIMEOUT_S):
                 await self.list_tools(client)
 
     async def list_tools(self, client: Client) -> None:
         """List the server's tools, and adapt them if the list has changed. Raises any error of the server."""
         listed = await _list_tools(client, self._limit)
         approved = await asyncio.to_thread(self._approvals.of, self.settings.name)
-        if (listed, approved) == (self._listed, self._approved):
+        if (listed, approved) == (self.listed, self._approved):
             return
         # In a thread: to check the schemas of a hundred tools takes seconds.
-        self._tools = await asyncio.to_thread(
-            adapt_tools, listed, self.settings, self.call, approved=approved, servers=self._servers
-        )
-        self._listed, self._approved = listed, approved
+        self.tools = await asyncio.to_thread(adapt_tools, listed, self.settings, self.call, approved)
+        self.listed, self._approved = listed, approved
         self.listed_at = self._clock.monotonic()
         if names := self.unapproved:
             log.warning("mcp_tools_not_approved", server=self.settings.name, count=len(names))
@@ -228,7 +221,7 @@ class McpConnection:
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
             headers |= {"Accept-Encoding": "identity"}
             # Calls have their own time limit; an event stream may be silent for long.
-            timeout = httpx2.Timeout(settings.timeout_s, read=STREAM_TIMEOUT_S)
+            timeout = httpx2.Timeout(CALL_TIMEOUT_S, read=STREAM_TIMEOUT_S)
             hooks: Mapping[str, list[Callable[..., Any]]] = {
                 "request": [limit.check_request],
                 "response": [limit.check_answer],
@@ -270,16 +263,6 @@ async def _list_tools(client: Client, limit: MessageLimit) -> tuple[McpTool, ...
         # page. So it is given the whole list as one.
         client.session._absorb_tool_listing(ListToolsResult(tools=found), complete=True)
     return tuple(McpTool(tool.name, tool.description or "", tool.input_schema) for tool in found)
-
-
-async def _called(client: Client, tool: str, arguments: Mapping[str, object], *, within_s: float) -> CallToolResult:
-    """Return the result of a tool. Raises any error of the library.
-
-    Not `Client.call_tool`: that checks results against a schema of the server's own, and a malicious one, by a pattern
-    for example, could block the event loop for ever.
-    """
-    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
-    return await client.session.send_request(request, CallToolResult, request_read_timeout_seconds=within_s)
 
 
 def _text_of(result: CallToolResult) -> str:

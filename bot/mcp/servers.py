@@ -66,8 +66,7 @@ class McpServers:
 @asynccontextmanager
 async def running_servers(settings: McpSettings, clock: Clock, approvals: Approvals) -> AsyncIterator[McpServers]:
     """Connect to the servers in the background for the duration of the block. *Ownership*: owns their tasks."""
-    names = [each.name for each in settings.servers]
-    connections = tuple(McpConnection(each, clock, approvals, servers=names) for each in settings.servers)
+    connections = tuple(McpConnection(each, clock, approvals) for each in settings.servers)
     tasks = [logged_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
     try:
         yield McpServers(connections)

@@ -24,7 +24,7 @@ class McpServerSettings(BaseModel):
     name: Annotated[
         str,
         Field(
-            pattern=r"^[a-z][a-z0-9_-]{0,30}$",
+            pattern=r"^[a-z][a-z0-9-]{0,30}$",
             description="What the server is called here; its tools are called name_tool.",
         ),
     ]
@@ -63,7 +63,6 @@ class McpServerSettings(BaseModel):
             "off. Default: ask. All have to be approved once (`roomtone doctor --approve`)."
         ),
     ] = Field(default_factory=dict)
-    timeout_s: Annotated[float, Field(gt=0, le=120, description="Seconds that one call may take. Default 10.")] = 10.0
 
     @model_validator(mode="after")
     def _one_way_to_reach_it(self) -> McpServerSettings:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# A call that takes longer is given up: people wait for the answer.
+CALL_TIMEOUT_S = 10.0
 # Characters that endpoints refuse in a tool's name.
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 MOST_NAME_CHARS = 64
@@ -59,20 +61,14 @@ def digest(tool: McpTool) -> str:
 
 
 def adapt_tools(
-    listed: Iterable[McpTool],
-    settings: McpServerSettings,
-    call: CallTool,
-    *,
-    approved: Collection[str],
-    servers: Collection[str] = (),
+    listed: Iterable[McpTool], settings: McpServerSettings, call: CallTool, approved: Collection[str]
 ) -> tuple[RoomTool, ...]:
-    """Return the tools of a server that are approved (`approvals`) and usable. `call`: calls one of them. `servers`:
-    see `tool_names`.
+    """Return the tools of a server that are approved (`approvals`) and usable. `call`: calls one of them.
 
     Takes up to seconds of the processor. Any thread may call it.
     """
     wanted = used_tools(listed, settings)
-    names = tool_names(settings.name, [theirs.name for theirs in wanted], servers)
+    names = tool_names(settings.name, [theirs.name for theirs in wanted])
     allowed = [theirs for theirs in wanted if digest(theirs) in approved]
     return tuple(_tool(theirs, names[theirs.name], settings, call) for theirs in _usable(allowed, settings.name))
 
@@ -86,29 +82,20 @@ def used_tools(listed: Iterable[McpTool], settings: McpServerSettings) -> list[M
     return list(named.values())
 
 
-def tool_names(server: str, tools: Collection[str], servers: Collection[str] = ()) -> dict[str, str]:
+def tool_names(server: str, tools: Collection[str]) -> dict[str, str]:
     """Return what each of a server's tools is called here: as endpoints take it, and each by a name of its own.
 
     Of two that would have the same name, one whose name had to be changed for it gets a digest of its own name; so does
-    one that would be called like a tool of our own, and one that could be of another of `servers`: 'old_read' of
-    'notes', beside 'notes_old'. What that one has does not matter, as it may be away.
+    one that would be called like a tool of our own. No server's name has the line between the two, so no tool of
+    another server has the same name.
     """
-    others = tuple(f"{other}_" for other in servers if other.startswith(f"{server}_"))
     names = {tool: _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS] for tool in tools}
     times = Counter(names.values())
-    kept = {
-        tool
-        for tool, name in names.items()
-        if name not in BUILT_IN_NAMES
-        and not name.startswith(others)
-        and (times[name] == 1 or name == f"{server}_{tool}")
-    }
-    return {tool: name if tool in kept else _with_digest(name, tool) for tool, name in names.items()}
-
-
-def _with_digest(name: str, tool: str) -> str:
-    digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
-    return f"{name[: MOST_NAME_CHARS - _DIGEST_CHARS - 1]}_{digest}"
+    for tool, name in names.items():
+        if name in BUILT_IN_NAMES or (times[name] > 1 and name != f"{server}_{tool}"):
+            own = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+            names[tool] = f"{name[: MOST_NAME_CHARS - _DIGEST_CHARS - 1]}_{own}"
+    return names
 
 
 def _usable(tools: Iterable[McpTool], server: str) -> Iterator[McpTool]:
@@ -137,7 +124,7 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
         server=settings.name,
         title=theirs.name,
         # The connection has the shorter limit, and its message says more.
-        timeout_s=settings.timeout_s + 1.0,
+        timeout_s=CALL_TIMEOUT_S + 1.0,
     )
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.logs.removal import forget_in_logs
-from bot.store.forgettings import forgotten_times
 from bot.store.personal_data import PersonalDataStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
@@ -88,10 +87,8 @@ class PersonForgetter:
         """
         person = await self._forgetter.begin(person, session_id=session_id, seq=seq)
         stored = await self._forgetter.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
-        times = await forgotten_times(self._database)
-        person_id = person.id if session_id is None else None
         # In a thread: the files may have a hundred megabytes.
-        lines = await asyncio.to_thread(forget_in_logs, self._log_folder, times.last, person_id=person_id)
+        lines = 0 if session_id is not None else await asyncio.to_thread(forget_in_logs, self._log_folder, person.id)
         # Whoever has said nothing must not hold up writers, nor use up the pause of those of whom something is deleted.
         has_deleted = bool(stored.sessions or stored.about or stored.rules)
         return PersonForgetReport(stored, lines, has_deleted and await self._wipe())

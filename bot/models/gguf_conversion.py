@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from gguf.gguf_reader import GGUFReader
 
-# Raise it when the same file is converted in another way, so that it is converted anew.
-CONVERSION = 1
 TOKENIZER_NAME = "tokenizer.json"
 # What a converted model consists of.
 CONVERTED_FILES = ("model.bin", "config.json", "vocabulary.json", TOKENIZER_NAME)
@@ -49,12 +47,11 @@ def convert_llama_gguf(gguf_file: Path, folder: Path) -> None:
     except OSError:
         raise
     except MemoryError as error:
-        raise ModelError(f"There is not enough memory to convert {gguf_file}. End other programs.") from error
+        raise ModelError(f"There is not enough memory to convert {gguf_file.name}. End other programs.") from error
     except Exception as error:
         # The libraries raise many kinds of error for what they do not expect in a file.
         raise ModelError(
-            f"{gguf_file} is damaged, or no language model that can be used here. "
-            f"`roomtone models pull {gguf_file.parent.name} --again` replaces it."
+            f"{gguf_file.name} is damaged, or no language model that can be used here. Pull the model again."
         ) from error
 
 

@@ -7,8 +7,7 @@ machines are never compared.
 
 The list is kept, because a backup may be restored that knows nothing of it (`bot.store.backup`). It tells until when by
 its order: all that was stored of somebody before a forgetting is forgotten. A second list has the sessions in which
-something was forgotten: the log loses what it had of such a session, and open rooms learn from it that what they are
-making may tell of something that was forgotten.
+something was forgotten: open rooms learn from it that what they are making may tell of something that was forgotten.
 
 Discord's ids can all be tried, so a plain hash would name people to whoever has the database or a backup. The lists
 have HMACs instead, and the key is in a file of its own, which no backup holds. All processes of one database need the
@@ -208,27 +207,6 @@ async def listed_at(connection: AsyncConnection, key: ForgettingKey, session_id:
     listed = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == key.session(session_id))
     at: float | None = await connection.scalar(listed)
     return at
-
-
-@dataclass(frozen=True, slots=True)
-class ForgottenTimes:
-    """When something was last forgotten in each session, by the session's digest. UTC epoch seconds."""
-
-    key: ForgettingKey
-    times: dict[str, float]
-    _by_id: dict[str, float] = field(init=False, default_factory=dict)
-
-    def last(self, session_id: str) -> float:
-        """Return when something was last forgotten in a session; long ago if nothing was."""
-        if session_id not in self._by_id:
-            self._by_id[session_id] = self.times.get(self.key.session(session_id), -inf)
-        return self._by_id[session_id]
-
-
-async def forgotten_times(database: Database) -> ForgottenTimes:
-    """Return when something was last forgotten in each session. Raises `StoreError`."""
-    listed = select(forgotten_sessions).where(forgotten_sessions.c.from_seq < NOTHING_MADE)
-    return ForgottenTimes(database.key, {row.digest: row.at for row in await database.rows(listed)})
 
 
 class LearnedForgettings:

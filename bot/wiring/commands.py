@@ -86,7 +86,6 @@ def _privacy_facts(parts: ProcessParts) -> PrivacyFacts:
         retention_days=lambda guild_id: _operator(settings).kept_days(servers.of(guild_id)),
         log_days=settings.tiers.retention_days,
         keeps_facts=settings.people.enabled,
-        logs_speech=settings.logs.speech,
         database_host=", ".join(remote_database_hosts(settings)),
     )
 
@@ -101,5 +100,5 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         max_input_tokens=settings.budget.max_input_tokens,
         searchable=settings.recall.enabled,
         voice_mode=VoiceMode(settings.participation.voice_mode),
-        wake_names=settings.brain.wake_names,
+        wake_names=settings.brain.names,
     )

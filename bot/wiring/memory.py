@@ -112,7 +112,7 @@ def quoting_factory(
             room,
             most=settings.tuning.quotes,
             within_s=settings.tuning.quote_wait_s,
-            wake_names=(settings.brain.name, *settings.brain.wake_names),
+            wake_names=settings.brain.names,
             max_input_tokens=settings.budget.max_input_tokens,
             zone=zone,
         )

@@ -169,9 +169,31 @@ async def open_bot_process(
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
     # Not before: the process that was waited for may have changed them.
     await stores.servers.load()
-    monitoring = await _open_monitoring(stack, parts, lock)
-    await stack.enter_async_context(_retention(parts, shards).running())
-    participation = _participation(parts, shards)
+    monitoring = await open_monitoring(stack, stores.database, settings.storage, clock, metrics)
+    monitoring.health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
+    retention = Retention(
+        stores.database,
+        settings.tiers,
+        clock=clock,
+        log_folder=log_path(settings.storage.data_dir).parent,
+        people=stores.people,
+        in_use=stores.in_use,
+        servers=stores.servers,
+        shards=shards,
+        told_time=partial(discord_time, settings.discord),
+    )
+    await stack.enter_async_context(retention.running())
+    participation = GuildParticipations(
+        stores.servers,
+        stores.opt_outs,
+        settings.participation,
+        wake_names=settings.brain.names,
+        clock=clock,
+        # A server may be stricter than the operator, never laxer.
+        asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
+        serves=shards.serves,
+        tuning=settings.tuning,
+    )
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
     return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
@@ -189,41 +211,3 @@ def _make_private(storage: StorageSettings) -> None:
             path=str(mended.refused[0]),
             remedy="Make the user that runs the bot the owner of the data folder.",
         )
-
-
-async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, lock: BotLock) -> Monitoring:
-    """Open monitoring, which tells whether another process has the servers of this one too."""
-    settings, database = parts.settings, parts.stores.database
-    monitoring = await open_monitoring(stack, database, settings.storage, parts.clock, parts.metrics)
-    monitoring.health.add_fault_check(lambda: [RIVAL] if lock.has_rival else [])
-    return monitoring
-
-
-def _retention(parts: ProcessParts, shards: Shards) -> Retention:
-    settings, stores = parts.settings, parts.stores
-    return Retention(
-        stores.database,
-        settings.tiers,
-        clock=parts.clock,
-        log_folder=log_path(settings.storage.data_dir).parent,
-        people=stores.people,
-        in_use=stores.in_use,
-        servers=stores.servers,
-        shards=shards,
-        told_time=partial(discord_time, settings.discord),
-    )
-
-
-def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
-    settings, stores = parts.settings, parts.stores
-    return GuildParticipations(
-        stores.servers,
-        stores.opt_outs,
-        settings.participation,
-        wake_names=settings.brain.wake_names,
-        clock=parts.clock,
-        # A server may be stricter than the operator, never laxer.
-        asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
-        serves=shards.serves,
-        tuning=settings.tuning,
-    )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import crash_sentence
-from bot.health import DegradedPart
 from bot.room.rooms import Rooms
 from bot.room.session import Session
 from bot.room.transcript_writer import stored_request
@@ -23,12 +22,12 @@ from bot.wiring.services import open_tool_servers, room_services
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection
     from contextlib import AsyncExitStack
     from weakref import WeakSet
 
     from bot import events
-    from bot.channel.port import ListenRequest, RoomChannel
+    from bot.channel.port import RoomChannel
     from bot.discord.client import RoomtoneClient
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
@@ -77,16 +76,11 @@ class RoomForgetting:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
         try:
             await self._servers.take_over()
-            await _read_memory_again(self._upkeeps)
+            await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
         finally:
             # Also while the database is away: this drops what is on its way.
             self._participation.on_forgotten(sessions)
             self._on_forgotten()
-
-
-async def _read_memory_again(upkeeps: WeakSet[MemoryUpkeep]) -> None:
-    """Let all open rooms read their memory again, at the same time."""
-    await asyncio.gather(*(upkeep.refresh() for upkeep in list(upkeeps)))
 
 
 # A room is there within a second or two, unless Discord stalls. More at once would start as many rooms' processes.
@@ -101,7 +95,12 @@ async def rejoin_sessions(client: RoomtoneClient, rooms: Rooms, stores: Stores, 
     """
     free = asyncio.Semaphore(REJOINED_AT_ONCE)
     async with asyncio.TaskGroup() as tasks:
-        for session in _last_of_each_server(await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)):
+        # Of each server the last goes on. An earlier one is of a room that crashed while the bot was moved, or had no
+        # database when it ended; it is ended when the room opens.
+        found = sorted(
+            await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S), key=attrgetter("last_turn_at")
+        )
+        for session in {each.guild_id: each for each in found}.values():
             if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
                 continue
             await free.acquire()
@@ -131,7 +130,11 @@ async def _rejoin_session(
         log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
         return
     with client.logged_shard(guild_id):
-        await _join(place, rooms, session.id, stored_request(guild_id, stores.servers, session.id))
+        try:
+            await rooms.join(place, listen=stored_request(guild_id, stores.servers, session.id))
+        except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from it
+            log.warning("session_not_resumed", session_id=session.id, reason="not_joined", problem=error)
+            await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))
 
 
 async def end_open_session(sessions: Sessions, lock: BotLock, place: RoomChannel) -> None:
@@ -144,21 +147,6 @@ async def end_open_session(sessions: Sessions, lock: BotLock, place: RoomChannel
         return
     for session_id in await sessions.end_open(place.guild_id):
         log.info("open_session_ended", session_id=session_id)
-
-
-def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSession]:
-    """Return of each server the session that goes on. An earlier one is of a room that crashed while the bot was moved,
-    or had no database when it ended; it is ended when the room opens.
-    """
-    return list({session.guild_id: session for session in sorted(sessions, key=attrgetter("last_turn_at"))}.values())
-
-
-async def _join(place: RoomChannel, rooms: Rooms, session_id: SessionId, listen: ListenRequest | None) -> None:
-    try:
-        await rooms.join(place, listen=listen)
-    except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning
-        log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
-        await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +189,6 @@ async def open_rooms(
     )
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
-        parts.metrics.health.add_check(partial(_paced_sender_problems, paced_sender))
+        instead = Text("I send it myself, less evenly when I am busy")
+        parts.metrics.health.add_outage(Text("The process that sends my voice"), instead, lambda: paced_sender.outage)
     return OpenedRooms(rooms, paced_sender)
-
-
-def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:
-    what, instead = Text("The process that sends my voice"), Text("I send it myself, less evenly when I am busy")
-    return [] if paced_sender.outage is None else [DegradedPart(what, instead, paced_sender.outage)]

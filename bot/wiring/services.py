@@ -63,8 +63,19 @@ if TYPE_CHECKING:
 ATTACHMENT_BYTES = 512 * 1024
 
 
-class Toolset:
-    """Makes the set of tools that the language model may call in each room.
+def toolbox_factory(
+    recall: Recall,
+    *,
+    attendance: AttendanceStore,
+    accesses: AccessLog | None = None,
+    reach: str | None,
+    clock: Clock,
+    zone: tzinfo,
+    more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
+    screens: Callable[[RoomChannel], ScreenView | None] | None = None,
+    withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
+) -> Callable[[RecallScope, RoomChannel], Toolbox]:
+    """Return the factory of the set of tools that the language model may call in a room.
 
     `attendance` tells who was in which session. `accesses` counts what memory search shows. `reach` is its scope, or
     None if there is no search. `more` returns the tools of the MCP servers that are for a guild. `screens` returns a
@@ -72,61 +83,38 @@ class Toolset:
     `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
-    def __init__(
-        self,
-        recall: Recall,
-        *,
-        attendance: AttendanceStore,
-        accesses: AccessLog | None = None,
-        reach: str | None,
-        clock: Clock,
-        zone: tzinfo,
-        more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
-        screens: Callable[[RoomChannel], ScreenView | None] | None = None,
-        withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
-    ) -> None:
-        self._withheld = withheld
-        self._attendance = attendance
-        self._recall = recall
-        self._accesses = accesses
-        self._reach = reach
-        self._clock = clock
-        self._zone = zone
-        self._more = more
-        self._screens = screens
-
-    def toolbox(self, here: RecallScope, place: RoomChannel) -> Toolbox:
+    def open_toolbox(here: RecallScope, place: RoomChannel) -> Toolbox:
         tools: list[RoomTool] = []
-        if self._reach is not None:
+        if reach is not None:
             room = RoomRecall(
-                self._recall,
+                recall,
                 here,
-                reach=self._reach,
+                reach=reach,
                 shared_channels=place.shared_channels,
-                accesses=self._accesses,
-                withheld=self._withheld,
-                audience=RoomAudience(place.readers, self._attendance, here.session_id),
+                accesses=accesses,
+                withheld=withheld,
+                audience=RoomAudience(place.readers, attendance, here.session_id),
             )
-            tools += memory_tools(room, zone=self._zone, now=self._clock.now, question=lambda: toolbox.question)
-        if self._screens is not None:
-            tools.append(screen_tool(partial(self._screens, place)))
+            tools += memory_tools(room, zone=zone, now=clock.now, question=lambda: toolbox.question)
+        if screens is not None:
+            tools.append(screen_tool(partial(screens, place)))
+
+        def chat_tools(asker: Asker) -> Sequence[RoomTool]:
+            """Return the tools that use the chat of `place` with the permissions of the person who asks."""
+            chat, left_out = place.chat_for(asker.user_id), partial(withheld, place.guild_id)
+            return attachment_tool(chat, max_bytes=ATTACHMENT_BYTES, zone=zone, withheld=left_out), link_tool(chat)
+
         toolbox = Toolbox(
             tools,
-            more=lambda: self._more(place.guild_id),
-            personal=lambda asker: self._chat_tools(place, asker),
+            more=partial(more, place.guild_id),
+            personal=chat_tools,
             ask_for_press=place.ask_for_press,
             is_present=lambda user_id: any(person.id == user_id for person in place.members() if not person.is_bot),
             language=lambda: place.language,
         )
         return toolbox
 
-    def _chat_tools(self, place: RoomChannel, asker: Asker) -> Sequence[RoomTool]:
-        """Return the tools that use the chat of `place` with the permissions of the person who asks."""
-        chat = place.chat_for(asker.user_id)
-        attachments = attachment_tool(
-            chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone, withheld=lambda: self._withheld(place.guild_id)
-        )
-        return (attachments, link_tool(chat))
+    return open_toolbox
 
 
 UNMODERATED = Text(
@@ -271,11 +259,13 @@ def _reply_services(
     settings, model = parts.settings, recollection.model
     return ReplyServices(
         new_responder=_responders(settings, model, recollection.first_sentences, parts.zone),
-        responder_name=_responder_name(model),
+        responder_name=(
+            EMBEDDED_RESPONDER_NAME if model is None else Text("the language model {model}", model=model.model)
+        ),
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
         guild_policy=recollection.policy,
-        open_toolbox=_toolbox_factory(parts, recollection, mcp_tools, participation=participation, screens=screens),
+        open_toolbox=_toolboxes(parts, recollection, mcp_tools, participation=participation, screens=screens),
         # Two models can be asked in this time.
         timeout_s=2 * settings.tuning.first_token_s,
         can_skip=model is not None,
@@ -288,17 +278,10 @@ def _responders(
     if model is not None:
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
         return lambda: shared
-    names = (settings.brain.name, *settings.brain.wake_names)
-    return lambda: EmbeddedResponder(names=names, first_sentences=first_sentences, zone=zone)
+    return lambda: EmbeddedResponder(names=settings.brain.names, first_sentences=first_sentences, zone=zone)
 
 
-def _responder_name(model: FallbackModel | None) -> Text:
-    if model is None:
-        return EMBEDDED_RESPONDER_NAME
-    return Text("the language model {model}", model=model.model)
-
-
-def _toolbox_factory(
+def _toolboxes(
     parts: ProcessParts,
     recollection: Recollection,
     mcp_tools: Callable[[int], Sequence[RoomTool]],
@@ -310,7 +293,7 @@ def _toolbox_factory(
     settings = parts.settings
     if recollection.model is None and not settings.speech_to_speech:
         return lambda *_: Toolbox()
-    return Toolset(
+    return toolbox_factory(
         recollection.recall,
         attendance=parts.stores.sessions.attendance,
         accesses=parts.stores.accesses,
@@ -318,13 +301,9 @@ def _toolbox_factory(
         clock=parts.clock,
         zone=parts.zone,
         more=mcp_tools,
-        screens=_view_of(screens) if screens is not None and screens.enabled else None,
+        screens=None if screens is None or not screens.enabled else lambda place: screens.room(place.guild_id),
         withheld=participation.opted_out_of,
-    ).toolbox
-
-
-def _view_of(screens: Screens) -> Callable[[RoomChannel], ScreenView | None]:
-    return lambda place: screens.room(place.guild_id)
+    )
 
 
 def _realtime(
@@ -333,7 +312,7 @@ def _realtime(
     """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
     settings, clock = parts.settings, parts.clock
     if not settings.speech_to_speech:
-        if settings.realtime.enabled:
+        if settings.realtime.model:
             instead = Text("I answer with {mind}", mind=replies.responder_name)
             parts.metrics.health.add_missing(Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED))
         return None
@@ -384,6 +363,5 @@ async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm
     from bot.llm.openai_moderation import MODEL, TIMEOUT_S, OpenAIModerator
     from voice.endpoint import Endpoint
 
-    key = llm.key_for(llm.base_url, None)
-    endpoint = Endpoint(llm.base_url, MODEL, key, TIMEOUT_S)
+    endpoint = Endpoint(llm.base_url, MODEL, llm.key_for(llm.base_url, None), TIMEOUT_S)
     return await stack.enter_async_context(OpenAIModerator(endpoint))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
+from bot.settings import RehearsedDiscordSettings
 from bot.tuning import UNTUNED, Tuning
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from bot.settings import (
         CompactionSection,
         DiscordSettings,
-        LogsSettings,
         ModelsSettings,
         RecallSettings,
         RoomSettings,
@@ -53,13 +53,15 @@ class BotSettings:
     people: PeopleSettings
     recall: RecallSettings
     storage: StorageSettings
-    logs: LogsSettings
     tuning: Tuning = UNTUNED
 
     @classmethod
     def from_schema(cls, schema: BaseModel, tuning: Tuning = UNTUNED) -> Self:
         """Return the sections of `schema` (`config.schema.Settings`) that the bot needs."""
         sections = {field.name: getattr(schema, field.name) for field in fields(cls) if field.name != "tuning"}
+        if tuning.discord_certificate:
+            discord = dict(sections["discord"])
+            sections["discord"] = RehearsedDiscordSettings(**discord, certificate=tuning.discord_certificate)
         return cls(**sections, tuning=tuning)
 
     @property
@@ -67,4 +69,4 @@ class BotSettings:
         """Return whether a speech-to-speech model answers. Its sentences cannot be checked before they are heard, so it
         does not where a moderation model has to check them.
         """
-        return self.realtime.enabled and self.speaking.moderation == "off"
+        return bool(self.realtime.model) and self.speaking.moderation == "off"

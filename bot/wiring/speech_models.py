@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from bot.errors import SetupError
-from bot.health import DegradedPart, FaultKind, HealthFault
+from bot.health import FaultKind, HealthFault
 from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
@@ -91,17 +91,14 @@ async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, heal
     except TurnModelError as error:
         log.warning("no_turn_model", problem=error)
         return None
-    name = Text("My end-of-turn model")
-    health.add_check(partial(turn_model_problems, detector, name, instead=_BY_SILENCE))
+    health.add_outage(Text("My end-of-turn model"), _BY_SILENCE, partial(_failing, detector))
     return detector
 
 
-def turn_model_problems(model: QuickModel[Any, Any, Any], name: Text, *, instead: Text) -> list[DegradedPart]:
-    """Return that a model that judges pauses fails, if it does. `name`: of the model; `instead`: what is so then."""
-    if model.failing_since is None:
-        return []
-    outage = Outage(model.failing_since, None, SetupError(_TURN_MODEL_FAILS))
-    return [DegradedPart(name, instead, outage)]
+def _failing(model: QuickModel[Any, Any, Any]) -> Outage | None:
+    """Return since when a model that judges pauses fails, if it does."""
+    since = model.failing_since
+    return None if since is None else Outage(since, None, SetupError(_TURN_MODEL_FAILS))
 
 
 @asynccontextmanager
@@ -143,7 +140,7 @@ async def open_synthesizer(
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         voice = FallbackSynthesizer(remote, stand_in)
         instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("the embedded voice speaks")
-        health.add_check(partial(_voice_problems, voice, Text("The voice {model}", model=settings.model), instead))
+        health.add_outage(Text("The voice {model}", model=settings.model), instead, lambda: voice.outage)
         yield voice
 
 
@@ -187,10 +184,6 @@ def voice_factory(settings: SpeakingSettings, servers: ServerSettingsBook, voice
 def _is_usual(name: str, settings: SpeakingSettings) -> bool:
     """Return whether the bot's usual voice, which is loaded at its start, is the one of that name."""
     return name == DEFAULT_VOICE.name and not settings.by_endpoint
-
-
-def _voice_problems(voice: FallbackSynthesizer, what: Text, instead: Text) -> list[DegradedPart]:
-    return [] if voice.outage is None else [DegradedPart(what, instead, voice.outage)]
 
 
 async def _embedded_voice(
@@ -280,87 +273,67 @@ async def open_recogniser(
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
     async with AsyncExitStack() as stack:
-        opening = _Opening(stack, settings, folder, metrics)
-        opened = await opening.endpoint(llm) if settings.by_endpoint else await opening.local()
-        reading = await opening.reading(opened.recogniser, text_end_folder)
+        if settings.by_endpoint:
+            opened = await _remote_recogniser(stack, settings, folder, llm, metrics)
+        else:
+            opened = await _local_recogniser(stack, settings, folder, metrics)
         metrics.health.add_fault_check(opened.faults)
-        yield replace(opened, recogniser=reading, reads_texts=reading is not opened.recogniser)
+        read = await open_text_end_reader(stack, text_end_folder)
+        if read.is_damaged:
+            metrics.health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
+        if read.reader is not None:
+            metrics.health.add_outage(_READER, _BY_SOUND, partial(_failing, read.reader))
+            opened = replace(opened, recogniser=ReadingRecogniser(opened.recogniser, read.reader), reads_texts=True)
+        yield opened
 
 
-@dataclass(frozen=True, slots=True)
-class _Opening:
-    """Opens recognisers onto `stack`."""
-
-    stack: AsyncExitStack
-    settings: AsrSettings
-    folder: Path
-    metrics: Metrics
-
-    async def local(self, *, stands_in: bool = False) -> OpenedRecogniser:
-        """Load the model of this process. `stands_in`: an endpoint hears while it can. Raises `RecogniserError`."""
-        model = whisper_on_best_device(self.folder, self.settings, stands_in=stands_in)
-        recogniser = await self.stack.enter_async_context(QueuedRecogniser(model.load))
-        self.metrics.health.add_check(partial(_gpu_problems, model))
-        self.metrics.health.add_check(partial(_model_problems, recogniser, stands_in=stands_in))
-        self.metrics.add_queue(lambda: recogniser.queue)
-        self.metrics.add_recogniser(lambda: recogniser.figures)
-        return OpenedRecogniser(recogniser, model, partial(_model_faults, recogniser))
-
-    async def reading(self, recogniser: Recogniser, folder: Path | None) -> Recogniser:
-        """Put the model that reads what is recognised behind `recogniser`, if it is there."""
-        opened = await open_text_end_reader(self.stack, folder)
-        health = self.metrics.health
-        if opened.is_damaged:
-            health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
-        if opened.reader is None:
-            return recogniser
-        health.add_check(partial(turn_model_problems, opened.reader, _READER, instead=_BY_SOUND))
-        return ReadingRecogniser(recogniser, opened.reader)
-
-    async def endpoint(self, llm: LlmSettings) -> OpenedRecogniser:
-        """Connect the endpoint, with the model of this process behind it if that can be loaded."""
-        # Imported here because the library takes a second to load.
-        from voice.asr.remote import TIMEOUT_S, RemoteRecogniser
-        from voice.endpoint import Endpoint
-
-        key = llm.key_for(self.settings.base_url, self.settings.api_key)
-        endpoint = Endpoint(self.settings.base_url, self.settings.endpoint_model, key, TIMEOUT_S)
-        own: OpenedRecogniser | None = None
-        try:
-            own = await self.local(stands_in=True)
-        except RecogniserError as error:
-            log.warning("no_local_recogniser", problem=error)
-        remote = RemoteRecogniser(endpoint, languages=self.settings.languages, has_fallback=own is not None)
-        await self.stack.enter_async_context(remote)
-        both = FallbackRecogniser(
-            remote, None if own is None else own.recogniser, observe=self.metrics.on_remote_recogniser
-        )
-        self.metrics.add_remote_recogniser(lambda: both.outage is None)
-        if own is None:
-            return OpenedRecogniser(both, None)
-        behind = own
-        what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
-        self.metrics.health.add_check(partial(_first_problems, both, what, Text("the local one hears")))
-        # While the first one hears, nobody misses the other.
-        return OpenedRecogniser(both, own.local, lambda: [] if both.outage is None else behind.faults())
+async def _local_recogniser(
+    stack: AsyncExitStack, settings: AsrSettings, folder: Path, metrics: Metrics, *, stands_in: bool = False
+) -> OpenedRecogniser:
+    """Load the model of this process. `stands_in`: an endpoint hears while it can. Raises `RecogniserError`."""
+    model = whisper_on_best_device(folder, settings, stands_in=stands_in)
+    recogniser = await stack.enter_async_context(QueuedRecogniser(model.load))
+    health = metrics.health
+    health.add_outage(
+        Text("The GPU"),
+        Text("the processor recognises speech instead"),
+        lambda: None if model.failure is None else Outage(model.failure.since, None, model.failure.problem),
+    )
+    instead = Text("nothing stands in for the other one") if stands_in else Text("I understand nobody")
+    health.add_outage(Text("My own speech recogniser"), instead, lambda: recogniser.outage)
+    metrics.add_queue(lambda: recogniser.queue)
+    metrics.add_recogniser(lambda: recogniser.figures)
+    return OpenedRecogniser(recogniser, model, partial(_model_faults, recogniser))
 
 
-def _first_problems(recogniser: FallbackRecogniser, what: Text, instead: Text) -> list[DegradedPart]:
-    return [] if recogniser.outage is None else [DegradedPart(what, instead, recogniser.outage)]
+async def _remote_recogniser(
+    stack: AsyncExitStack, settings: AsrSettings, folder: Path, llm: LlmSettings, metrics: Metrics
+) -> OpenedRecogniser:
+    """Connect the endpoint, with the model of this process behind it if that can be loaded."""
+    # Imported here because the library takes a second to load.
+    from voice.asr.remote import TIMEOUT_S, RemoteRecogniser
+    from voice.endpoint import Endpoint
 
-
-def _gpu_problems(model: CudaFallback) -> list[DegradedPart]:
-    if model.failure is None:
-        return []
-    outage = Outage(model.failure.since, None, model.failure.problem)
-    return [DegradedPart(Text("The GPU"), Text("the processor recognises speech instead"), outage)]
-
-
-def _model_problems(recogniser: QueuedRecogniser, *, stands_in: bool) -> list[DegradedPart]:
-    if recogniser.outage is None:
-        return []
-    alone, behind = Text("I understand nobody"), Text("nothing stands in for the other one")
-    return [DegradedPart(Text("My own speech recogniser"), behind if stands_in else alone, recogniser.outage)]
+    key = llm.key_for(settings.base_url, settings.api_key)
+    endpoint = Endpoint(settings.base_url, settings.endpoint_model, key, TIMEOUT_S)
+    own: OpenedRecogniser | None = None
+    try:
+        own = await _local_recogniser(stack, settings, folder, metrics, stands_in=True)
+    except RecogniserError as error:
+        log.warning("no_local_recogniser", problem=error)
+    remote = RemoteRecogniser(endpoint, languages=settings.languages, has_fallback=own is not None)
+    await stack.enter_async_context(remote)
+    behind = own
+    both = FallbackRecogniser(
+        remote, None if behind is None else behind.recogniser, observe=metrics.on_remote_recogniser
+    )
+    metrics.add_remote_recogniser(lambda: both.outage is None)
+    if behind is None:
+        return OpenedRecogniser(both, None)
+    what = Text("The speech recogniser {model}", model=settings.endpoint_model)
+    metrics.health.add_outage(what, Text("the local one hears"), lambda: both.outage)
+    # While the first one hears, nobody misses the other.
+    return OpenedRecogniser(both, behind.local, lambda: [] if both.outage is None else behind.faults())
 
 
 def _model_faults(recogniser: QueuedRecogniser) -> list[HealthFault]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from bot import events
 from bot.app import RunningBot, running_bot
+from bot.brain.settings import names_with
 from bot.clock import SystemClock
 from bot.errors import first_cause
 from bot.local_zone import LocalZone
@@ -97,7 +98,7 @@ class InProcessCompanion:
     def _split(self, setup: BotSetup) -> tuple[Tuning, dict[str, object]]:
         return split_overrides(
             {
-                "brain.name": setup.bot_name,
+                "brain.names": names_with(setup.bot_name),
                 # The bot's speech is checked, so the same words must sound the same each time.
                 "tuning.voice_variety": 0.0,
                 # Scenarios take the encryption away, too.
@@ -105,7 +106,7 @@ class InProcessCompanion:
                 **setup.settings,
                 "discord.token": setup.discord.token,
                 "discord.api_base": setup.discord.api_base,
-                "discord.ca_file": str(setup.discord.certificate_path),
+                "tuning.discord_certificate": str(setup.discord.certificate_path),
                 # The operator's servers, roles and channels are real ones.
                 "discord.guilds": (),
                 "discord.owners": (),

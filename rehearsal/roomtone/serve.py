@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -16,7 +18,6 @@ from rehearsal.runner.ports import BotSetup
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from rehearsal.runner.observations import Observation
 
@@ -92,13 +93,22 @@ def addresses(discord: LocalDiscord) -> list[str]:
 
 
 def own_bot(discord: LocalDiscord) -> list[str]:
-    """Return the lines of `.env` with which a Roomtone of one's own comes here instead of to Discord."""
-    return [
-        "No bot is here yet. With these lines in .env, `roomtone run` comes here instead of to Discord:",
-        f"  DISCORD_TOKEN={TOKEN}",
-        f"  ROOMTONE_DISCORD__API_BASE={discord.api_base}",
-        f"  ROOMTONE_DISCORD__CA_FILE={discord.certificate_path}",
-    ]
+    """Return the command with which a Roomtone of one's own comes here instead of to Discord."""
+    variables = {
+        "SSL_CERT_FILE": _trusted(discord.certificate_path),
+        "DISCORD_TOKEN": TOKEN,
+        "ROOMTONE_DISCORD__API_BASE": discord.api_base,
+    }
+    command = " ".join([*(f"{name}={value}" for name, value in variables.items()), "roomtone run"])
+    return ["No bot is here yet. This command comes here instead of to Discord:", f"  {command}"]
+
+
+def _trusted(certificate: Path) -> Path:
+    """Return a file with `certificate` and those that this machine trusts: the bot may use endpoints elsewhere too."""
+    usual = ssl.get_default_verify_paths().cafile
+    file = certificate.with_name("trusted.pem")
+    file.write_bytes(certificate.read_bytes() + (Path(usual).read_bytes() if usual else b""))
+    return file
 
 
 def _setup(discord: LocalDiscord) -> BotSetup:

@@ -174,7 +174,7 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
             return await recogniser.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
 
         async def reply(asked: ResponseRequest) -> ResponseContent:
-            return answer_request(asked, names=(settings.brain.name, *settings.brain.wake_names))
+            return answer_request(asked, names=settings.brain.names)
 
         async def speak(text: str) -> Pcm:
             speech = await voice.synthesize(text)

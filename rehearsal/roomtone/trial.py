@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.brain.settings import names_with
 from bot.errors import SetupError
 from bot.folder_lock import is_locked
 from bot.private_files import make_private_folder, write_private_text
@@ -87,7 +88,7 @@ def _move(source: Path, target: Path) -> None:
 def write_settings(folder: Path, settings: Settings, *, bot_name: str) -> None:
     """Write the settings with which other commands look at the trial, also while it is played. Raises `SetupError`."""
     chosen: dict[str, dict[str, object]] = {
-        "brain": {"name": bot_name},
+        "brain": {"names": names_with(bot_name)},
         "models": {"directory": settings.models.directory.absolute()},
         "storage": {"data_dir": "."},
         "budget": {"max_context_tokens": settings.budget.max_context_tokens},

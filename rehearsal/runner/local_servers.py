@@ -98,7 +98,7 @@ class LocalServers:
                 "speaking.model": SPEECH_MODEL,
             }
         if self.realtime is not None:
-            settings |= {"realtime.enabled": True, "realtime.base_url": self.realtime.base_url}
+            settings |= {"realtime.model": "gpt-realtime", "realtime.base_url": self.realtime.base_url}
         return settings
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.bot_address import settings_at
+from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
 
@@ -25,8 +26,9 @@ def test_people_who_are_made_up_stay_out_of_the_operator_s_database(
         "token": "1001.local.benchmark",
         "api_base": "https://127.0.0.1:1/api/v10",
         "gateway": "wss://127.0.0.1:1/gateway",
-        "ca_file": str(certificate),
+        "certificate": str(certificate),
     }
-    parts = BotSettings.from_schema(load(overrides={"storage.data_dir": str(tmp_path), **settings_at(discord)}))
+    tuning, chosen = split_overrides({"storage.data_dir": str(tmp_path), **settings_at(discord)})
+    parts = BotSettings.from_schema(load(overrides=chosen), tuning)
     assert parts.storage.database == tmp_path / "roomtone.db"
     assert parts.discord.api_base == discord["api_base"]

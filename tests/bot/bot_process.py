@@ -127,7 +127,7 @@ async def started(command: list[str], local: LocalDiscord, folder: Path, **own: 
             name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_") and name not in tokens
         },
         "ROOMTONE_DISCORD__API_BASE": local.api_base,
-        "ROOMTONE_DISCORD__CA_FILE": str(local.certificate_path),
+        "SSL_CERT_FILE": str(local.certificate_path),
         "ROOMTONE_ASR__LANGUAGES": "en",
         "PYTHONUNBUFFERED": "1",
         **own,

@@ -24,7 +24,6 @@ from bot.private_files import (
     replace_private_text,
     write_private_text,
 )
-from bot.settings import LogsSettings
 from bot.store.database import open_database
 from tests.patience import PATIENCE_S
 
@@ -50,7 +49,7 @@ def modes(folder: Path) -> dict[str, int]:
 async def test_all_that_is_written_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> None:
     """Database, journals, logs and exports have 0600 and their folders 0700 with every umask."""
     data = tmp_path / "new" / "data"
-    with umask(mask), configured_logging(LogsSettings(), data_dir=data, console=io.StringIO(), max_file_bytes=200):
+    with umask(mask), configured_logging(data_dir=data, console=io.StringIO(), max_file_bytes=200):
         async with open_database(data / "roomtone.db") as database:
             await database.rows("SELECT 1")
             for number in range(5):

@@ -139,7 +139,7 @@ async def running_cluster(
         environment = {
             "DISCORD_TOKEN": f"{ROOMTONE_BOT_ID}.local",
             "ROOMTONE_DISCORD__API_BASE": rooms[0].discord.api_base,
-            "ROOMTONE_DISCORD__CA_FILE": str(rooms[0].discord.certificate_path),
+            "SSL_CERT_FILE": str(rooms[0].discord.certificate_path),
             "ROOMTONE_DATABASE_URL": url,
             "ROOMTONE_ASR__BASE_URL": hearing.base_url,
             "ROOMTONE_SPEAKING__BASE_URL": voice.base_url,

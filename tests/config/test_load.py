@@ -43,9 +43,9 @@ def test_nothing_set_gives_the_defaults(tmp_path: Path) -> None:
 
 def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
     """The precedence is: defaults < roomtone.toml < .env < environment < overrides."""
-    write(tmp_path, '[brain]\nname = "file"\n[llm]\nmodel = "file"\n')
+    write(tmp_path, '[brain]\nnames = ["file"]\n[llm]\nmodel = "file"\n')
     assert load(directory=tmp_path, environ={}).brain.name == "file"
-    write(tmp_path, "ROOMTONE_BRAIN__NAME=dotenv\nexport ROOMTONE_LLM__MODEL='dotenv' # mine\n", ".env")
+    write(tmp_path, "ROOMTONE_BRAIN__NAMES=dotenv\nexport ROOMTONE_LLM__MODEL='dotenv' # mine\n", ".env")
     settings = load(directory=tmp_path, environ={"ROOMTONE_LLM__MODEL": "environment"})
     assert (settings.brain.name, settings.llm.model) == ("dotenv", "environment")
     settings = load(
@@ -80,21 +80,21 @@ def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
     """
     environ = {
         "ROOMTONE_WEB__PORT": "3",
-        "ROOMTONE_LOGS__SPEECH": "true",
+        "ROOMTONE_RECALL__ENABLED": "true",
         "ROOMTONE_COMPACTION__MODE": "off",
         "ROOMTONE_STORAGE__DATA_DIR": "/var/lib/roomtone",
-        "ROOMTONE_BRAIN__WAKE_NAMES": "Otto, Ottilie ,",
+        "ROOMTONE_BRAIN__NAMES": "Otto, Ottilie ,",
     }
     settings = load(directory=tmp_path, environ=environ)
     assert settings.web.port == 3
-    assert settings.logs.speech is True
+    assert settings.recall.enabled is True
     assert settings.compaction.mode == "off"
     assert str(settings.storage.data_dir) == "/var/lib/roomtone"
-    assert settings.brain.wake_names == ("Otto", "Ottilie")
-    settings = load(directory=tmp_path, environ={"ROOMTONE_BRAIN__WAKE_NAMES": '["Otto, the bot", "O"]'})
-    assert settings.brain.wake_names == ("Otto, the bot", "O")
-    deep = {"ROOMTONE_BRAIN__WAKE_NAMES": "[" * 5_000}
-    assert problems_of(tmp_path, deep)[0].startswith("brain.wake_names")
+    assert settings.brain.names == ("Otto", "Ottilie")
+    settings = load(directory=tmp_path, environ={"ROOMTONE_BRAIN__NAMES": '["Otto, the bot", "O"]'})
+    assert settings.brain.names == ("Otto, the bot", "O")
+    deep = {"ROOMTONE_BRAIN__NAMES": "[" * 5_000}
+    assert problems_of(tmp_path, deep)[0].startswith("brain.names")
 
 
 def test_tables_stand_in_one_variable(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     )
     write(tmp_path, "this is no assignment\n", ".env")
     environ = {"ROOMTONE_WEB__PORT": "many", "ROOMTONE_LLM_MODEL": "x"}
-    told = problems_of(tmp_path, environ, **{"brain.nmae": 1, "llm.max_output_tokens": 9_000})
+    told = problems_of(tmp_path, environ, **{"brain.nmaes": 1, "llm.max_output_tokens": 9_000})
     assert told == (
         "storage in roomtone.toml must be a section, written as [storage], but is 3.",
         "compaction.modle in roomtone.toml is not a setting. Did you mean compaction.mode?",
@@ -128,7 +128,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         "screeen in roomtone.toml is not a setting. Did you mean screen?",
         "A line in .env is not NAME=value. For example: DISCORD_TOKEN=…",
         "ROOMTONE_LLM_MODEL in the environment is not a setting. Did you mean ROOMTONE_LLM__MODEL?",
-        "brain.nmae in an override is not a setting. Did you mean brain.name?",
+        "brain.nmaes in an override is not a setting. Did you mean brain.names?",
         "llm.max_output_tokens in an override must be at most 4096, but is 9000. For example: max_output_tokens = 300",
         "speaking.speed in roomtone.toml must be a number, but is 'soon'. For example: speed = 1.0",
         (
@@ -340,8 +340,8 @@ def test_the_service_reads_its_credentials(tmp_path: Path) -> None:
     """systemd hands it a file with its secrets; a variable of the unit counts more."""
     folder = tmp_path / "credentials"
     folder.mkdir()
-    (folder / CREDENTIALS_FILE).write_text("DISCORD_TOKEN=token-1\nROOMTONE_BRAIN__NAME=Otto\n", "utf-8")
-    environ = {CREDENTIALS_VARIABLE: str(folder), "ROOMTONE_BRAIN__NAME": "Emil"}
+    (folder / CREDENTIALS_FILE).write_text("DISCORD_TOKEN=token-1\nROOMTONE_BRAIN__NAMES=Otto\n", "utf-8")
+    environ = {CREDENTIALS_VARIABLE: str(folder), "ROOMTONE_BRAIN__NAMES": "Emil"}
     settings = load(directory=tmp_path, environ=environ)
     assert settings.discord.token is not None
     assert (settings.discord.token.get_secret_value(), settings.brain.name) == ("token-1", "Emil")
@@ -356,7 +356,7 @@ def test_the_service_reads_its_credentials(tmp_path: Path) -> None:
         ('[storage]\ndata_dir = ""', "storage.data_dir in roomtone.toml is empty. Name a path"),
         ('[models]\ndirectory = " \\u0000"', "models.directory in roomtone.toml is empty. Name a path"),
         ('[llm]\nmodel = " "', "llm.model in roomtone.toml must not be empty"),
-        ("[brain]\nwake_names = []", "brain.wake_names in roomtone.toml must not be empty, but is []"),
+        ("[brain]\nnames = []", "brain.names in roomtone.toml must not be empty, but is []"),
         ('[llm]\nbase_url = "http://my server/v1"', "it is not an address that begins with http:// or https://"),
         ('[[mcp.servers]]\nname = "a"\nurl = "http://"', "must be an address that begins with http:// or https://"),
         ('[web]\nhost = "127.0.0.1:8095"', "without http:// and without a port (web.port)"),
@@ -372,7 +372,7 @@ def test_what_nobody_meant_is_refused(tmp_path: Path, text: str, said: str) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ['[logs]\nspeech = "yes"', '[asr]\nmodel = ""', '[brain]\ninstructions = " "', '[web]\nhost = "fe80::1%eth0"'],
+    ['[recall]\nenabled = "yes"', '[asr]\nmodel = ""', '[brain]\ninstructions = " "', '[web]\nhost = "fe80::1%eth0"'],
 )
 def test_what_is_meant_is_taken(tmp_path: Path, text: str) -> None:
     """Switches may be written as text, and an empty text is a default of several settings."""

@@ -188,7 +188,7 @@ async def test_the_bot_runs_is_healthy_and_ends_in_good_order(image: Image, volu
         given = {
             "DISCORD_TOKEN": f"{ROOMTONE_BOT_ID}.local",
             "ROOMTONE_DISCORD__API_BASE": local.api_base,
-            "ROOMTONE_DISCORD__CA_FILE": "/app/data/ca.pem",
+            "SSL_CERT_FILE": "/app/data/ca.pem",
             "ROOMTONE_WEB__HOST": "127.0.0.1",
             "ROOMTONE_WEB__PORT": port,
         }

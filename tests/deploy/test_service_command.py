@@ -19,7 +19,7 @@ EDITED = """
 # /etc/systemd/system/roomtone.service.d/override.conf
 [Service]
 MemoryMax=2G
-Environment=ROOMTONE_TIERS__RETENTION_DAYS=365 "ROOMTONE_BRAIN__NAME=Otto the bot"
+Environment=ROOMTONE_TIERS__RETENTION_DAYS=365 "ROOMTONE_BRAIN__NAMES=Otto the bot"
 """
 
 

@@ -44,7 +44,7 @@ from tests.endurance.samples import allocated_mb
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
 
-engine = WhisperEngine(Path(sys.argv[1]), AsrSettings(device="cpu"))
+engine = WhisperEngine(Path(sys.argv[1]), AsrSettings())
 def recognise(tenths):
     for each in tenths:
         engine.recognise(np.zeros(each * 1600, np.int16), language="en")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition
-    from voice.asr.settings import AsrSettings
     from voice.asr.worker import RecognitionRequest
 
 # Long enough to run the encoder and the decoder once.
@@ -46,6 +45,7 @@ class DevicePlacement:
 
 
 CPU = DevicePlacement("cpu", "int8")
+CUDA = DevicePlacement("cuda", "float16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,6 @@ def cuda_device_count() -> int:
     return int(ctranslate2.get_cuda_device_count())
 
 
-def choose_placement(settings: AsrSettings, *, cuda_devices: int) -> DevicePlacement:
-    """Return where to run, with `auto` resolved. Raises `RecogniserError` if CUDA is set but missing."""
-    device = settings.device
-    if device == "auto":
-        device = "cuda" if cuda_devices else "cpu"
-    if device == "cuda" and not cuda_devices:
-        raise RecogniserError('asr.device is cuda, but no CUDA device was found; set asr.device = "cpu" or "auto".')
-    return DevicePlacement("cuda", "float16") if device == "cuda" else CPU
-
-
 def supported(place: DevicePlacement) -> DevicePlacement:
     """Return `place`. If the device (an old GPU) lacks the number format, use the fastest one it has."""
     if place.compute_type in ctranslate2.get_supported_compute_types(place.device):
@@ -79,7 +69,7 @@ def supported(place: DevicePlacement) -> DevicePlacement:
 
 
 class CudaFallback(Engine):
-    """An engine on the device of the settings, and on the CPU for the rest of the process once CUDA has failed. The CPU
+    """An engine on the best device, and on the CPU for the rest of the process once CUDA has failed. The CPU
     then recognises the same sound, and everything after it.
 
     `open_engine` loads the model at a place; it raises `RecogniserError`. `load` and recognition are called in the
@@ -88,13 +78,11 @@ class CudaFallback(Engine):
 
     def __init__(
         self,
-        settings: AsrSettings,
         open_engine: Callable[[DevicePlacement], Engine],
         *,
         cuda_devices: Callable[[], int] = cuda_device_count,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._settings = settings
         self._open_engine = open_engine
         self._cuda_devices = cuda_devices
         self._monotonic = monotonic
@@ -130,9 +118,7 @@ class CudaFallback(Engine):
         if self.failure is None and self._on_cuda:
             # The thread that had the model hangs there and was given up; the next one would hang too.
             return self._moved_to_cpu("a computation did not end")
-        place = CPU
-        if self.failure is None:
-            place = choose_placement(self._settings, cuda_devices=self._cuda_devices())
+        place = CUDA if self.failure is None and self._cuda_devices() else CPU
         try:
             return self._compute(place, partial(self._opened, place))
         except RecogniserError as error:
@@ -152,8 +138,7 @@ class CudaFallback(Engine):
         """Remember that CUDA failed, and return an engine on the CPU."""
         problem = RecogniserError(
             "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (docs/operations.md, "
-            "'With an NVIDIA GPU') and restart the bot, "
-            'or set asr.device = "cpu".',
+            "'With an NVIDIA GPU') and restart the bot, or hide the GPU from it (CUDA_VISIBLE_DEVICES=-1).",
             why=why[:MOST_CHARS],
         )
         engine = self._opened(CPU)

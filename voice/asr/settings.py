@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -48,10 +48,6 @@ class AsrSettings(BaseModel):
         "models list`). With asr.base_url the endpoint's model; empty means whisper-1. Whisper models say how "
         "sure they are and which language they heard, which helps to tell noise from speech; OpenAI's later models say "
         "less.",
-    )
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        default="auto",
-        description="Where the local model runs. auto takes a CUDA device if there is one.",
     )
 
     @property

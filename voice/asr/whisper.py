@@ -23,7 +23,7 @@ from faster_whisper.transcribe import get_suppressed_tokens
 from voice.asr.encoder_window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
 from voice.asr.glossary import glossary_prompt, terms_in
 from voice.asr.guards import MAX_COMPRESSION_RATIO
-from voice.asr.placement import CPU, CudaFallback, supported
+from voice.asr.placement import CPU, CudaFallback, cuda_device_count, supported
 from voice.asr.port import Recognition
 from voice.asr.repetition import compression_ratio, remove_repetition
 from voice.asr.sentence_ends import SentenceEnds
@@ -281,9 +281,11 @@ class WhisperEngine(Engine):
         return known
 
 
-def whisper_on_best_device(folder: Path, settings: AsrSettings, *, stands_in: bool = False) -> CudaFallback:
+def whisper_on_best_device(
+    folder: Path, settings: AsrSettings, *, stands_in: bool = False, cuda_devices: Callable[[], int] = cuda_device_count
+) -> CudaFallback:
     """Return what loads the model in `folder` on a CUDA device that works, or on the CPU. See `WhisperEngine`."""
-    return CudaFallback(settings, partial(WhisperEngine, folder, settings, stands_in=stands_in))
+    return CudaFallback(partial(WhisperEngine, folder, settings, stands_in=stands_in), cuda_devices=cuda_devices)
 
 
 def _decoder(

@@ -98,7 +98,8 @@ async def loaded_in(thread: DaemonThread, load: Callable[[], Engine], *, within_
     except TimeoutError as exc:
         raise RecogniserHungError(
             f"The speech model was not loaded within {within_s:g} s: its disk or the GPU hangs, or it is too "
-            'large for this machine. Look at the disk, set asr.device = "cpu", or take a smaller one (asr.model).'
+            "large for this machine. Look at the disk, hide the GPU (CUDA_VISIBLE_DEVICES=-1), or take a smaller one "
+            "(asr.model)."
         ) from exc
 
 

@@ -87,8 +87,7 @@ class ErrorMessages:
         if not (refused.mistaken and known.retryable):
             return known
         return RealtimeError(
-            "{where} refused the settings of the session ({setting}). Check realtime.voice, "
-            "realtime.transcription_model and asr.languages.",
+            "{where} refused the settings of the session ({setting}). Check realtime.voice and asr.languages.",
             where=self.where,
             setting=refused.setting or refused.code,
             retryable=False,

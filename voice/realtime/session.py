@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Check realtime.transcription_model."
+NOT_WRITTEN = "The speech-to-speech model did not write down what was said in time. Ask again."
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
 # The code of a reply whose session was given up.
 GIVEN_UP = "given_up"
@@ -123,7 +123,7 @@ class RealtimeSession:
         self._on_response = on_response
         self._run_tool = run_tool
         self._errors = ErrorMessages(settings.model, without_secrets(address(settings.base_url)))
-        self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, settings.transcription_model, language))
+        self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, language))
         self._responses = OpenResponses()
         # By the number of their input.
         self._transcripts: dict[int, asyncio.Future[InputTranscribed]] = {}

@@ -12,10 +12,11 @@ class RealtimeSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    enabled: bool = Field(
-        default=False,
-        description="Answer with a speech-to-speech model instead of recogniser, language model and voice. It costs "
-        "many times as much. When it fails the other three take over.",
+    model: str = Field(
+        default="",
+        examples=["gpt-realtime"],
+        description="The name of a speech-to-speech model that answers instead of recogniser, language model and "
+        "voice. It costs many times as much. Where it fails, and with no name, the other three answer.",
     )
     base_url: EndpointUrl = Field(
         default="",
@@ -26,18 +27,8 @@ class RealtimeSettings(BaseModel):
         default=None,
         description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
     )
-    model: str = Field(
-        default="gpt-realtime",
-        min_length=1,
-        description="The model's name at the endpoint.",
-    )
     voice: str = Field(
         default="marin",
         min_length=1,
         description="The voice's name at the endpoint.",
-    )
-    transcription_model: str = Field(
-        default="gpt-4o-mini-transcribe",
-        min_length=1,
-        description="The model with which the endpoint writes down what people say.",
     )

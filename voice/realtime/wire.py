@@ -40,6 +40,8 @@ _CODE = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 _SETTING = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 # How it names a tool there, such as one whose description is too long.
 _TOOL = re.compile(r"session\.tools\[(\d{1,4})\]", re.ASCII)
+# What the endpoint writes down with what people say: OpenAI's most exact one for this.
+TRANSCRIPTION_MODEL = "gpt-4o-mini-transcribe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,13 @@ class SessionConfiguration:
     """The settings of a session that never change during it."""
 
     voice: str
-    transcription_model: str
     language: str | None = None
 
 
 def session_update(configuration: SessionConfiguration, briefing: Briefing) -> ClientEvent:
     """Return the event that configures a new session."""
     pcm = {"type": "audio/pcm", "rate": REALTIME_RATE_HZ}
-    transcription: dict[str, Any] = {"model": configuration.transcription_model}
+    transcription: dict[str, Any] = {"model": TRANSCRIPTION_MODEL}
     if configuration.language:
         transcription["language"] = configuration.language
     return {

@@ -50,7 +50,7 @@ class SpeakingSettings(BaseModel):
         default="off",
         description="endpoint: the moderation API at llm.base_url checks every sentence before it is spoken; a "
         "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence. "
-        "Speech-to-speech (realtime.enabled) has no sentences to check, so it does not answer then.",
+        "Speech-to-speech (realtime.model) has no sentences to check, so it does not answer then.",
     )
 
     @property

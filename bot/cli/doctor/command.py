@@ -118,7 +118,7 @@ def run_checks() -> list[Finding]:
 
 async def _check_all(settings: Settings) -> list[Finding]:
     """Return all findings. The services are asked at the same time, because one that hangs takes long."""
-    from voice.asr.placement import choose_placement, cuda_device_count
+    from voice.asr.placement import cuda_device_count
     from voice.transport.opus import version
 
     asr, folder, cuda = settings.asr, settings.models.directory, cuda_device_count()
@@ -130,7 +130,7 @@ async def _check_all(settings: Settings) -> list[Finding]:
         "libopus": lambda: check_opus(version),
         "recogniser": lambda: check_recogniser(settings.models, asr),
         "listening": lambda: check_turns(settings.models, asr),
-        "cuda": lambda: check_device(asr, cuda_devices=cuda, place=lambda: choose_placement(asr, cuda_devices=cuda)),
+        "cuda": lambda: check_device(cuda),
         "voice": lambda: check_voice(settings.speaking, folder, installed=has_piper),
         "memory search": lambda: check_embedder(folder, settings.recall),
         "memory mode": lambda: check_memory_mode(settings.compaction, settings.recall),

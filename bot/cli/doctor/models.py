@@ -13,10 +13,8 @@ from bot.models.directory import ModelDirectory, whisper_folder
 from bot.models.turn_text import text_end_folder
 from compaction.model import Mode
 from voice.endpoint_settings import without_secrets
-from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from bot.models.entry import ModelEntry
@@ -118,13 +116,8 @@ def check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Findin
     return Finding(name, Status.MISSING, wrong.partition(" Run `")[0], pull)
 
 
-def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[], object]) -> Finding:
-    """Check on which device the recogniser will run. `place` raises `RecogniserError` if that device cannot be used."""
-    try:
-        place()
-    except RecogniserError as error:
-        return Finding("cuda", Status.MISSING, str(error), "Install the NVIDIA driver and the CUDA libraries.")
+def check_device(cuda_devices: int) -> Finding:
+    """Return on which device the recogniser will run."""
     if cuda_devices:
-        on = "not used" if settings.device == "cpu" else "the recogniser runs there"
-        return Finding("cuda", Status.OK, f"{count(cuda_devices, 'device')}; {on}")
+        return Finding("cuda", Status.OK, f"{count(cuda_devices, 'device')}; the recogniser runs there")
     return Finding("cuda", Status.OK, "none; the recogniser runs on the CPU, which is enough")

@@ -43,8 +43,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
 _SPOKE, _ANSWERED = "{speaker_id} spoke, {reason}, {duration_s} s", "the bot answered turn {answer_to}"
 # Fields shown before the others in full, and alone in a sentence for an event that has none of its own.
 _FIRST = ("reason", "problem", "error_class", "error", "detail")
-# Fields shown in the first columns or at the end, and the mark of each line of a log with `logs.speech`.
-_HIDDEN = frozenset({"timestamp", "level", "event", "session_id", "speech"})
+# Fields shown in the first columns or at the end.
+_HIDDEN = frozenset({"timestamp", "level", "event", "session_id"})
 _GRAVE = ("warning", "error", "critical")
 _LEVELS = {"warning": "warn", "critical": "fatal"}
 

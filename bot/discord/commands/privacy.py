@@ -54,7 +54,6 @@ class PrivacyFacts:
     retention_days: Callable[[int], float]
     log_days: float
     keeps_facts: bool
-    logs_speech: bool
     # The other machine that has the database; empty: the bot's own has it.
     database_host: str = ""
 
@@ -73,11 +72,7 @@ class PrivacyFacts:
             )
         )
         days = self.retention_days(guild_id)
-        log = (
-            Text("My log has what is said too.")
-            if self.logs_speech
-            else Text("My log has numbers and times, but nothing that is said.")
-        )
+        log = Text("My log has numbers and times, but nothing that is said.")
         until = (
             counted(
                 days,

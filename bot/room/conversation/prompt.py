@@ -134,9 +134,7 @@ class PromptBuilder:
     def _names(self) -> tuple[str, ...]:
         # Quoted, because people on the server choose them.
         names = [
-            f'"{plain_name(name)}"'
-            for name in self._participation.wake_names
-            if name not in self._services.brain.wake_names
+            f'"{plain_name(name)}"' for name in self._participation.wake_names if name not in self._services.brain.names
         ]
         return (f"Here they also call you {' or '.join(names)}.",) if names else ()
 

@@ -18,6 +18,7 @@ from weakref import WeakSet
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.embedded.first_sentences import FirstSentences
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME
+from bot.brain.settings import names_with
 from bot.brain.system_prompt import SystemPrompt
 from bot.folder_lock import folder_lock
 from bot.participation.all_guilds import GuildParticipations
@@ -47,7 +48,7 @@ _IN_WRITING = Tuning(quote_wait_s=2.0)
 
 def written_settings(scenario: Scenario, overrides: Mapping[str, object] = MappingProxyType({})) -> Settings:
     """Return the settings in which a written scenario is played. Raises `ConfigError`."""
-    chosen = {"brain.name": scenario.bot.name, **scenario.settings, **overrides}
+    chosen = {"brain.names": names_with(scenario.bot.name), **scenario.settings, **overrides}
     return load(overrides=split_overrides(chosen)[1])
 
 
@@ -71,7 +72,7 @@ async def open_written_services(
         # Embedding takes real time, and a written scenario takes none.
         recall = await open_recall(stack, parts, database, store, clock)
         first_sentences = await stack.enter_async_context(FirstSentences.running(recall.embedder))
-        names = (parts.brain.name, *parts.brain.wake_names)
+        names = parts.brain.names
         policy = await policy_for(parts, None, stores.servers)
         services = RoomServices(
             speech=SpeechModels(recogniser, LoudnessDetector(), ToneSynthesizer()),
@@ -97,7 +98,7 @@ async def open_written_services(
                 stores.servers,
                 stores.opt_outs,
                 parts.participation,
-                wake_names=parts.brain.wake_names,
+                wake_names=parts.brain.names,
                 clock=clock,
             ),
             zone=UTC,

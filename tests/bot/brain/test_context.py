@@ -19,8 +19,8 @@ from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
-from bot.llm.budgeted import MEMORY_SEARCH, Budget
-from bot.llm.port import ChatRole, OfferedTools
+from bot.llm.budgeted import MEMORY_SEARCH, Budget, offers_tokens
+from bot.llm.port import ChatRole
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.model import (
@@ -380,7 +380,7 @@ async def test_tools_and_their_outputs_cost_room() -> None:
         question = await talk.say("Ada", "Well?")
         context = _with_tools(talk, question, toolbox, max_input_tokens=1_500)
     assert context.tools is not None
-    tools = budget.cost_of(OfferedTools(context.tools.offers))
+    tools = offers_tokens(context.tools.offers, budget.count)
     assert tools > 100
     assert estimate_tokens(context.messages) + tools <= 1_500
     results = [message for message in context.messages if message.role is ChatRole.TOOL]

@@ -134,26 +134,14 @@ def test_a_defect_that_ends_the_bot_is_in_the_log(
     assert said not in log
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "told"),
-    [
-        ("DISCORD_TOKEN", "198622483471925248", "It looks like the application's id."),
-        ("ROOMTONE_DISCORD__CA_FILE", "missing.pem", "missing.pem is not a readable PEM certificate"),
-    ],
-)
 def test_what_cannot_connect_is_refused_before_anything_is_loaded(
-    with_a_token: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    variable: str,
-    value: str,
-    told: str,
+    with_a_token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Loading the speech models takes a while, and a token of a wrong form would be refused only after it."""
-    monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("DISCORD_TOKEN", "198622483471925248")
     assert run_command_line(["run"]) == 1
     captured = capsys.readouterr()
-    assert told in " ".join(captured.err.split())
+    assert "It looks like the application's id." in " ".join(captured.err.split())
     assert "Starting" not in captured.out
     assert not with_a_token.exists()
 

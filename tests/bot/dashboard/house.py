@@ -30,7 +30,7 @@ from bot.participation.costs import Cost
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import sent_prompt
 from bot.server_settings import no_server_settings
-from bot.settings import LogsSettings, WebSettings
+from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
@@ -288,7 +288,7 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """Open the house. `shown`: its room is open; else there is only history."""
     async with AsyncExitStack() as stack:
-        stack.enter_context(configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()))
+        stack.enter_context(configured_logging(data_dir=folder, console=io.StringIO()))
         evening = await stack.enter_async_context(Evening(folder / "roomtone.db", clock=clock))
         house = House(evening)
         await stack.enter_async_context(house.live.running())

@@ -22,15 +22,16 @@ from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
-from bot.discord.endpoint import connector, point_at
+from bot.discord.endpoint import point_at
 from bot.discord.place import DiscordPlace
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
-from bot.settings import DiscordSettings
+from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.discord.server import LocalDiscord
@@ -41,7 +42,6 @@ from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
     from bot.discord.client import RoomtoneClient
@@ -131,10 +131,8 @@ class FakeSupervisor:
 
 def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
     """Return settings that lead to the local Discord."""
-    return DiscordSettings(
-        token=SecretStr(token),
-        api_base=local.api_base,
-        ca_file=str(local.certificate_path),
+    return RehearsedDiscordSettings(
+        token=SecretStr(token), api_base=local.api_base, certificate=str(local.certificate_path)
     )
 
 
@@ -167,16 +165,15 @@ async def test_discord_tells_whose_token_it_is() -> None:
             await name_of_token(settings_for(local, token="9999.not-a-bot"))
         assert not any(member["online"] for member in local.status()["members"])
     with pytest.raises(SetupError, match="cannot be reached"):
-        await name_of_token(settings.model_copy(update={"ca_file": ""}))
+        await name_of_token(DiscordSettings(token=settings.token, api_base=settings.api_base))
 
 
-async def test_an_unreadable_certificate_is_a_plain_sentence(tmp_path: Path) -> None:
-    """A missing certificate file, or a file that is not a certificate, raises an error that names the setting."""
-    nonsense = tmp_path / "cert.pem"
-    nonsense.write_text("no certificate")
-    for path in (tmp_path / "missing.pem", nonsense):
-        with pytest.raises(SetupError, match=r"discord\.ca_file"):
-            connector(DiscordSettings(ca_file=str(path)))
+@pytest.mark.parametrize("allowed", [Intent(0), Intent.MESSAGE_CONTENT])
+async def test_it_asks_to_read_all_messages_where_it_may(allowed: Intent) -> None:
+    """The application's flags tell what its owner allows. Discord refuses a bot that asks for more."""
+    bot = Member(ROOMTONE_BOT_ID, "Roomtone", privileged_intents=int(allowed))
+    async with online(GuildSpec(bots=(bot,))) as (_, client, _):
+        assert client.intents.message_content is bool(allowed)
 
 
 def test_one_place_repoints_discord() -> None:
@@ -663,7 +660,7 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
         (discord.HTTPException(cast("Any", SimpleNamespace(status=503, reason="")), "<html>"), "(503)"),
         (certificate_refused(9), "Check the machine's date and time"),
         (certificate_refused(10), "Check the machine's date and time"),
-        (certificate_refused(19), "Check discord.ca_file"),
+        (certificate_refused(19), "SSL_CERT_FILE"),
         (OSError("x"), "cannot be reached"),
         (RuntimeError("x"), "RuntimeError"),
     ):

@@ -14,7 +14,7 @@ from bot.cli.doctor.live_report import live_findings
 from bot.discord import live_probe
 from bot.discord.live_probe import probe_channel
 from bot.errors import SetupError
-from bot.settings import DiscordSettings
+from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
@@ -34,11 +34,11 @@ CHANNEL = 600
 
 
 def settings_of(local: LocalDiscord, *, token: str = f"{BOT}.test") -> DiscordSettings:
-    return DiscordSettings.model_validate(
+    return RehearsedDiscordSettings.model_validate(
         {
             "token": token,
             "api_base": local.api_base,
-            "ca_file": str(local.certificate_path),
+            "certificate": str(local.certificate_path),
         }
     )
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within
+from bot.llm.budgeted import Budget, BudgetedModel, offers_tokens, offers_within, to_part
 from bot.llm.factory import open_model
 from bot.llm.port import (
     NO_TOOLS,
@@ -268,10 +268,12 @@ async def test_tools_take_of_the_prompts_room() -> None:
     with capture_logs() as logs:
         stream = model.stream(said(60), max_output_tokens=100, tools=tools)
         assert [piece async for piece in stream]
-    assert budget.cost_of(tools) > 50
-    assert estimate_tokens(endpoint.sent[0]) <= ROOM - budget.cost_of(tools)
+    assert offers_tokens(tools.offers, budget.count) > 50
+    assert estimate_tokens(endpoint.sent[0]) <= ROOM - offers_tokens(tools.offers, budget.count)
     assert "memory_search" in endpoint.sent[0][1].content
-    assert logs[-1]["estimated_prompt_tokens"] == estimate_tokens(endpoint.sent[0]) + budget.cost_of(tools)
+    assert logs[-1]["estimated_prompt_tokens"] == estimate_tokens(endpoint.sent[0]) + offers_tokens(
+        tools.offers, budget.count
+    )
     assert (logs[-1]["finish_reason"], logs[-1]["tool_call_count"]) == ("stop", 0)
 
 
@@ -294,7 +296,7 @@ async def test_a_small_model_is_offered_what_it_can_take() -> None:
     tools = OfferedTools((look, ToolOffer("hub_all", "Does everything. " * 300, {"type": "object"})))
     endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
-    assert Budget(SMALL).cost_of(tools) > ROOM
+    assert offers_tokens(tools.offers, Budget(SMALL).count) > ROOM
     for enforce in (True, False):
         stream = model.stream(said(2), max_output_tokens=100, tools=tools, enforce_budget=enforce)
         assert [piece async for piece in stream]
@@ -339,7 +341,7 @@ def test_every_option_holds_for_the_call(
 ) -> None:
     """What the settings say about which messages and outputs outlive others holds for what is sent."""
     budget = Budget(BudgetSettings.model_validate(SMALL.model_dump() | option))
-    parts = list(map(budget.part, messages))
+    parts = [to_part(each, budget.count) for each in messages]
     sent = "".join(each.content for each in budget.final_prompt(parts, max_output_tokens=64).messages)
     assert kept in sent
     assert lost is None or lost not in sent

@@ -10,7 +10,6 @@ import structlog
 
 from bot.logs.log_file import LogFile, log_path
 from bot.logs.output import configured_logging
-from bot.settings import LogsSettings
 from tests.bot.logs.test_output import lines_of
 
 log = structlog.get_logger()
@@ -26,7 +25,7 @@ def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
     order.
     """
     with configured_logging(
-        LogsSettings(), data_dir=tmp_path, console=io.StringIO(), max_file_bytes=1000, keep_files=2
+        data_dir=tmp_path, console=io.StringIO(), max_file_bytes=1000, keep_files=2
     ):
         for number in range(60):
             log.info("fact_told", number=number)
@@ -40,7 +39,7 @@ def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
 def test_a_log_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
     """If the log file is renamed or deleted, the next line goes to a new file."""
     path = log_path(tmp_path)
-    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
+    with configured_logging(data_dir=tmp_path, console=io.StringIO()):
         log.info("first")
         path.rename(tmp_path / "moved")
         log.info("second")
@@ -62,7 +61,7 @@ def test_an_impossible_directory_costs_only_the_file(tmp_path: Path) -> None:
     """
     (tmp_path / "logs").write_text("in the way")
     console = io.StringIO()
-    with configured_logging(LogsSettings(), data_dir=tmp_path, console=console) as logs:
+    with configured_logging(data_dir=tmp_path, console=console) as logs:
         problem = problem_of(logs)
         assert problem is not None
         assert problem.startswith(f"The log {log_path(tmp_path)} cannot be written (")
@@ -97,7 +96,7 @@ def test_a_full_disk_costs_only_the_lines() -> None:
 
 def test_a_line_that_cannot_be_made_is_dropped(tmp_path: Path) -> None:
     """A library's broken format string loses one line, which the log says, and raises nothing."""
-    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs:
+    with configured_logging(data_dir=tmp_path, console=io.StringIO()) as logs:
         logs.emit(logging.makeLogRecord({"msg": "%d", "args": ("no number",), "levelno": logging.WARNING}))
         log.info("work_went_on")
     assert [each["event"] for each in lines_of(log_path(tmp_path))] == ["work_went_on", "log_lines_lost"]

@@ -46,17 +46,15 @@ TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
         ("client_secret", {"x": "abcdef"}),
         ("anything", SecretStr("abcdef")),
         ("headers", {"authorization": "abcdef", "x": {"password": "abcdef"}}),
-        ("url", "wss://host/?token=sk-abcdef-abcdef"),
-        ("error", f"401 for {TOKEN}"),
-        ("error", "Authorization: Bearer abcdef-abcdef"),
-        ("known", ["it was hunter-two-three"]),
+        ("path", "wss://host/?token=sk-abcdef-abcdef"),
+        ("detail", f"401 for {TOKEN}"),
+        ("detail", "Authorization: Bearer abcdef-abcdef"),
+        ("detail", ["it was hunter-two-three"]),
     ],
 )
 def test_secrets_never_pass(field: str, value: object) -> None:
-    """Secrets are recognised by the name of their field, by their shape or because they are known, even if speech is
-    logged.
-    """
-    written = LogRedactor(speech=True, secrets=["hunter-two-three", "short"])(None, "", {"event": "x", field: value})
+    """Secrets are recognised by the name of their field, by their shape or because they are known."""
+    written = LogRedactor(["hunter-two-three", "short"])(None, "", {"event": "x", field: value})
     shown = json.dumps(written)
     assert "abcdef" not in shown
     assert TOKEN not in shown
@@ -68,7 +66,7 @@ def test_secrets_never_pass(field: str, value: object) -> None:
 @pytest.mark.parametrize("unit", ["a", "a_", "a-", f"{'a' * 20}.", "sk-", "xoxb-", "Bearer ", "Bot a.", "1 "])
 def test_a_long_text_is_looked_through_in_time(unit: str) -> None:
     """Twice the text takes less than three times the CPU time, whatever it is: a long word held up the event loop."""
-    redactor = LogRedactor(speech=True)
+    redactor = LogRedactor()
     assert cpu_growth(lambda text: redactor(None, "", {"detail": text}), unit) < LINEAR
 
 
@@ -88,31 +86,29 @@ def test_figures_about_tokens_and_speech_pass() -> None:
         "end_to_text_ms": 510,
         "ok": True,
     }
-    assert LogRedactor(speech=False)(None, "", dict(fields)) == fields
+    assert LogRedactor()(None, "", dict(fields)) == fields
 
 
 @pytest.mark.parametrize("field", ["text", "gist", "facts", "problem", "value", "line", "error", "anything_new"])
 def test_text_stays_out_unless_its_key_is_listed(field: str) -> None:
-    """Of a text whose key is not on the list, the log has type and length. With `speech` set, it has the words."""
+    """Of a text whose key is not on the list, the log has type and length."""
     event = {"event": "x", "payload": [{field: "we meet at nine"}], field: ["we", "meet"]}
-    withheld = LogRedactor(speech=False)(None, "", dict(event))
+    withheld = LogRedactor()(None, "", dict(event))
     assert withheld == {"event": "x", "payload": [{field: "[str of 15 withheld]"}], field: "[list of 2 withheld]"}
-    assert LogRedactor(speech=True)(None, "", dict(event)) == event
 
 
 @pytest.mark.parametrize("key", sorted(NAME_KEYS))
 def test_a_listed_name_has_no_spaces(key: str) -> None:
     """A value under a key for names is logged if it is one word, and withheld if it is a sentence."""
     event = {key: "voice-1", "event": "x"}
-    assert LogRedactor(speech=False)(None, "", dict(event))[key] == event[key]
-    assert LogRedactor(speech=False)(None, "", {key: "we meet at nine"})[key] == "[str of 15 withheld]"
+    assert LogRedactor()(None, "", dict(event))[key] == event[key]
+    assert LogRedactor()(None, "", {key: "we meet at nine"})[key] == "[str of 15 withheld]"
 
 
 def test_names_of_nested_fields_are_no_sentences() -> None:
-    """A dict with sentences as keys is logged without them, unless speech is logged."""
+    """A dict with sentences as keys is logged without them."""
     event = {"counts": {"we meet at nine": 1, "notes": 2}}
-    assert LogRedactor(speech=False)(None, "", dict(event)) == {"counts": {"[str of 15 withheld]": 1, "notes": 2}}
-    assert LogRedactor(speech=True)(None, "", dict(event)) == event
+    assert LogRedactor()(None, "", dict(event)) == {"counts": {"[str of 15 withheld]": 1, "notes": 2}}
 
 
 @pytest.mark.parametrize(
@@ -139,8 +135,7 @@ def test_errors_of_ours_are_told_without_quotes(error: Exception, logged: str) -
     """An error of ours is logged with its sentence, less what it quotes; one of the system with the system's words; any
     other with its type.
     """
-    assert LogRedactor(speech=False)(None, "", {"problem": error}) == {"problem": logged}
-    assert LogRedactor(speech=True)(None, "", {"problem": error}) == {"problem": str(error)}
+    assert LogRedactor()(None, "", {"problem": error}) == {"problem": logged}
 
 
 def test_a_server_that_echoes_the_request_is_not_quoted() -> None:
@@ -151,7 +146,7 @@ def test_a_server_that_echoes_the_request_is_not_quoted() -> None:
     )
     error = translate_error(refused, model="small", where="http://models.test/v1")
     assert "we meet at nine" in str(error)
-    logged = LogRedactor(speech=False)(None, "", {"problem": error})["problem"]
+    logged = LogRedactor()(None, "", {"problem": error})["problem"]
     assert "meet" not in logged
     assert "Ada" not in logged
     assert logged.endswith("Check llm.model and that its context is large enough.")
@@ -262,7 +257,7 @@ def test_objects_show_their_type_alone() -> None:
     deep: Any = "bottom"
     for _ in range(10):
         deep = [deep]
-    written = LogRedactor(speech=False)(None, "", {"event": "x", "dave": Session(), "deep": deep, "at": Path("/a")})
+    written = LogRedactor()(None, "", {"event": "x", "dave": Session(), "deep": deep, "at": Path("/a")})
     assert written["dave"] == "<Session>"
     assert written["at"] == "/a"
     assert "bottom" not in json.dumps(written)
@@ -276,4 +271,4 @@ def test_objects_show_their_type_alone() -> None:
 )
 def test_any_value_can_be_written(value: object) -> None:
     """Every value can be written as JSON after redaction."""
-    json.dumps(LogRedactor(speech=False, secrets=["12345678"])(None, "", {"event": "x", "value": value}))
+    json.dumps(LogRedactor(["12345678"])(None, "", {"event": "x", "value": value}))

@@ -44,13 +44,14 @@ OTHERS = ("create_note", "fail", "sleep", "weigh", "fetch", "secret", "flood", "
 def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server's program may take long to start on the machine that runs the tests."""
     monkeypatch.setattr("bot.mcp.connection.CONNECT_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr("bot.mcp.servers.DOCTOR_TIMEOUT_S", PATIENCE_S)
 
 
 def desk(**settings: object) -> McpServerSettings:
     """Return settings for the server in server.py."""
     values = {"command": sys.executable, "args": [str(SERVER)], "guilds": [GUILD], "roles": ["everyone"]}
-    return McpServerSettings.model_validate({"name": "desk", "timeout_s": 120, **values, **settings})
+    return McpServerSettings.model_validate({"name": "desk", **values, **settings})
 
 
 @asynccontextmanager
@@ -84,41 +85,25 @@ async def test_tools_are_called_as_ours() -> None:
         assert "key-1 None" in secret, "our own tokens are not handed on"
 
 
-async def test_a_program_may_start_more_slowly_than_a_call_may_take() -> None:
-    """It may have to be downloaded first. The limit for connecting is another one than the limit for calls."""
-    async with servers(desk(timeout_s=0.001)) as running:
-        assert running.tools(GUILD)
-
-
-async def test_failures_are_sentences() -> None:
-    """A failing tool and an unknown tool each raise a ToolError; the connection stays open."""
+async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text, or a `ToolError` where the tool fails, is unknown or too slow. The connection stays open."""
     async with servers(desk()) as running:
-        connection = running.connections[0]
+        (connection,) = running.connections
+        # GitHub's server sends a file as a resource beside a sentence about it. What is no text is only named.
+        assert await connection.call("fetch", {}) == "Fetched.\nBuy milk.\n[resource, which I can't read]"
+        # A schema of the server's could keep the event loop busy for ever, so even what it does not allow is only text.
+        assert "stone" in await connection.call("weigh", {})
+        monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", 0.05)
+        calling = asyncio.create_task(connection.call("sleep", {}))
+        await asyncio.sleep(0)
+        # The call has read its limit. The check that follows a failed call, and the next call, have a longer one.
+        monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
+        with pytest.raises(ToolError, match=r"desk failed: .*timed out"):
+            await calling
         with pytest.raises(ToolError, match="Error executing tool fail"):
             await connection.call("fail", {})
         with pytest.raises(ToolError):
             await connection.call("rm", {})
-        assert connection.connected.is_set()
-
-
-async def test_the_text_of_a_file_is_read() -> None:
-    """GitHub's server sends a file as a resource beside a sentence about it. What is no text is only named."""
-    async with servers(desk()) as running:
-        fetched = await running.connections[0].call("fetch", {})
-    assert fetched == "Fetched.\nBuy milk.\n[resource, which I can't read]"
-
-
-async def test_a_slow_tool_is_given_up() -> None:
-    """A call that takes longer than `timeout_s` raises a ToolError; the connection stays open."""
-    async with servers(desk()) as running:
-        connection = running.connections[0]
-        patient, connection.settings = connection.settings, desk(timeout_s=0.05)
-        calling = asyncio.create_task(connection.call("sleep", {}))
-        await asyncio.sleep(0)
-        # The call has read its limit. The check that follows a failed call, and the next call, have a longer one.
-        connection.settings = patient
-        with pytest.raises(ToolError, match=r"desk failed: .*timed out"):
-            await calling
         assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
 
 
@@ -192,12 +177,6 @@ async def test_a_visit_tells_what_there_is() -> None:
         await list_server_tools(desk(args=["-c", "print('hello')"]), AllApproved())
 
 
-async def test_results_are_not_checked_against_a_schema_of_the_server() -> None:
-    """Its pattern could keep the event loop busy for ever. So even a result that it does not allow is only text."""
-    async with servers(desk()) as running:
-        assert "stone" in await running.connections[0].call("weigh", {})
-
-
 def test_an_error_changes_nothing_on_a_terminal() -> None:
     """`roomtone doctor` prints what a server has answered."""
     assert describe_server_error(RuntimeError("No.\x1b]0;pwned\x07\u202e Sorry.")) == "No.]0;pwned Sorry."
@@ -231,7 +210,7 @@ async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
         assert running.tools(GUILD) == ()
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("turns", [0, 2, 5])
 async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
     """A server that hangs is ended before the bot, also if the bot ends just then. `turns`: of the event loop."""
     begins, ended, stop = asyncio.Event(), list[Any](), stdio._stop_server_process

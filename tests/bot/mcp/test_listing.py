@@ -51,28 +51,6 @@ def a_connection(approvals: Approvals | None = None) -> tuple[McpConnection, Any
     return McpConnection(settings, FakeClock(), approvals or AllApproved()), cast("Any", ListingClient())
 
 
-async def test_two_servers_have_no_tool_of_one_name() -> None:
-    """The second one could not be called, whichever it is."""
-    servers = McpServers(
-        tuple(
-            McpConnection(
-                McpServerSettings(name=name, url="https://hub.example/mcp", guilds=(GUILD,)),
-                FakeClock(),
-                AllApproved(),
-                servers=("notes", "notes_old"),
-            )
-            for name in ("notes_old", "notes")
-        )
-    )
-    for connection, tool in zip(servers.connections, ("read", "old_read"), strict=True):
-        client: Any = ListingClient()
-        client.schemas = {tool: {"type": "object"}}
-        await connection.list_tools(client)
-    old, new = servers.tools(GUILD)
-    assert old.name == "notes_old_read"
-    assert new.name.startswith("notes_old_read_")
-
-
 async def test_a_list_is_adapted_once() -> None:
     """A room needs the tools several times for each reply, and the list is read every minute."""
     connection, client = a_connection()

@@ -24,6 +24,8 @@ FILES = {"name": "files", "command": "uvx", "headers": {}, "env": {"KEY": "sk-se
         ({"name": "x", "command": "a", "url": "http://b"}, "either a command or a url"),
         ({"name": "x", "url": "ftp://b"}, "begins with http"),
         ({"name": "X y", "command": "a"}, "pattern"),
+        # Its tool 'read' would have the name of 'old_read' of a server called notes.
+        ({"name": "notes_old", "command": "a"}, "pattern"),
         ({"name": "x", "command": "a", "tools": {"read": "always"}}, "never ask"),
     ],
 )

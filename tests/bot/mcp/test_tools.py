@@ -33,15 +33,15 @@ async def call(tool: str, arguments: Mapping[str, object]) -> str:
 def adapted(*tools: McpTool, **settings: object) -> tuple[RoomTool, ...]:
     """Return these tools of a server, adapted."""
     values = {"name": "hub", "url": "https://hub.example/mcp", **settings}
-    return adapt_tools(tools, McpServerSettings.model_validate(values), call, approved=Everything())
+    return adapt_tools(tools, McpServerSettings.model_validate(values), call, Everything())
 
 
 def test_the_operator_says_what_becomes_of_each_tool() -> None:
     """Each asks, unless the settings say otherwise by its name."""
     both = (McpTool("read", "Reads.", OBJECT), McpTool("write", "", OBJECT))
     assert [(tool.name, tool.asks) for tool in adapted(*both)] == [("hub_read", True), ("hub_write", True)]
-    (write,) = adapted(*both, tools={"read": "off", "write": "never ask"}, timeout_s=3)
-    assert (write.asks, write.server, write.title, write.timeout_s) == (False, "hub", "write", 4.0)
+    (write,) = adapted(*both, tools={"read": "off", "write": "never ask"})
+    assert (write.asks, write.server, write.title) == (False, "hub", "write")
     assert write.description == "write of hub."
 
 
@@ -126,17 +126,6 @@ def test_a_name_that_endpoints_take_stays() -> None:
     dotted, plain = adapted(McpTool("get.user", "", OBJECT), McpTool("get_user", "", OBJECT))
     assert plain.name == "hub_get_user"
     assert dotted.name.startswith("hub_get_user_")
-
-
-@given(st.sets(st.text("ab_", min_size=1, max_size=8), min_size=1, max_size=8))
-def test_no_tool_is_called_like_one_of_another_server(tools: set[str]) -> None:
-    """Of 'notes' and 'notes_old', 'old_read' of the one and 'read' of the other would have one name. Then one of them
-    could not be called.
-    """
-    servers = ("a", "a_b", "b")
-    short, long = tool_names("a", tools | {f"b_{tool}" for tool in tools}, servers), tool_names("a_b", tools, servers)
-    assert len({*short.values(), *long.values()}) == len(short) + len(long)
-    assert all(name == f"a_b_{tool}" for tool, name in long.items())
 
 
 def test_no_tool_is_called_like_one_of_our_own() -> None:

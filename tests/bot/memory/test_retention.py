@@ -280,7 +280,7 @@ def test_what_a_killed_process_left_of_a_log_is_removed(tmp_path: Path) -> None:
         path.write_text(a_line(11.0, SECRET), "utf-8")
     hours_ago = time.time() - 2 * 3600.0
     os.utime(left, (hours_ago, hours_ago))
-    assert forget_in_logs(log.parent, lambda _: 0.0, person_id=SECRET) == 0
+    assert forget_in_logs(log.parent, SECRET) == 0
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, written.name]
 
 
@@ -340,6 +340,6 @@ def test_a_rotation_meanwhile_hides_no_line(tmp_path: Path, monkeypatch: pytest.
         return open_private(path, flags)
 
     monkeypatch.setattr("bot.logs.removal.open_private", open_and_rotate)
-    assert forget_in_logs(log.parent, lambda _: 0.0, person_id=SECRET) == 2
+    assert forget_in_logs(log.parent, SECRET) == 2
     assert texts_in(oldest, older, log) == ["old", "log", "newest"]
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, older.name, oldest.name]

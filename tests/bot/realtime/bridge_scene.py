@@ -100,7 +100,7 @@ class Desk:
         self.prompt = FakePrompt(self.seen.append)
         self.forbids: Callable[[str], bool] = lambda _: False
         services = RealtimeServices(
-            settings=RealtimeSettings.model_validate({"enabled": True}),
+            settings=RealtimeSettings.model_validate({"model": "gpt-realtime"}),
             new_session=self._new_session,  # type: ignore[arg-type]
             instructions=SystemPrompt("Roomtone"),
             recogniser=self.recogniser,

@@ -40,7 +40,7 @@ async def test_each_response_is_logged_and_counted(
     calls: list[ModelCall] = []
     with capture_logs() as logs:
         async with served(FakeModel()) as server:
-            settings = RealtimeSettings.model_validate({"enabled": True, "base_url": server.base_url})
+            settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
             new_session = session_factory(settings, api_key="k", language=None, clock=FakeClock(), on_call=calls.append)
             session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool)
             living = asyncio.create_task(run(), name="session-under-test")

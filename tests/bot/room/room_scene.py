@@ -80,9 +80,7 @@ class House:
         self.participating = ParticipationSettings()
         self.opt_outs = FakeOptOuts()
         self.consent = RoomSettings()
-        self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(
-            names=BrainSettings().wake_names, zone=UTC
-        )
+        self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(names=BrainSettings().names, zone=UTC)
         self.can_skip = False
         self.ailing = ""
         self.servers = no_server_settings()
@@ -94,7 +92,7 @@ class House:
     @cached_property
     def participation(self) -> GuildParticipations:
         """Return the participation of all servers, with the settings at the time of the first call."""
-        names = BrainSettings().wake_names
+        names = BrainSettings().names
         return GuildParticipations(
             self.servers,
             self.opt_outs,

@@ -37,7 +37,7 @@ class Studio:
         self.house = cinema.house
         # There is no language model besides the speech-to-speech model.
         self.house.can_skip = False
-        self.settings = RealtimeSettings(enabled=True)
+        self.settings = RealtimeSettings(model="gpt-realtime")
         self.sessions: list[FakeRealtime] = []
         self.quoting: QuoteFinder | None = None
 

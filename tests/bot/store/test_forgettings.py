@@ -18,7 +18,6 @@ from bot.store.database import open_database
 from bot.store.forgettings import (
     NOTHING_MADE,
     LearnedForgettings,
-    forgotten_times,
     list_session,
     listed_at,
     record_forgetting,
@@ -283,14 +282,3 @@ async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place:
                 assert await connection.scalar(select(forgotten_sessions.c.from_seq)) == 2
             assert times == sorted(set(times))
             assert all(time >= int(at) for time, (_, at) in zip(times, order, strict=True))
-
-
-async def test_the_times_are_those_of_sessions_that_lost_something(place: Place) -> None:
-    """A session whose room only had to look again is not among them, nor is one that is not listed."""
-    async with open_database(place) as database:
-        async with database.writing() as connection:
-            for name, from_seq in (("lost", 3), ("open", NOTHING_MADE)):
-                await list_session(connection, database.key, SessionId(name), from_seq=from_seq, at=70.0)
-        times = await forgotten_times(database)
-    assert [times.last(each) > 0 for each in ("lost", "open", "another")] == [True, False, False]
-    assert times.last("lost") == 70.0

@@ -39,7 +39,6 @@ FOR_THE_OPERATOR = (
     "bot/models/catalogue.py",
     "bot/models/directory.py",
     "bot/models/gguf_conversion.py",
-    "bot/models/turn_text.py",
     "bot/models/sources.py",
     "bot/participation/costs.py",
     "bot/store/migrations",

@@ -39,7 +39,7 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
         ),
         ({"asr.base_url": "https://api.openai.com/v1"}, ["the sound of your voice to api.openai.com"]),
         (
-            {"realtime.enabled": True, "realtime.api_key": "k"},
+            {"realtime.model": "gpt-realtime", "realtime.api_key": "k"},
             ["the sound of your voice to api.openai.com (speech-to-speech", "what is said, as text"],
         ),
         (
@@ -48,7 +48,7 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
         ),
         ({**LLM, "speaking.moderation": "endpoint"}, ["language model", "what I say, as text to api.openai.com (mod"]),
         (
-            {**LLM, "speaking.moderation": "endpoint", "realtime.enabled": True, "realtime.api_key": "k"},
+            {**LLM, "speaking.moderation": "endpoint", "realtime.model": "gpt-realtime", "realtime.api_key": "k"},
             ["language model", "what I say, as text to api.openai.com (mod"],
         ),
         (

@@ -45,7 +45,7 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
 
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """Without a `base_url` no speech is sent to an endpoint."""
-    settings = AsrSettings(device="cpu")
+    settings = AsrSettings()
     async with open_recogniser(settings, whisper_model_dir, llm=LlmSettings(), metrics=new_metrics()) as opened:
         assert isinstance(opened.recogniser, QueuedRecogniser)
         assert not opened.reads_texts
@@ -63,7 +63,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
     The endpoint gets the chat model's key if both have the same address.
     """
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
-        settings = AsrSettings(base_url=server.base_url, device="cpu", languages=("en",))
+        settings = AsrSettings(base_url=server.base_url, languages=("en",))
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
         folder = whisper_model_dir.parent
@@ -88,7 +88,7 @@ async def test_what_the_local_model_heard_is_read(
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
     monkeypatch.setattr(reading_recogniser, "CERTAIN_AFTER_S", 60.0)
     health = Health(SystemClock())
-    settings = AsrSettings(device="cpu")
+    settings = AsrSettings()
     folder = tiny_reading_model.parent
     async with open_recogniser(
         settings, whisper_model_dir, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder

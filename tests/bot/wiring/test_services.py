@@ -105,7 +105,7 @@ async def equipped(
         house = EquippedHouse(stores.sessions, stores.turns, clock)
         house.metrics = metrics
         participation = GuildParticipations(
-            stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
+            stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.names, clock=clock
         )
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
         screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)
@@ -170,7 +170,7 @@ async def test_speech_to_speech_gets_the_key_of_its_own_endpoint(
     """The key of the language model goes nowhere but to the language model's provider."""
     keys: list[str] = []
     monkeypatch.setattr(services, "session_factory", lambda *_, api_key, **__: keys.append(api_key))
-    sections: dict[str, Any] = {"llm": {"api_key": "llm", **llm}, "realtime": {"enabled": True, **realtime}}
+    sections: dict[str, Any] = {"llm": {"api_key": "llm", **llm}, "realtime": {"model": "gpt-realtime", **realtime}}
     async with LocalChatServer() as server, equipped(tmp_path, server, **sections):
         assert keys == [key]
 

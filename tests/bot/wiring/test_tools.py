@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import BUILT_IN_NAMES
 from bot.memory.recall import Recall, RecallScope
-from bot.wiring.services import Toolset
+from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.bot.brain.tools.test_links import MAP
@@ -52,7 +52,7 @@ async def toolbox(
 ) -> Toolbox:
     """Return the tools of a session in `place`."""
     index, store = await evening(*SAID)
-    toolset = Toolset(
+    open_toolbox = toolbox_factory(
         Recall(index, store),
         attendance=cast("Any", NobodyElsewhere()),
         reach=reach,
@@ -61,7 +61,7 @@ async def toolbox(
         screens=(lambda _: view) if has_screens else None,
         withheld=lambda guild_id: withheld if guild_id == place.guild_id else frozenset(),
     )
-    return toolset.toolbox(HERE, place)
+    return open_toolbox(HERE, place)
 
 
 async def test_without_a_share_nothing_looks_at_screens() -> None:

@@ -13,7 +13,6 @@ import structlog
 from bot import events
 from bot.cli.environment import null_console
 from bot.logs.output import configured_logging
-from bot.settings import LogsSettings
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
@@ -82,7 +81,7 @@ def test_each_event_is_told(event: events.Event, told: list[seen.Observation]) -
 async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_path: Path) -> None:
     """A warning counts as the bot's problem depending on the module that logged it."""
     told: list[seen.Observation] = []
-    with null_console() as console, configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
+    with null_console() as console, configured_logging(data_dir=tmp_path, console=console):
         watch = ProblemLogHandler(told.append)
         logging.getLogger().addHandler(watch)
         try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import shlex
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,20 +20,23 @@ from rehearsal.runner.observations import BotCrashed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from rehearsal.runner.observations import ObservationCallback
     from rehearsal.runner.ports import BotSetup
 
 
 async def test_a_bot_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
-    """Without a bot, the lines for `.env` are printed, and they are settings."""
+    """Without a bot, the command is printed that starts one here, whose variables are settings and a standard."""
     async with LocalDiscord() as discord:
-        (tmp_path / ".env").write_text("\n".join(line.strip() for line in own_bot(discord)[1:]), "utf-8")
-        settings = load(directory=tmp_path, environ={}).discord
+        *variables, program, command = shlex.split(own_bot(discord)[1])
+        assert (program, command) == ("roomtone", "run")
+        environ = dict(variable.split("=", 1) for variable in variables)
+        settings = load(directory=tmp_path, environ=environ).discord
         assert settings.token is not None
         assert settings.token.get_secret_value() == TOKEN
-        assert (settings.api_base, settings.ca_file) == (discord.api_base, str(discord.certificate_path))
+        assert settings.api_base == discord.api_base
+        trusted = await asyncio.to_thread(Path(environ["SSL_CERT_FILE"]).read_bytes)
+        assert discord.certificate_path.read_bytes() in trusted
 
 
 class _Crashing:

@@ -43,7 +43,7 @@ SCENARIOS = sorted(name for name, path in bundled_scenarios().items() if not loa
 def ear(whisper_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, tuple[str, ...]], str]:
     """Return what makes the text of a recording as a room does, given the words to expect."""
     place = DevicePlacement("cpu", os.environ.get("COMPUTE_TYPE", "int8"))
-    engine = WhisperEngine(whisper_model_dir, AsrSettings(device="cpu"), place, threads=1)
+    engine = WhisperEngine(whisper_model_dir, AsrSettings(), place, threads=1)
     path = DiscordPath(ModelsSettings(directory=tmp_path_factory.mktemp("no models")))
 
     @cache
@@ -62,7 +62,7 @@ def ear(whisper_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Ca
 def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, tuple[str, ...]], str]) -> None:
     """Every line keeps its sense and the bot's name, and what the scenario expects to be recorded or asked is heard."""
     scenario = load_scenario(bundled_scenarios()[name])
-    names = tuple(dict.fromkeys((scenario.bot.name, *BrainSettings().wake_names)))
+    names = tuple(dict.fromkeys((scenario.bot.name, *BrainSettings().names)))
     glossary = choose_glossary(
         wake_names=names,
         display_names=[person.name for person in scenario.people],

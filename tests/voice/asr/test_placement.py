@@ -15,9 +15,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.recogniser import AnsweringEngine, recognition
-from voice.asr.placement import CudaFallback, DevicePlacement, choose_placement
+from voice.asr.placement import CudaFallback, DevicePlacement
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.settings import AsrSettings
 from voice.audio import duration_s
 from voice.errors import RecogniserError, RecogniserHungError
 
@@ -70,42 +69,28 @@ class Gpu:
                 raise RecogniserError("The speech model failed.") from error
         return recognition(f"heard on {place.device}", duration_s=duration_s(asked.pcm))
 
-    def fallback(self, device: str = "auto", *, devices: int = 1) -> CudaFallback:
+    def fallback(self, *, devices: int = 1) -> CudaFallback:
         """Return the loader under test."""
-        settings = AsrSettings.model_validate({"device": device})
-        return CudaFallback(settings, self.open, cuda_devices=lambda: devices, monotonic=lambda: 100.0)
+        return CudaFallback(self.open, cuda_devices=lambda: devices, monotonic=lambda: 100.0)
 
 
-@pytest.mark.parametrize(
-    ("device", "cuda_devices", "expected"),
-    [
-        ("auto", 0, DevicePlacement("cpu", "int8")),
-        ("auto", 1, DevicePlacement("cuda", "float16")),
-        ("cpu", 1, DevicePlacement("cpu", "int8")),
-        ("cuda", 2, DevicePlacement("cuda", "float16")),
-    ],
-)
-def test_placement(device: str, cuda_devices: int, expected: DevicePlacement) -> None:
-    """The setting `auto` takes CUDA if a device is there, and each device gets the number format that suits it."""
-    settings = AsrSettings.model_validate({"device": device})
-    assert choose_placement(settings, cuda_devices=cuda_devices) == expected
+@pytest.mark.parametrize(("devices", "device", "compute_type"), [(0, "cpu", "int8"), (2, "cuda", "float16")])
+def test_a_working_gpu_is_used_and_told(devices: int, device: str, compute_type: str) -> None:
+    """With a CUDA device that computes, the model runs there, and the log says where and in which format."""
+    gpu = Gpu()
+    with capture_logs() as logs:
+        engine = gpu.fallback(devices=devices).load()
+    assert engine.recognise(SOUND).text == f"heard on {device}"
+    told = [(line["event"], line["device"], line["compute_type"]) for line in logs]
+    assert told == [("recogniser_loaded", device, compute_type)]
 
 
-def test_cuda_that_is_not_there_is_said() -> None:
-    """If the settings name CUDA and no CUDA device is found, an error is raised; the CPU does not replace
-    it silently.
-    """
-    with pytest.raises(RecogniserError, match="no CUDA device was found"):
-        choose_placement(AsrSettings(device="cuda"), cuda_devices=0)
-
-
-@pytest.mark.parametrize("device", ["auto", "cuda"])
 @pytest.mark.parametrize("loads", [True, False])
-def test_a_gpu_that_cannot_compute_is_found_at_the_start(device: str, loads: bool) -> None:
+def test_a_gpu_that_cannot_compute_is_found_at_the_start(loads: bool) -> None:
     """A listed device whose libraries or memory are missing shows when it computes: the CPU takes over, with a plain
     sentence.
     """
-    fallback = Gpu({1: RuntimeError(NO_CUBLAS)}, loads=loads).fallback(device)
+    fallback = Gpu({1: RuntimeError(NO_CUBLAS)}, loads=loads).fallback()
     with capture_logs() as logs:
         engine = fallback.load()
     assert engine.recognise(SOUND).text == "heard on cpu"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def engine(whisper_model_dir: Path) -> WhisperEngine:
     """Return the real model. Loading takes seconds, and one thread at a time has it."""
-    return WhisperEngine(whisper_model_dir, AsrSettings(device="cpu"))
+    return WhisperEngine(whisper_model_dir, AsrSettings())
 
 
 class TestQueuedWhisper(RecogniserContract):

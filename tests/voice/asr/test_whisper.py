@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from faster_whisper.tokenizer import Tokenizer
 
 
-SETTINGS = AsrSettings(device="cpu")
+SETTINGS = AsrSettings()
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ BRIEFING = Briefing(
 
 
 def _protocol() -> RealtimeProtocol:
-    return RealtimeProtocol(SessionConfiguration("marin", "whisper"))
+    return RealtimeProtocol(SessionConfiguration("marin"))
 
 
 def _open() -> RealtimeProtocol:

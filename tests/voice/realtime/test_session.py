@@ -63,7 +63,7 @@ class Room:
         self.calls: list[RealtimeToolCall] = []
         self.before_tool: Callable[[], None] = lambda: None
         self.session = RealtimeSession(
-            RealtimeSettings.model_validate({"enabled": True, "base_url": base_url, **settings}),
+            RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": base_url, **settings}),
             api_key="local",
             brief=lambda: self.briefing,
             clock=self.clock,

@@ -13,6 +13,7 @@ from voice.realtime.port import Briefing, RealtimeTool
 from voice.realtime.wire import (
     APPEND_BYTES,
     LEAST_COMMIT_SAMPLES,
+    TRANSCRIPTION_MODEL,
     SessionConfiguration,
     decode_audio,
     input_events,
@@ -43,15 +44,13 @@ def test_sound_that_cannot_be_read_is_none(encoded: str, length: int) -> None:
 def test_settings_leave_turns_to_the_room() -> None:
     """The settings turn the server's turn detection off and name the language if there is one."""
     tool = RealtimeTool("look", "Looks.", {"type": "object"})
-    session = session_update(SessionConfiguration("marin", "whisper-1", "de"), Briefing("Be kind.", tools=(tool,)))[
-        "session"
-    ]
+    session = session_update(SessionConfiguration("marin", "de"), Briefing("Be kind.", tools=(tool,)))["session"]
     assert session["instructions"] == "Be kind."
     assert session["audio"]["input"]["turn_detection"] is None
-    assert session["audio"]["input"]["transcription"] == {"model": "whisper-1", "language": "de"}
+    assert session["audio"]["input"]["transcription"] == {"model": TRANSCRIPTION_MODEL, "language": "de"}
     assert [each["name"] for each in session["tools"]] == ["look"]
-    anything = session_update(SessionConfiguration("marin", "whisper-1"), Briefing(""))["session"]
-    assert anything["audio"]["input"]["transcription"] == {"model": "whisper-1"}
+    anything = session_update(SessionConfiguration("marin"), Briefing(""))["session"]
+    assert anything["audio"]["input"]["transcription"] == {"model": TRANSCRIPTION_MODEL}
 
 
 def test_a_tool_s_choice_of_parameters_costs_no_session() -> None:
@@ -59,5 +58,5 @@ def test_a_tool_s_choice_of_parameters_costs_no_session() -> None:
     when: dict[str, object] = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
     shown: dict[str, object] = {"type": "object", "properties": {"when": when}}
     tool = RealtimeTool("timer", "Starts.", {**shown, "anyOf": [{"required": ["when"]}]})
-    session = session_update(SessionConfiguration("marin", "whisper-1"), Briefing("", tools=(tool,)))["session"]
+    session = session_update(SessionConfiguration("marin"), Briefing("", tools=(tool,)))["session"]
     assert session["tools"][0]["parameters"] == shown

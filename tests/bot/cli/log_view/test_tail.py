@@ -17,7 +17,6 @@ from bot.cli.log_view.tail import EventFilter, LogTail, command, patterns_of, pr
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
-from bot.settings import LogsSettings
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
@@ -65,9 +64,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_the_bot_logs_can_be_read(tmp_path: Path) -> None:
     """Events logged by the bot are shown in order, also after the log was rotated."""
-    with configured_logging(
-        LogsSettings(), data_dir=tmp_path, console=io.StringIO(), max_file_bytes=500, keep_files=100
-    ):
+    with configured_logging(data_dir=tmp_path, console=io.StringIO(), max_file_bytes=500, keep_files=100):
         for number in range(20):
             log.info("fact_told", number=number)
     shown, said = tail(log_path(tmp_path))

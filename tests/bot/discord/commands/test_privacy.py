@@ -55,7 +55,6 @@ FACTS = PrivacyFacts(
     lambda _: 30.0,
     log_days=30.0,
     keeps_facts=True,
-    logs_speech=False,
 )
 SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
 
@@ -268,9 +267,8 @@ async def test_privacy_tells_what_is_kept() -> None:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
         assert each in told
-    others = PrivacyFacts("x" * 600, lambda _: 0.0, log_days=0.0, keeps_facts=False, logs_speech=True).text(1)
+    others = PrivacyFacts("x" * 600, lambda _: 0.0, log_days=0.0, keeps_facts=False).text(1)
     assert "until somebody deletes it" in others
-    assert "My log has what is said too" in others
     assert "lasting facts" not in others
     remote = replace(FACTS, database_host="db.example.org").text(1)
     assert "in a database on db.example.org, and in log files on the machine that I run on" in remote
@@ -287,7 +285,7 @@ async def test_privacy_tells_what_is_kept() -> None:
     ],
 )
 def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, told: str) -> None:
-    """A server may choose a shorter time, but the log is one for all servers. It may have what is said."""
+    """A server may choose a shorter time, but the log is one for all servers."""
     assert told in replace(FACTS, retention_days=lambda _: theirs, log_days=of_log).text(1)
 
 
