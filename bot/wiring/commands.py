@@ -102,4 +102,5 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         searchable=settings.recall.enabled,
         voice_mode=VoiceMode(settings.participation.voice_mode),
         wake_names=settings.brain.wake_names,
+        languages=settings.asr.languages,
     )

@@ -330,7 +330,7 @@ class _Opening:
             own = await self.local(stands_in=True)
         except RecogniserError as error:
             log.warning("no_local_recogniser", problem=error)
-        remote = RemoteRecogniser(endpoint, languages=self.settings.languages, has_fallback=own is not None)
+        remote = RemoteRecogniser(endpoint, has_fallback=own is not None)
         await self.stack.enter_async_context(remote)
         both = FallbackRecogniser(
             remote, None if own is None else own.recogniser, observe=self.metrics.on_remote_recogniser

@@ -146,14 +146,15 @@ class RehearsalRecogniser:
             self._recogniser = await self._stack.enter_async_context(
                 QueuedRecogniser(whisper_on_best_device(self._folder, self._asr).load)
             )
-        language = self._asr.fixed_language
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
-        heard = [await self._recognise(self._recogniser, piece, language) for piece in pieces]
+        heard = [await self._recognise(self._recogniser, piece) for piece in pieces]
         return " ".join(recognition.text for recognition in heard if recognition.text)
 
-    async def _recognise(self, recogniser: Recogniser, piece: Pcm, language: str | None) -> Recognition:
+    async def _recognise(self, recogniser: Recogniser, piece: Pcm) -> Recognition:
         async def recognise(careful: bool) -> PlainHearing:
-            recognition = await recogniser.recognise(piece, language=language, glossary=self._names, careful=careful)
+            recognition = await recogniser.recognise(
+                piece, language=self._asr.fixed_language or self._asr.languages, glossary=self._names, careful=careful
+            )
             return PlainHearing(recognition, self._names)
 
         speech_s = duration_s(piece)
