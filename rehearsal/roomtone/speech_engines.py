@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
 from bot.brain.decider import Reason
-from bot.brain.embedded.chat import answer
+from bot.brain.embedded.chat import Known, answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
@@ -74,7 +74,7 @@ def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseC
 def answer_text(asked: ResponseRequest, *, names: Sequence[str]) -> str:
     """Return the answer to the last input. An interrupted answer is continued."""
     evidence, question, asker = _read(asked)
-    whole = answer(question, evidence, asker=asker, now=time.time(), names=names)
+    whole = answer(question, Known(evidence, time.time(), tuple(names)), asker=asker)
     if asked.items and asked.items[-1] == ("system", BROKEN_OFF):
         begun = next((text for role, text in reversed(asked.items) if role == "assistant"), "")
         return " ".join(whole.split()[len(begun.split()) :]) or "That was all."

@@ -12,8 +12,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.context import MOST_NAMES, ModelContext, build_context_messages, presence_part
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
-from bot.brain.embedded.evidence import EvidenceOrigin
-from bot.brain.embedded.evidence_sources import collect_evidence
+from bot.brain.embedded.evidence import EvidenceOrigin, collect_evidence
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import RoomTool
