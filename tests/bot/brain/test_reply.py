@@ -12,7 +12,7 @@ from bot.brain.context import ModelContext
 from bot.brain.generation import BROKEN_OFF
 from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, SpeechRules
+from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -272,16 +272,6 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     assert len(bench.replies) == 1
     reply = bench.replies[0]
     assert (reply.text, reply.interrupted, reply.failure) == ("One two three four", True, None)
-
-
-async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the voice connection takes no frames any more, the reply ends and reports that it was not played."""
-    monkeypatch.setattr("bot.brain.speech_output.PLAYBACK_SLACK_S", 0.01)
-    bench = Bench(ScriptedResponder("Hm."))
-    async with bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == ("", NOT_PLAYED)
 
 
 async def test_what_cannot_be_spoken_is_left_out() -> None:
