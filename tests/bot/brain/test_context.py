@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from bot.brain.context import MOST_NAMES, ModelContext, build_context_messages, presence_part
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.embedded.evidence import EvidenceOrigin, collect_evidence
+from bot.brain.embedded.first_sentences import FirstSentences, Meaning
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import RoomTool
@@ -41,7 +42,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from compaction.model import Turn
 
@@ -231,6 +232,35 @@ async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_
         responder = EmbeddedResponder(names=("Roomtone",), zone=UTC)
         (said,) = [piece async for piece in responder.respond(talk.context(turn))]
     assert said == (f"Cy said: The museum opens at ten. Cy said: The steam boat leaves at noon. {NO_MODEL}")
+
+
+class Means(FirstSentences):
+    """Every sentence means the same."""
+
+    def __init__(self, meaning: Meaning) -> None:
+        super().__init__(None)
+        self.meaning = meaning
+
+    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> Meaning | None:
+        return self.meaning
+
+
+async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
+    """Since the first words, also when a summary stands for them."""
+    async with a_talk() as talk:
+        told = []
+        for turns in (3, 60):
+            for number in range(turns):
+                last = await talk.say("Bo", f"I counted {number} boats in the harbour of Porto.")
+            talk.context(last)
+            await talk.memory.settle()
+            context = replace(talk.context(last), present=("Ada", "Bo"))
+            for meaning in (Meaning.HOW_LONG, Meaning.WHO_IS_HERE):
+                responder = EmbeddedResponder(names=OWN, first_sentences=Means(meaning))
+                told += [piece.removesuffix(f" {NO_MODEL}") async for piece in responder.respond(context)]
+        assert talk.memory.cursor > 0
+    people = "I hear these people here: Ada, Bo."
+    assert told == ["This talk began just now.", people, "This talk began about 10 minutes ago.", people]
 
 
 async def test_it_introduces_itself_once_also_after_a_restart() -> None:
