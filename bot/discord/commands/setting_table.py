@@ -134,7 +134,7 @@ _WRITES_DOWN = OneOf(
     lambda here: ON if here.server.posts_transcripts else OFF,
 )
 # By the field of `ServerSettings`.
-_POSTS = AnyOf(
+_POSTS: AnyOf = AnyOf(
     {
         "posts_recap": Text("When a session ends, I post in the channel what it was about."),
         "offers_catch_up": Text(
