@@ -35,6 +35,7 @@ MOST_NOTICE_CHARS = 1_000
 # The persona costs tokens in every prompt of the server.
 MOST_PERSONA_CHARS = 1_500
 MOST_NAMES = 5
+MOST_LANGUAGES = 10
 # An hour at least, so that nobody ends sessions by mistake; a day at most, like Discord's own longest stage.
 SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
 
@@ -96,7 +97,15 @@ class ServerSettings:
     wake_names: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
     # The bot's character, in the words of whoever may manage the server.
     persona: Annotated[str, Field(min_length=1, max_length=MOST_PERSONA_CHARS)] | None = None
+    # Codes of the languages that are spoken there; empty: those of the operator.
+    spoken: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...], Field(max_length=MOST_LANGUAGES)] = ()
     silence: Silence = field(default_factory=Silence)
+
+    def languages_spoken(self, operators: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the languages in which people are heard; empty: any. `operators`: the operator's, which a server
+        narrows and never widens.
+        """
+        return tuple(each for each in self.spoken if each in operators or not operators) or operators
 
 
 DEFAULTS = ServerSettings()

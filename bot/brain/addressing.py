@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.spoken_words import spoken_words
 from bot.brain.wakeword import GREETINGS
+from compaction.sentence_cache import sentence_cache
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -23,6 +24,7 @@ _SHORTEST_NAME = 2
 _CONJUNCTIONS = frozenset({"and", "or", "but"})
 
 
+@sentence_cache(most=1_024)
 def call_names(display_name: str) -> frozenset[str]:
     """Return what a person may be called, as `calls_any` compares it: their name, and its first word."""
     words = spoken_words(display_name).bare

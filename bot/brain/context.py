@@ -59,6 +59,8 @@ class ModelContext:
     may_skip: bool = False
     # The code of the language to answer in; empty if it is not known.
     language: str = ""
+    # Names of the people whom the bot hears now.
+    present: tuple[str, ...] = ()
     # Gets the messages of each model call for this reply, as they are sent.
     on_sent: Callable[[Sequence[ChatMessage]], None] | None = None
 

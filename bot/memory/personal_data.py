@@ -1,7 +1,7 @@
 """Lets a person see everything that is kept of them, and have it forgotten, on all servers.
 
-`bot.store.speech_forgetting` forgets in the database; this module adds the log files, which have ids, and with
-`logs.speech` also words, and the open rooms. An attempt that was interrupted is finished by the next one: the database
+`bot.store.speech_forgetting` forgets in the database; this module adds the log files, which have ids, and the open
+rooms. An attempt that was interrupted is finished by the next one: the database
 lists where something was forgotten.
 """
 

@@ -15,7 +15,7 @@ import structlog
 
 from bot.errors import BotError
 from bot.guild import VoiceMode
-from bot.participation.costs import CostCeiling, CostLedger
+from bot.participation.costs import CostLedger, ceiling_of
 from bot.participation.guild_participation import GuildParticipation
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
@@ -118,7 +118,7 @@ class GuildParticipations:
             guild_id,
             self._mode_in(chosen),
             self._names_in(chosen),
-            CostLedger(CostCeiling.from_settings(self.settings)),
+            CostLedger(ceiling_of(self.settings)),
             silence=chosen.silence,
             opted_out=opted_out,
             asks=self._asks(guild_id),

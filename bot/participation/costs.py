@@ -33,39 +33,32 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.calls + other.calls, self.tokens + other.tokens, self.spoken_s + other.spoken_s)
 
-
-@dataclass(frozen=True, slots=True)
-class CostCeiling:
-    """The most that an hour may cost; 0: no limit."""
-
-    calls: int = 0
-    tokens: int = 0
-    spoken_s: float = 0.0
-
-    @classmethod
-    def from_settings(cls, settings: ParticipationSettings) -> CostCeiling:
-        return cls(settings.max_calls_per_hour, settings.max_tokens_per_hour, settings.max_spoken_s_per_hour)
-
-    def is_reached(self, cost: Cost) -> bool:
-        """Return whether `cost`, that of an hour, has reached one of the limits."""
-        return any(
-            limit and amount >= limit
-            for amount, limit in (
-                (cost.calls, self.calls),
-                (cost.tokens, self.tokens),
-                (cost.spoken_s, self.spoken_s),
-            )
+    def reaches(self, ceiling: Cost) -> bool:
+        """Return whether it is as much as one of the limits; 0: no limit."""
+        limits = (
+            (self.calls, ceiling.calls),
+            (self.tokens, ceiling.tokens),
+            (self.spoken_s, ceiling.spoken_s),
         )
+        return any(limit and amount >= limit for amount, limit in limits)
+
+
+NOTHING = Cost()
+
+
+def ceiling_of(settings: ParticipationSettings) -> Cost:
+    """Return the most that an hour may cost; 0: no limit."""
+    return Cost(settings.max_calls_per_hour, settings.max_tokens_per_hour, settings.max_spoken_s_per_hour)
 
 
 class CostLedger:
     """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe."""
 
-    def __init__(self, ceiling: CostCeiling) -> None:
+    def __init__(self, ceiling: Cost) -> None:
         self.ceiling = ceiling
         self._entries: deque[tuple[float, Cost]] = deque()
         # Since the process began.
-        self.total = Cost()
+        self.total = NOTHING
 
     def add(self, cost: Cost, *, now: float) -> None:
         """Add a cost that was incurred at `now`."""
@@ -80,20 +73,20 @@ class CostLedger:
     def last_hour(self, now: float) -> Cost:
         """Return the sum of the costs of the hour before `now`."""
         self._drop_old(now)
-        return sum((cost for _, cost in self._entries), Cost())
+        return sum((cost for _, cost in self._entries), NOTHING)
 
     def is_over(self, now: float) -> bool:
         """Return whether the hour before `now` has reached the ceiling."""
-        return self.ceiling.is_reached(self.last_hour(now))
+        return self.last_hour(now).reaches(self.ceiling)
 
     def free_in_s(self, now: float) -> float:
         """Return the seconds until the cost falls below the ceiling if nothing is added; 0 if it is below already."""
         left = self.last_hour(now)
-        if not self.ceiling.is_reached(left):
+        if not left.reaches(self.ceiling):
             return 0.0
         for at, entry in self._entries:
             left -= entry
-            if not self.ceiling.is_reached(left):
+            if not left.reaches(self.ceiling):
                 return at + HOUR_S - now
         return HOUR_S
 

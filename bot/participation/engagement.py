@@ -1,4 +1,4 @@
-"""What a room knows of its people: who is talking with the bot, what others are called, how long it was quiet. Pure.
+"""What a room knows of its people: who is talking with the bot, and how long it was quiet. Pure.
 
 A person whom the bot has answered stays engaged for a while. Engagement ends when they speak to somebody else, when the
 model finds that they do (SKIP), or when others take over the conversation. A backchannel, or a word or two from
@@ -10,15 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.brain.addressing import call_names
 from bot.brain.decider import Reason
 from compaction.language.text import QUESTION_MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bot.brain.decider import Decision
-    from bot.channel.port import Person
 
 # An utterance that lasts so long takes over the conversation. A word or two are a remark in passing.
 TAKES_OVER_S = 1.0
@@ -94,27 +90,6 @@ class Engagement:
         self._last_replies.pop(user_id, None)
         if self._answering == user_id:
             self._answering = None
-
-
-class PersonNames:
-    """Prepares each name once: when its person comes, or is renamed. Keeps those of the people present."""
-
-    def __init__(self) -> None:
-        self._prepared: dict[int, tuple[str, frozenset[str]]] = {}
-
-    def update(self, people: Iterable[Person]) -> None:
-        """Prepare what is new among `people`, who are all that are present."""
-        present: dict[int, tuple[str, frozenset[str]]] = {}
-        for person in people:
-            known = self._prepared.get(person.id)
-            if known is None or known[0] != person.name:
-                known = (person.name, call_names(person.name))
-            present[person.id] = known
-        self._prepared = present
-
-    def without(self, person_id: int | None) -> frozenset[str]:
-        """Return what everybody but one may be called."""
-        return frozenset().union(*(names for each, (_, names) in self._prepared.items() if each != person_id))
 
 
 class QuietTimer:

@@ -106,7 +106,3 @@ class GuildParticipation:
         """
         ran = self.ran_until is not None and now - self.ran_until <= within_s
         return self.consent.session_id if ran else None
-
-    def tell(self, notice: str, people: frozenset[int]) -> None:
-        """Take note that people have had a notice."""
-        self.consent.tell(notice, people)

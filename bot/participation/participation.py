@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.brain.addressing import call_names
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.brain.silence import SILENT_MINUTES, asks_for_silence
 from bot.brain.wakeword import mentions_name
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
-from bot.participation.engagement import Engagement, PersonNames, QuietTimer
+from bot.participation.engagement import Engagement, QuietTimer
 from bot.participation.statistics import ParticipationStatistics, over_ceiling, silenced_for, why_silent
 from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
@@ -110,7 +111,6 @@ class Participation:
         )
         self._notices = NoticeQueue(place, name="notices")
         self._statistics = ParticipationStatistics()
-        self._names = PersonNames()
         self._prompt_tokens = 0
         # Set by a silence that is not stored. Nobody who speaks waits for the database.
         self._silence_unstored = asyncio.Event()
@@ -178,7 +178,6 @@ class Participation:
     async def run(self) -> None:
         """Write notices, store silences, and watch for a long quiet. Never returns."""
         self._guild.room = self
-        self._names.update(self._participants.everybody)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="participation-notices")
@@ -322,13 +321,13 @@ class Participation:
     def _situation(
         self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
     ) -> Situation:
-        state, everybody = self._replies.reply_state, self._participants.everybody
-        self._names.update(everybody)
+        state = self._replies.reply_state
+        others = (person.name for person in self._participants.everybody if person.id != speaker_id)
         return Situation(
             people=self._count_people(speaker_id),
             wake_names=self.wake_names,
             mode=self._guild.voice_mode,
-            other_names=self._names.without(speaker_id),
+            other_names=frozenset().union(*map(call_names, others)),
             engaged=engaged,
             bot_asked=asked,
             opted_out=speaker_id is not None and self.excludes(speaker_id),
@@ -394,7 +393,6 @@ class Participation:
     def on_joined(self) -> None:
         """Record that somebody came in, which restarts the timer for a long silence."""
         self._quiet.reset(self._clock.monotonic())
-        self._names.update(self._participants.everybody)
 
     def on_left(self, user_id: int) -> None:
         self._engagement.remove(user_id)

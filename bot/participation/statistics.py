@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.brain.decider import Reason
 from bot.guild import VoiceMode
-from bot.participation.costs import Cost, CostCeiling
+from bot.participation.costs import NOTHING, Cost
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ParticipationStatistics:
             reasons = _listed(self._kept_silent)
             sentences.append(Text("I kept silent {times} ({reasons}).", times=_times(total), reasons=reasons))
         cost = guild.costs.last_hour(now)
-        if cost != Cost():
+        if cost != NOTHING:
             sentences.append(
                 Text("In the last hour I used {amounts}.", amounts=cost_in_words(cost, guild.costs.ceiling))
             )
@@ -117,9 +117,8 @@ def mode_sentence(mode: VoiceMode) -> Text:
     return Text("I take part in the mode {mode}.", mode=MODES[mode])
 
 
-def cost_in_words(cost: Cost, ceiling: CostCeiling | None = None) -> Text:
-    """Return what was used, beside the limits of `ceiling` if there are any."""
-    limits = CostCeiling() if ceiling is None else ceiling
+def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
+    """Return what was used, beside the limits if there are any."""
     spoken_s = round(cost.spoken_s)
     amounts = (
         (

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
     from compaction.session import SessionMemory
-    from voice.asr.port import Recognition
+    from voice.asr.port import LanguageHint, Recognition
     from voice.audio import Pcm
     from voice.queue_figures import QueueFigures
     from voice.realtime.port import RealtimeNews, RealtimeToolCall
@@ -156,7 +156,7 @@ class RealtimeBridge:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
@@ -189,7 +189,7 @@ class RealtimeBridge:
             return with_items(await recognise_here(), sent.item_ids, sent.conversation)
         return RealtimeRecognition(
             text=text.strip(),
-            language=language or "",
+            language=language if isinstance(language, str) else "",
             mean_logprob=0.0,
             compression_ratio=1.0,
             no_speech_probability=0.0,

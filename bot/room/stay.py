@@ -113,7 +113,7 @@ class RoomStay:
             clock=self._clock,
             asks=guild.asks,
             told=guild.consent.told_by(digest),
-            on_told=partial(guild.tell, digest),
+            on_told=lambda people: guild.consent.tell(digest, people),
         )
 
     # -- what others ask, once the room is open ---------------------------------------------------------------

@@ -101,4 +101,5 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         searchable=settings.recall.enabled,
         voice_mode=VoiceMode(settings.participation.voice_mode),
         wake_names=settings.brain.names,
+        languages=settings.asr.languages,
     )

@@ -321,7 +321,7 @@ async def _remote_recogniser(
         own = await _local_recogniser(stack, settings, folder, metrics, stands_in=True)
     except RecogniserError as error:
         log.warning("no_local_recogniser", problem=error)
-    remote = RemoteRecogniser(endpoint, languages=settings.languages, has_fallback=own is not None)
+    remote = RemoteRecogniser(endpoint, has_fallback=own is not None)
     await stack.enter_async_context(remote)
     behind = own
     both = FallbackRecogniser(

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
 from bot.brain.decider import Reason
-from bot.brain.embedded.chat import answer
+from bot.brain.embedded.chat import Known, answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
@@ -74,7 +74,7 @@ def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseC
 def answer_text(asked: ResponseRequest, *, names: Sequence[str]) -> str:
     """Return the answer to the last input. An interrupted answer is continued."""
     evidence, question, asker = _read(asked)
-    whole = answer(question, evidence, asker=asker, now=time.time(), names=names)
+    whole = answer(question, Known(evidence, time.time(), tuple(names)), asker=asker)
     if asked.items and asked.items[-1] == ("system", BROKEN_OFF):
         begun = next((text for role, text in reversed(asked.items) if role == "assistant"), "")
         return " ".join(whole.split()[len(begun.split()) :]) or "That was all."
@@ -146,14 +146,15 @@ class RehearsalRecogniser:
             self._recogniser = await self._stack.enter_async_context(
                 QueuedRecogniser(whisper_on_best_device(self._folder, self._asr).load)
             )
-        language = self._asr.fixed_language
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
-        heard = [await self._recognise(self._recogniser, piece, language) for piece in pieces]
+        heard = [await self._recognise(self._recogniser, piece) for piece in pieces]
         return " ".join(recognition.text for recognition in heard if recognition.text)
 
-    async def _recognise(self, recogniser: Recogniser, piece: Pcm, language: str | None) -> Recognition:
+    async def _recognise(self, recogniser: Recogniser, piece: Pcm) -> Recognition:
         async def recognise(careful: bool) -> PlainHearing:
-            recognition = await recogniser.recognise(piece, language=language, glossary=self._names, careful=careful)
+            recognition = await recogniser.recognise(
+                piece, language=self._asr.fixed_language or self._asr.languages, glossary=self._names, careful=careful
+            )
             return PlainHearing(recognition, self._names)
 
         speech_s = duration_s(piece)

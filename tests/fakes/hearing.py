@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voice.asr.port import Recognition
+from voice.asr.port import LanguageHint, Recognition
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
@@ -24,7 +24,7 @@ class ScriptedRecogniser:
 
     def __init__(self, *texts: str | Exception) -> None:
         self.texts = list(texts)
-        self.asked: list[tuple[int | None, str | None, tuple[str, ...]]] = []
+        self.asked: list[tuple[int | None, LanguageHint, tuple[str, ...]]] = []
         self.gate = asyncio.Event()
         self.gate.set()
         self.mean_logprob = -0.2
@@ -47,7 +47,7 @@ class ScriptedRecogniser:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
@@ -64,12 +64,13 @@ class ScriptedRecogniser:
             raise text
         self._last = text
         logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
-        speaks = self.languages.get(speaker_id, language or "en")
-        if language is None and speaker_id in self.unsure:
+        known = language if isinstance(language, str) else None
+        speaks = self.languages.get(speaker_id, known or "en")
+        if known is None and speaker_id in self.unsure:
             return Recognition(text, self.fallback, -0.25, 1.0, 0.0, duration_s(pcm), 0.01, 0.1)
-        if language not in (None, speaks):
+        if known not in (None, speaks):
             logprob = -1.2
-        return Recognition(text, language or speaks, logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
+        return Recognition(text, known or speaks, logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
 
     def _next_text(self, *, careful: bool) -> str | Exception:
         if careful and self.repeats:

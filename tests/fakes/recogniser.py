@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from voice.asr.port import Recognition
+from voice.asr.port import LanguageHint, Recognition
 from voice.asr.worker import Engine, nobody_waits
 from voice.audio import duration_s
 from voice.errors import RecogniserError
@@ -63,7 +63,7 @@ class FakeRecogniser:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
@@ -79,7 +79,7 @@ class FakeRecogniser:
             raise answer
         if not pcm.any():
             answer = ""
-        return recognition(answer, language=language or "en", duration_s=duration_s(pcm))
+        return recognition(answer, language=language if isinstance(language, str) else "en", duration_s=duration_s(pcm))
 
     def confirm(self, speaker_id: int) -> None:
         """See `Recogniser.confirm`."""
@@ -123,7 +123,7 @@ class FakeEngine(Engine):
         self._gate.set()
 
     def recognise(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+        self, pcm: Pcm, *, language: LanguageHint = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
         """See `Engine.recognise`."""
         self.started.set()
@@ -135,7 +135,9 @@ class FakeEngine(Engine):
             raise RecogniserError("The model failed.")
         if label == -2:
             raise RuntimeError("a bug")
-        return recognition(str(label), language=language or "en", duration_s=duration_s(pcm))
+        return recognition(
+            str(label), language=language if isinstance(language, str) else "en", duration_s=duration_s(pcm)
+        )
 
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits

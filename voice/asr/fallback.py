@@ -25,7 +25,7 @@ from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.port import Recogniser, Recognition
+    from voice.asr.port import LanguageHint, Recogniser, Recognition
     from voice.audio import Pcm
     from voice.circuit_breaker import Outage
 
@@ -93,7 +93,7 @@ class FallbackRecogniser:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,

@@ -9,6 +9,10 @@ to another language is followed within three utterances. A fallback language doe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Among 89 English utterances, none was taken for another language with a higher probability.
 SURE_PROBABILITY = 0.8
@@ -35,26 +39,27 @@ class _Person:
 class SpeakerLanguages:
     """Remembers the languages of a room's speakers. Owned by the room; not thread-safe."""
 
-    def __init__(self, fixed: str | None = None) -> None:
-        """`fixed`: everybody's language as set by the operator. None: detect each person's language."""
-        self._fixed = fixed
+    def __init__(self, among: Callable[[], tuple[str, ...]] = tuple) -> None:
+        """`among`: returns the languages that may be spoken here now; one alone is everybody's, none: any."""
+        self._among = among
         self._people: dict[int, _Person] = {}
 
     def expected(self, user_id: int, *, speech_s: float) -> str | None:
         """Return the language for the person's next utterance of `speech_s` seconds, or None to detect it."""
-        if self._fixed is not None:
-            return self._fixed
-        person = self._people.get(user_id)
-        if person is None or person.settled is None:
-            return None
+        known = self.of(user_id)
+        if known is None or len(self._among()) == 1:
+            return known
         # Detection on a short word is a guess, so the confirmation waits for a longer utterance.
-        is_due = person.since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S
-        return None if is_due else person.settled
+        is_due = self._people[user_id].since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S
+        return None if is_due else known
 
     def of(self, user_id: int) -> str | None:
         """Return the person's language as far as it is known."""
-        person = self._people.get(user_id)
-        return self._fixed or (None if person is None else person.settled)
+        among, person = self._among(), self._people.get(user_id)
+        if len(among) == 1:
+            return among[0]
+        settled = None if person is None else person.settled
+        return settled if not among or settled in among else None
 
     def spoken(self) -> frozenset[str]:
         """Return the languages that are spoken here, as far as they are known."""

@@ -13,6 +13,9 @@ MAX_TEXT_CHARS: Final = 4_000
 # Speech is cut at this length, wherever it is recognised.
 LONGEST_S: Final = 30.0
 
+# The language of speech: its code, the codes among which it is detected, or None: it may be any.
+LanguageHint = str | tuple[str, ...] | None
+
 
 @dataclass(frozen=True, slots=True)
 class TextEnd:
@@ -53,13 +56,13 @@ class Recogniser(Protocol):
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language` None: detect it.
+        """Return the text of `pcm` (mono int16, 16 kHz, at most 30 s). `language`: see `LanguageHint`.
 
         `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not
         delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and interims are dropped

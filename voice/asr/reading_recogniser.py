@@ -11,7 +11,7 @@ from voice.asr.scheduler import CERTAIN_AFTER_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.port import Recogniser, Recognition
+    from voice.asr.port import LanguageHint, Recogniser, Recognition
     from voice.asr.text_end import QueuedSentenceReader
     from voice.audio import Pcm
 
@@ -38,7 +38,7 @@ class ReadingRecogniser:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,

@@ -22,7 +22,7 @@ import structlog
 
 from voice.asr.glossary import glossary_prompt
 from voice.asr.language_names import language_code
-from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, Recognition
+from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, LanguageHint, Recognition
 from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
@@ -34,7 +34,7 @@ from voice.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from voice.audio import Pcm
@@ -78,7 +78,7 @@ _ASKED: Mapping[ResponseShape, dict[str, Any]] = {
 class RemoteRecogniser:
     """One endpoint and one model (`voice.asr.port.Recogniser`). Any number of tasks may call it.
 
-    `languages`: those that are spoken; another one that the endpoint detects is as good as none. Empty: any.
+    It cannot be told among which languages to detect one; another one that it detects is as good as none.
     `has_fallback`: there is a recogniser behind it, so an utterance that gets no place in time (`calls_at_once`) goes
     there. Without one it waits: late words are better than none.
 
@@ -89,12 +89,10 @@ class RemoteRecogniser:
         self,
         endpoint: Endpoint,
         *,
-        languages: Collection[str] = (),
         calls_at_once: int = CALLS_AT_ONCE,
         has_fallback: bool = False,
     ) -> None:
         self._endpoint = endpoint
-        self._languages = frozenset(languages)
         self._has_fallback = has_fallback
         self._places = asyncio.Semaphore(calls_at_once)
         self._interim_places = asyncio.Semaphore(calls_at_once // 2)
@@ -117,7 +115,7 @@ class RemoteRecogniser:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,
@@ -126,9 +124,10 @@ class RemoteRecogniser:
         """See `Recogniser.recognise`. All calls run concurrently, so speakers need no order here."""
         if careful:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
+        known = language if isinstance(language, str) else None
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
         if duration_s(heard) < SHORTEST_S:
-            return _recognition({"text": ""}, heard, language, compute_s=0.0)
+            return _recognition({"text": ""}, heard, known, compute_s=0.0)
         if interim and (self._interim_places.locked() or self._places.locked()):
             raise RecogniserOverloadedError(BUSY)
         until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._has_fallback else None
@@ -136,7 +135,7 @@ class RemoteRecogniser:
             async with asyncio.timeout_at(until), self._interim_places if interim else nullcontext(), self._places:
                 started = time.perf_counter()
                 async with asyncio.timeout(self._endpoint.timeout_s):
-                    body = await self._ask(heard, language, glossary)
+                    body = await self._ask(heard, known, glossary)
         except RecogniserError:
             raise
         except Exception as error:
@@ -145,11 +144,11 @@ class RemoteRecogniser:
             raise translate_error(error, self._endpoint) from error
         compute_s = time.perf_counter() - started
         try:
-            recognition = _recognition(json.loads(body), heard, language, compute_s=compute_s)
+            recognition = _recognition(json.loads(body), heard, known, compute_s=compute_s)
         # OverflowError: figures whose sum is beyond what a float holds.
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise self._unreadable() from error
-        if language is None and self._languages and recognition.language not in self._languages:
+        if isinstance(language, tuple) and language and recognition.language not in language:
             return replace(recognition, language_probability=0.0)
         return recognition
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from voice.asr.port import Recognition
+    from voice.asr.port import LanguageHint, Recognition
     from voice.asr.worker import Engine
     from voice.audio import Pcm
     from voice.circuit_breaker import Outage
@@ -156,7 +156,7 @@ class QueuedRecogniser:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,

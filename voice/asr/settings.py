@@ -20,8 +20,9 @@ class AsrSettings(BaseModel):
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = Field(
         default=(),
         examples=[["en", "de"]],
-        description="Language codes of what is spoken on your servers: nobody is heard in another language than these. "
-        "One alone, for example en, makes fewer errors on short words. Empty: each person's is detected.",
+        description="Language codes of what is spoken on your servers: nobody is heard in another language than these, "
+        "and a server may narrow them. One alone, for example en, makes fewer errors on short words. Empty: each "
+        "person's is detected.",
     )
     glossary_words: tuple[str, ...] = Field(
         default=(),

@@ -32,10 +32,11 @@ from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from voice.asr.placement import DevicePlacement
+    from voice.asr.port import LanguageHint
     from voice.asr.settings import AsrSettings
     from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
@@ -106,7 +107,6 @@ class WhisperEngine(Engine):
         # CTranslate2 raises RuntimeError and ValueError, tokenizers plain Exception.
         except Exception as exc:
             raise RecogniserError(_unreadable(folder, str(exc))) from exc
-        self._named_languages = frozenset(settings.languages)
         self._is_multilingual = bool(self._model.model.is_multilingual)
         # A larger model may know more languages than this one: Cantonese is known to large-v3 alone. One that knows
         # nothing but English needs no sign for it.
@@ -116,7 +116,7 @@ class WhisperEngine(Engine):
             if not self._is_multilingual or self._model.hf_tokenizer.token_to_id(f"<|{code}|>") is not None
         )
         if not settings.by_endpoint:
-            self._check_languages(folder)
+            self._check_languages(folder, settings.languages)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
         self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)
 
@@ -145,23 +145,25 @@ class WhisperEngine(Engine):
         each_s = (time.perf_counter() - started) / len(heard)
         return [replace(recognition, compute_s=each_s) for recognition in spoken]
 
-    def _check_languages(self, folder: Path) -> None:
+    def _check_languages(self, folder: Path, spoken: Iterable[str]) -> None:
         """Raise `RecogniserError` if people speak a language that the model does not know."""
-        unknown = self._named_languages - self._language_codes
+        unknown = set(spoken) - self._language_codes
         if unknown:
             raise RecogniserError(
                 f"The speech model in {folder} does not know the language '{min(unknown)}'; "
                 "leave it out of asr.languages, or name a model that knows it (asr.model)."
             )
 
-    def _expected(self, request: RecognitionRequest) -> str | None:
-        """Return the language to hear a request in; None: detect it.
+    def _expected(self, request: RecognitionRequest) -> LanguageHint:
+        """Return the language to hear a request in, or those among which it is detected.
 
         What another recogniser has detected may be unknown to this one, and the words still count.
         """
         if not self._is_multilingual:
             return "en"
-        return request.language if request.language in self._language_codes else None
+        if isinstance(request.language, str):
+            return request.language if request.language in self._language_codes else None
+        return request.language
 
     def _recognise(self, requests: Sequence[RecognitionRequest], others_wait: Callable[[], bool]) -> list[Recognition]:
         careful = requests[0].careful
@@ -229,22 +231,22 @@ class WhisperEngine(Engine):
         self, requests: Sequence[RecognitionRequest], encoded: ctranslate2.StorageView
     ) -> list[tuple[str, float]]:
         """Return the language of each request and its probability. All are detected if one is not known."""
-        known = [(request.language, 1.0) for request in requests if request.language is not None]
+        known = [(request.language, 1.0) for request in requests if isinstance(request.language, str)]
         if len(known) == len(requests):
             return known
         found = self._decoder.detect_language(encoded)
         return [
-            self._likely(each) if request.language is None else (request.language, 1.0)
+            (request.language, 1.0) if isinstance(request.language, str) else self._likely(each, request.language or ())
             for request, each in zip(requests, found, strict=True)
         ]
 
-    def _likely(self, probabilities: Sequence[tuple[str, float]]) -> tuple[str, float]:
+    def _likely(self, probabilities: Sequence[tuple[str, float]], among: Sequence[str]) -> tuple[str, float]:
         """Return the language and its probability; the fallback's if none is likely enough.
 
-        Where the settings name languages, one of these is spoken, and the probability is that among them.
+        Where languages are named, one of these is spoken, and the probability is that among them.
         """
         found = {token[2:-2]: float(probability) for token, probability in probabilities}
-        if named := {code: share for code, share in found.items() if code in self._named_languages}:
+        if named := {code: share for code, share in found.items() if code in among}:
             whole = sum(named.values()) or 1.0
             found = {code: share / whole for code, share in named.items()}
         best = max(found, key=lambda language: found[language])

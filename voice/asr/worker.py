@@ -20,7 +20,7 @@ from voice.errors import RecogniserError, RecogniserHungError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from voice.asr.port import Recognition
+    from voice.asr.port import LanguageHint, Recognition
     from voice.audio import Pcm
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ def nobody_waits() -> bool:
 @dataclass(frozen=True, slots=True)
 class RecognitionRequest:
     pcm: Pcm
-    language: str | None
+    language: LanguageHint
     glossary: tuple[str, ...]
     careful: bool = False
 
@@ -57,7 +57,7 @@ class Engine(ABC):
         """
 
     def recognise(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+        self, pcm: Pcm, *, language: LanguageHint = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
         """Return the text of one sound. Raises `RecogniserError`."""
         return self.recognise_together([RecognitionRequest(pcm, language, glossary, careful)])[0]

@@ -1,4 +1,5 @@
 """The responder without a language model. The entry point is `chat.EmbeddedResponder`.
 
-`evidence_sources` collects the sentences of a payload, `evidence` finds the one that answers a question.
+`evidence` collects the sentences of a payload, and finds the one that answers a question; `first_sentences` finds what
+somebody means who does not know the bot yet.
 """

@@ -6,6 +6,7 @@ question. Everything else it says is a fixed phrase in this module, so it invent
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,10 @@ from bot.brain.embedded.evidence import (
     asks,
     asks_about_something,
     best_match,
+    collect_evidence,
     content_stems,
     name_stems,
 )
-from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.embedded.first_sentences import FirstSentences, Meaning
 from bot.brain.spoken_words import spoken_words
 from bot.brain.wakeword import mentions_name
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.context import ModelContext
-    from compaction.model import Turn
 
 NO_MODEL = Text("No language model is configured, so I answer only with what was said here.")
 _ANSWERS: dict[Meaning | None, Text] = {
@@ -50,6 +50,8 @@ _ANSWERS: dict[Meaning | None, Text] = {
 QUOTE_CHARS = 260
 # How many sentences a recap has of each, and an answer to what somebody said.
 RECAP_SENTENCES = 2
+# On a stage there may be hundreds.
+MOST_NAMED = 10
 # From this age on an answer says when something was said.
 OLD_S = 600.0
 
@@ -74,97 +76,105 @@ class EmbeddedResponder:
             in_language(NO_MODEL, code) in message.content for message in context.messages for code in languages()
         )
         self._introduced = True
-        asked = self._parts_for_bot(context.current)
+        turn = context.current
+        # All parts of the turn that call the bot by name, or else its last part.
+        asked = [part for part in turn.parts if mentions_name(part.text, self._names)] or list(turn.parts[-1:])
         evidence = collect_evidence(context, own_names=self._names)
-        evidence += _spoken_beside(context.current, asked, order=len(evidence))
+        # People may talk over each other.
+        beside = [(part, sentence) for part in turn.parts if part not in asked for sentence in sentences(part.text)]
+        evidence += [
+            Evidence(sentence, EvidenceOrigin.TURN, order, part.speaker, turn.started_at, turn.ended_at)
+            for order, (part, sentence) in enumerate(beside, start=len(evidence))
+        ]
+        known = Known(evidence, context.now, self._names, self._zone, context.present, _begun_at(context))
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
         speakers = frozenset(each.speaker for each in evidence if each.speaker)
         said = [
             answer(
                 part.text,
-                evidence,
+                known,
                 meaning=await self._first_sentences.meaning_of(part.text, names=self._names, speakers=speakers),
                 asker=part.speaker,
-                now=context.now,
-                names=self._names,
-                zone=self._zone,
                 introduce=not introduced and part is asked[-1],
                 language=language,
             )
-            for part in asked
+            for part in asked or [TurnPart("", "friend", "")]
         ]
         yield " ".join(dict.fromkeys(said))
 
-    def _parts_for_bot(self, turn: Turn) -> list[TurnPart]:
-        """Return all parts of a turn that call the bot by name, or else its last part."""
-        if not turn.parts:
-            return [TurnPart("", "friend", "")]
-        return [part for part in turn.parts if mentions_name(part.text, self._names)] or [turn.parts[-1]]
+
+def _begun_at(context: ModelContext) -> float:
+    """Return when the first words of the session were said."""
+    session = context.session
+    times = [session.summary_started_at, None if session.evicted is None else session.evicted.first_at]
+    times += [turn.started_at for turn in (*session.window[:1], context.current)]
+    return min(time for time in times if time is not None)
 
 
-def _spoken_beside(turn: Turn, asked: Sequence[TurnPart], *, order: int) -> list[Evidence]:
-    """Return what other speakers said in the turn of the question, when people talk over each other."""
-    beside = [part for part in turn.parts if not any(part is each for each in asked)]
-    candidates = [(part.speaker, sentence) for part in beside for sentence in sentences(part.text)]
-    return [
-        Evidence(sentence, EvidenceOrigin.TURN, order + number, speaker, turn.started_at, turn.ended_at)
-        for number, (speaker, sentence) in enumerate(candidates)
-    ]
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an answer may say. `evidence`: the sentences of the payload, oldest first, without the question itself.
+    `names`: the bot's, which are ignored in a question. `present`: whom the bot hears. `begun_at`: when the talk began;
+    it and `now` are UTC epoch seconds.
+    """
+
+    evidence: Sequence[Evidence]
+    now: float
+    names: tuple[str, ...] = ()
+    zone: tzinfo | None = None
+    present: tuple[str, ...] = ()
+    begun_at: float = 0.0
 
 
 def answer(
     question: str,
-    evidence: Sequence[Evidence],
+    known: Known,
     *,
     asker: str,
-    now: float,
-    names: Sequence[str],
     meaning: Meaning | None = None,
-    zone: tzinfo | None = None,
     introduce: bool = False,
     language: str = "",
 ) -> str:
-    """Return the answer to `question`, in its language.
-
-    `evidence`: the sentences of the payload, oldest first, without the question itself. `now`: UTC epoch seconds.
-    `names`: the bot's names, which are ignored in the question. `meaning`: what it means if it is a first sentence.
+    """Return the answer to `question`, in its language. `meaning`: what it means if it is a first sentence.
     `introduce`: add that no model is configured. `language`: the code of the question's language; empty: its words tell
     it.
     """
-    said = _reply(question, evidence, meaning=meaning, asker=asker, now=now, names=names, zone=zone)
+    said = _reply(question, known, asker=asker, meaning=meaning)
     language = language or language_of(spoken_words(question).texts).code
     written = [in_language(each, language) for each in (*said, *((NO_MODEL,) if introduce else ()))]
     return " ".join(f"{each[0].upper()}{each[1:]}" for each in written)
 
 
-def _reply(
-    question: str,
-    evidence: Sequence[Evidence],
-    *,
-    meaning: Meaning | None,
-    asker: str,
-    now: float,
-    names: Sequence[str],
-    zone: tzinfo | None,
-) -> list[Text]:
+def _reply(question: str, known: Known, *, asker: str, meaning: Meaning | None) -> list[Text]:
     match meaning:
         case Meaning.RECAP:
-            return _recap(evidence, asker=asker, now=now, zone=zone)
-        case Meaning.SAID_BY if latest := _said_by(question, evidence):
-            return [quote(each, now=now, zone=zone) for each in latest]
+            return _recap(known) or [Text("Nothing much was said yet, {asker}.", asker=asker)]
+        case Meaning.SAID_BY if latest := _said_by(question, known.evidence):
+            return [quote(each, known) for each in latest]
         case Meaning.TIME:
-            return [Text("It is {time}.", time=f"{datetime.fromtimestamp(now, zone):%H:%M}")]
-        case known if known in _ANSWERS:
-            return [_ANSWERS[known].fill(asker=asker)]
-    if not asks_about_something(question, ignore=names):
+            return [Text("It is {time}.", time=f"{datetime.fromtimestamp(known.now, known.zone):%H:%M}")]
+        case Meaning.WHO_IS_HERE if known.present:
+            return [_people(known.present)]
+        case Meaning.HOW_LONG:
+            return [Text("This talk began {when}.", when=format_ago(known.now - known.begun_at))]
+        case fixed if fixed in _ANSWERS:
+            return [_ANSWERS[fixed].fill(asker=asker)]
+    if not asks_about_something(question, ignore=known.names):
         return [Text("I am here, {asker}. Ask me about what was said.", asker=asker)]
-    found = best_match(question, evidence, ignore=names, asker=asker)
+    found = best_match(question, known.evidence, ignore=known.names, asker=asker)
     if found is not None:
-        return [quote(found, now=now, zone=zone)]
+        return [quote(found, known)]
     if asks(question):
         return [Text("I have heard nothing about that here, {asker}.", asker=asker)]
     return [Text("I heard you, {asker}. I can tell you what was said here, if you ask me.", asker=asker)]
+
+
+def _people(present: Sequence[str]) -> Text:
+    named = ", ".join(present[:MOST_NAMED])
+    if (more := len(present) - MOST_NAMED) <= 0:
+        return Text("I hear these people here: {people}.", people=named)
+    return Text("I hear these people here: {people} and {count} more.", people=named, count=more)
 
 
 def _said_by(question: str, evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -173,31 +183,26 @@ def _said_by(question: str, evidence: Sequence[Evidence]) -> list[Evidence]:
     return [each for each in evidence if asked & name_stems(each.speaker)][-RECAP_SENTENCES:]
 
 
-def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo | None) -> list[Text]:
+def _recap(known: Known) -> list[Text]:
     """Return a few sentences of the summary and of the newest turns, word for word."""
-    candidates = [
-        item for item in evidence if item.origin is not EvidenceOrigin.NOTE and len(content_stems(item.text)) >= 3
-    ]
-    candidates = [item for item in candidates if not asks(item.text)]
-    earlier_ones = [item for item in candidates if item.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
-    latest = [item for item in candidates if item.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
-    if not earlier_ones and not latest:
-        return [Text("Nothing much was said yet, {asker}.", asker=asker)]
-    return [quote(item, now=now, zone=zone) for item in (*earlier_ones, *latest)]
+    telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
+    earlier_ones = [each for each in telling if each.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
+    latest = [each for each in telling if each.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
+    return [quote(each, known) for each in (*earlier_ones, *latest)]
 
 
-def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> Text:
+def quote(found: Evidence, known: Known) -> Text:
     """Return one sentence of the payload with its speaker, and with its time if it is old."""
     said = _shortened(found.text)
     if found.origin is EvidenceOrigin.NOTE:
         return Text("on a screen: {words}", words=said)
-    speaker = found.speaker or (None if found.origin is EvidenceOrigin.SUMMARY else Text("somebody"))
-    if found.since is None or found.until is None or now - found.until < OLD_S:
+    is_summary = found.origin is EvidenceOrigin.SUMMARY
+    speaker = found.speaker or (None if is_summary else Text("somebody"))
+    if found.since is None or found.until is None or known.now - found.until < OLD_S:
         return verbatim(said) if speaker is None else Text("{speaker} said: {words}", speaker=speaker, words=said)
-    summarised = found.origin is EvidenceOrigin.SUMMARY
-    when = (
-        format_time_range(found.since, found.until, now=now, zone=zone) if summarised else format_ago(now - found.until)
-    )
+    when = format_ago(known.now - found.until)
+    if is_summary:
+        when = format_time_range(found.since, found.until, now=known.now, zone=known.zone)
     if speaker is None:
         return Text("{words} That was {when}.", words=said, when=when)
     return Text("{speaker} said: {words} That was {when}.", speaker=speaker, words=said, when=when)

@@ -1,21 +1,32 @@
-"""Finds the sentence of a payload that answers a question best. Pure and deterministic."""
+"""Collects the sentences of a payload as evidence, and finds the one that answers a question best. Pure.
+
+Speakers and times come from the session behind the payload. Sentences come only from the payload's text, so an answer
+has nothing in it that a model would not have seen.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bot.brain.wakeword import strip_call
 from compaction.language.languages import LANGUAGES
 from compaction.language.terms import normalized_words, terms
-from compaction.language.text import QUESTION_MARKS, words
+from compaction.language.text import QUESTION_MARKS, sentences, words
+from compaction.memory.passage import PassageKind
+from compaction.model import SAID
+from compaction.payload import PartKind
+from compaction.summary.folded import summary_texts
+from compaction.untrusted_text import inline, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from bot.brain.context import ModelContext
 
 # 'Think', 'say', 'machen': words that a question has whatever it is about.
 _LIGHT = frozenset(form for each in LANGUAGES for word in each.light for form in (word, each.stem(word)))
@@ -57,6 +68,69 @@ class Evidence:
     speaker: str | None = None
     since: float | None = None
     until: float | None = None
+
+
+def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> list[Evidence]:
+    """Return what people said and what screens showed, oldest first.
+
+    Leaves out the current turn and the bot's own words (speakers in `own_names`).
+    """
+    return [replace(each, order=order) for order, each in enumerate(_payload_sentences(context, own_names))]
+
+
+def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Iterator[Evidence]:
+    turns = {turn.seq: turn for turn in context.session.window if turn.kind in SAID}
+    # Recalled quotes come after the window in the payload, but they are older.
+    yield from _recalled(context)
+    for part in context.parts:
+        if part.kind is PartKind.PARTICIPANTS:
+            # One line for each person after the heading.
+            for line in without_marks(part.content).splitlines()[1:]:
+                speaker, _, facts = line.partition(": ")
+                yield from _said(facts, speaker)
+        elif part.kind is PartKind.SUMMARY:
+            yield from _summarised(context, part.content, own_names)
+        elif part.kind is PartKind.NOTE:
+            seen = without_marks(part.content)
+            # Behind the clock time.
+            text = seen.split("] ", 1)[-1] if seen.startswith("[") else seen
+            yield Evidence(text, EvidenceOrigin.NOTE, 0, None, part.timestamp, part.timestamp)
+        elif part.kind is PartKind.TURN and part.seq_from in turns:
+            turn = turns[part.seq_from]
+            for said in turn.parts:
+                found = _said(said.text, said.speaker, turn.started_at, turn.ended_at)
+                yield from (each for each in found if each.text in part.content)
+
+
+def _said(text: str, speaker: str, since: float | None = None, until: float | None = None) -> Iterator[Evidence]:
+    for sentence in sentences(text):
+        yield Evidence(sentence, EvidenceOrigin.TURN, 0, speaker, since, until)
+
+
+def _recalled(context: ModelContext) -> Iterator[Evidence]:
+    """Yield the sentences of the quotes in the payload, oldest first, without corrected ones."""
+    sent = {part.content for part in context.parts if part.kind is PartKind.RECALL}
+    for quote in sorted(context.quotes, key=lambda each: each.recalled.at):
+        recalled = quote.recalled
+        if quote.part.content not in sent or recalled.superseded_by is not None:
+            continue
+        if recalled.kind is PassageKind.NOTE:
+            yield Evidence(quote.text, EvidenceOrigin.NOTE, 0, None, recalled.at, recalled.at)
+            continue
+        for said in quote.said:
+            for each in _said(said.text, said.speaker, recalled.at, recalled.at):
+                yield replace(each, text=each.text.removeprefix("… "))
+
+
+def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[Evidence]:
+    """Yield the summary's sentences; all have the time range of the summary."""
+    session = context.session
+    if session.summary is None or inline(session.summary) not in content:
+        return
+    since, until = session.summary_started_at, session.summary_ended_at
+    for speaker, sentence in summary_texts(session.summary):
+        if speaker not in own_names:
+            yield Evidence(sentence, EvidenceOrigin.SUMMARY, 0, speaker or None, since, until)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ class Meaning(StrEnum):
     SAID_BY = "said_by"
     RECORDING = "recording"
     TIME = "time"
+    WHO_IS_HERE = "who_is_here"
+    HOW_LONG = "how_long"
     LEAVE = "leave"
     HELP = "help"
     GREETING = "greeting"

@@ -62,11 +62,11 @@ class PressKind(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-# What people read below the call at its end.
-_TOLD = {
-    PressKind.DO_NOT: Text("Not done: {name} said no."),
-    PressKind.LAPSED: Text("Not done: nobody pressed in time."),
-    PressKind.WITHDRAWN: Text("Not done: somebody's words were withdrawn meanwhile."),
+# What people read below the call at its end, and a model as its result.
+_NOT_DONE = {
+    PressKind.DO_NOT: (Text("Not done: {name} said no."), DECLINED),
+    PressKind.LAPSED: (Text("Not done: nobody pressed in time."), LAPSED_UNDONE),
+    PressKind.WITHDRAWN: (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
 }
 _DONE = {
     ToolOutcome.ANSWERED: Text("Done for {name}."),
@@ -170,17 +170,13 @@ class FrozenCalls:
             return
         finally:
             call.posted.set()
-        try:
-            async with asyncio.timeout(self._lapse_s):
-                press = await asyncio.shield(call.press)
-        except TimeoutError:
-            call.end(PressKind.LAPSED)
-            press = call.press.result()
+        await asyncio.wait({call.press}, timeout=self._lapse_s)
+        call.end(PressKind.LAPSED)
+        press = call.press.result()
         if press is PressKind.DO_IT:
             told = await self._carry_out(call)
         else:
-            call.told = {PressKind.DO_NOT: DECLINED, PressKind.LAPSED: LAPSED_UNDONE}.get(press, WITHDRAWN)
-            told = _TOLD[press]
+            told, call.told = _NOT_DONE[press]
         log.info("call_pressed", tool=call.tool.name, press=press.value)
         await message.conclude(told.fill(name=call.asker.name))
         if press is PressKind.DO_IT and call.told != WITHDRAWN:
@@ -195,8 +191,8 @@ class FrozenCalls:
         finally:
             call.running.cancel()
         if call.running.cancelled():
-            call.told = WITHDRAWN
-            return _TOLD[PressKind.WITHDRAWN]
+            told, call.told = _NOT_DONE[PressKind.WITHDRAWN]
+            return told
         outcome, call.told = call.running.result()
         log.info("tool_called", tool=call.tool.name, outcome=outcome.value, output_chars=len(call.told))
         return _DONE[outcome]

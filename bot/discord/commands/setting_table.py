@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from bot.channel.markdown import escape_markdown
 from bot.discord.commands.setting_values import (
     AS_OPERATOR,
-    AT_ONCE,
     MODES_OF_MEMORY,
+    AnyOf,
     OneOf,
     ServerSetting,
     SettingError,
@@ -28,6 +28,8 @@ from bot.discord.commands.setting_values import (
     own_words,
     retention_sentence,
     roles_sentence,
+    spoken_sentence,
+    written_languages,
     written_names,
     written_number,
     written_text,
@@ -110,16 +112,6 @@ def _option(control: OneOf) -> Callable[[Here], Text]:
     return lambda here: control.options(here.stores, here.guild_id)[control.now(here)]
 
 
-def _switch(
-    key: str, name: Text, about: Text, field: str, on: Text, off: Text, effect: Text = AT_ONCE
-) -> ServerSetting:
-    """Return a setting that is on or off. `field`: of `ServerSettings`."""
-    control = OneOf(_fixed({ON: on, OFF: off}), lambda here: ON if getattr(here.server, field) else OFF)
-    return ServerSetting(
-        key, name, about, control, lambda chosen, _: {field: chosen[0] == ON}, _option(control), effect
-    )
-
-
 _LANGUAGE = OneOf(_languages, lambda here: here.server.language or DEFAULT)
 _CONSENT = OneOf(_consents, lambda here: "ask" if here.server.asks or here.operator.asks(here.guild_id) else "notice")
 _FOLLOW = OneOf(
@@ -131,6 +123,26 @@ _FOLLOW = OneOf(
         }
     ),
     lambda here: here.server.follow,
+)
+_WRITES_DOWN = OneOf(
+    _fixed(
+        {
+            ON: Text("/join with `listen` has me post what is said. Everybody who can read the channel reads it."),
+            OFF: Text("I post nowhere what is said."),
+        }
+    ),
+    lambda here: ON if here.server.posts_transcripts else OFF,
+)
+# By the field of `ServerSettings`.
+_POSTS: AnyOf = AnyOf(
+    {
+        "posts_recap": Text("When a session ends, I post in the channel what it was about."),
+        "offers_catch_up": Text(
+            "Who comes back after five minutes is offered once in a session what was said meanwhile."
+        ),
+        "live_message": Text("One message in the channel shows how a session goes."),
+    },
+    lambda here: [field for field in _POSTS.options if getattr(here.server, field)],
 )
 
 
@@ -147,6 +159,14 @@ SETTINGS: tuple[ServerSetting, ...] = (
         _LANGUAGE,
         lambda chosen, _: {"language": _unless_default(chosen[0])},
         _option(_LANGUAGE),
+    ),
+    ServerSetting(
+        "spoken",
+        Text("Spoken languages"),
+        Text("What people speak here, such as: en, de. Nothing: as set by whoever runs me."),
+        Written(60, lambda here: ", ".join(here.server.spoken)),
+        lambda written, operator: {"spoken": written_languages(written, operator.languages)},
+        spoken_sentence,
     ),
     ServerSetting(
         "voice",
@@ -342,40 +362,23 @@ SETTINGS: tuple[ServerSetting, ...] = (
         chat_sentence,
         TOLD_NEXT_SESSION,
     ),
-    _switch(
-        "recap",
-        Text("Recap"),
-        Text("Whether I post in the channel what it was about when a session ends."),
-        "posts_recap",
-        Text("When a session ends, I post in the channel what it was about."),
-        Text("When a session ends, I post nothing about it."),
-        Text("This takes effect when a session next ends."),
+    ServerSetting(
+        "posts",
+        Text("What I post by myself"),
+        Text("What I write into the voice channel's chat without being asked."),
+        _POSTS,
+        lambda chosen, _: {field: field in chosen for field in _POSTS.options},
+        lambda here: joined([_POSTS.options[field] for field in _POSTS.now(here)]) or Text("Nothing but my notice."),
+        Text("This takes effect at once; the message that shows how a session goes, with the next session."),
     ),
-    _switch(
+    ServerSetting(
         "writing-down",
         Text("Writing down"),
         Text("Whether who calls me may have me post all that is said in a file or a thread."),
-        "posts_transcripts",
-        Text("/join with `listen` has me post what is said. Everybody who can read the channel reads it."),
-        Text("I post nowhere what is said."),
+        _WRITES_DOWN,
+        lambda chosen, _: {"posts_transcripts": chosen[0] == ON},
+        _option(_WRITES_DOWN),
         Text("This takes effect with the next /join."),
-    ),
-    _switch(
-        "catch-up",
-        Text("Catching up"),
-        Text("Whether I offer who comes back to tell them what was said."),
-        "offers_catch_up",
-        Text("Who comes back after five minutes is offered once in a session what was said meanwhile."),
-        Text("Who comes back is offered nothing; /recap tells them what was said."),
-    ),
-    _switch(
-        "live-message",
-        Text("Live message"),
-        Text("Whether one message in the channel shows how a session goes."),
-        "live_message",
-        Text("One message in the channel shows how a session goes."),
-        Text("No message shows how a session goes; /status tells."),
-        NEXT_SESSION,
     ),
 )
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}

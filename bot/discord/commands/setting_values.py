@@ -14,12 +14,13 @@ from bot.channel.markdown import escape_markdown
 from bot.discord.access import channel_refusal
 from bot.errors import BotError
 from bot.guild import VoiceMode
-from bot.server_settings import MOST_NAMES
+from bot.server_settings import MOST_LANGUAGES, MOST_NAMES
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import Mode
+from voice.asr.language_names import LANGUAGE_CODES, language_code
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
     from bot.discord.commands.voice import VoiceCommands
     from bot.server_settings import ServerSettings, ServerSettingsBook
@@ -38,6 +39,14 @@ class OneOf:
 
     options: Callable[[SettingStores, int], Mapping[str, Text]]
     now: Callable[[Here], str]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Any of these are chosen, or none. `options`: by what is stored. `now`: those that hold."""
+
+    options: Mapping[str, Text]
+    now: Callable[[Here], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class ServerSetting:
     key: str
     name: Text
     about: Text
-    control: OneOf | SomeOf | Written
+    control: OneOf | AnyOf | SomeOf | Written
     changes: Callable[[list[str], OperatorSettings], Changes]
     told: Callable[[Here], Text]
     effect: Text = AT_ONCE
@@ -114,6 +123,24 @@ def written_names(written: list[str]) -> tuple[str, ...] | None:
     return names
 
 
+def written_languages(written: list[str], among: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the codes of the languages that somebody wrote, by code or English name, with commas between them.
+    `among`: the operator's; empty: any.
+    """
+    names = [name for name in written[0].split(",") if name.strip()]
+    codes = tuple(dict.fromkeys(map(language_code, names)))
+    known = among or tuple(LANGUAGE_CODES.values())
+    if len(codes) > MOST_LANGUAGES or not set(codes) <= set(known):
+        raise SettingError(
+            Text(
+                "Write the codes of at most {most} languages with commas between them. There are: {known}.",
+                most=MOST_LANGUAGES,
+                known=", ".join(known),
+            )
+        )
+    return codes
+
+
 def parse_names(names: str) -> tuple[str, ...]:
     """Parse a list of names; empty if it is not usable."""
     # As the recogniser writes them.
@@ -151,6 +178,7 @@ class OperatorSettings:
     searchable: bool = True
     voice_mode: VoiceMode = VoiceMode.ENGAGED
     wake_names: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
 
     def kept_days(self, settings: ServerSettings) -> float:
         """Return for how many days a server's sessions are kept: the shorter of both times; 0: for ever."""
@@ -215,6 +243,12 @@ def budget_sentence(here: Here) -> Text:
 
 def _source(chosen: object) -> Text:
     return Text("my settings") if chosen is None else Text("chosen here")
+
+
+def spoken_sentence(here: Here) -> Text:
+    if languages := here.server.languages_spoken(here.operator.languages):
+        return Text("I hear people in these languages only: {languages}.", languages=", ".join(languages))
+    return Text("I hear people in every language that I know.")
 
 
 def channels_sentence(here: Here) -> Text:

@@ -239,8 +239,6 @@ class Answering:
         self.typed_talk.drop()
         self.speaking.drop_prepared()
         self.toolbox.drop_derived()
-        if self.quoting is not None:
-            self.quoting.discard()
         if self.bridge is not None:
             self.bridge.drop_derived()
         if (screens := self._screens()) is not None:

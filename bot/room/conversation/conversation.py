@@ -62,8 +62,6 @@ class Conversation:
         transcriber = room_transcriber(session, mine, observe=self._on_heard)
         # Somebody said this: it becomes a turn, and is answered or not.
         turn_taking = TurnTaking(
-            memory=session.memory,
-            quoting=mine.quoting,
             participation=mine.participation,
             turn_recorder=mine.turn_recorder,
             replier=mine.replier,

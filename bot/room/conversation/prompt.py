@@ -97,7 +97,7 @@ class PromptBuilder:
                 at = services.clock.now()
                 self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._memory.session_id, at=at))
 
-        return replace(context, on_sent=keep)
+        return replace(context, on_sent=keep, present=tuple(name for _, name in self._present()))
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""

@@ -75,10 +75,10 @@ class TranscribedUtterance:
 class Transcriber:
     """The transcriber of one room.
 
-    `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `language`: the
-    language code that everybody speaks; None: detect it for each person. `assumed_language`: returns the code of the
-    language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
-    fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an
+    `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `languages`:
+    returns the codes of those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`:
+    returns the code of the language to assume while detection is unsure and nothing is known of the person; empty: the
+    recogniser's own fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an
     utterance may not be heard any more; `is_present`: whether a person is in the channel. Not thread-safe.
     """
 
@@ -87,7 +87,7 @@ class Transcriber:
         recogniser: Recogniser,
         *,
         glossary: Callable[[], tuple[str, ...]],
-        language: str | None,
+        languages: Callable[[], tuple[str, ...]],
         clock: Clock,
         observe: events.Observer,
         own_names: Callable[[], tuple[str, ...]] = tuple,
@@ -98,7 +98,8 @@ class Transcriber:
     ) -> None:
         self._recogniser = recogniser
         self._glossary = glossary
-        self._languages = SpeakerLanguages(language)
+        self._spoken = languages
+        self._languages = SpeakerLanguages(languages)
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
         self._last_texts: dict[int, tuple[str, float]] = {}
         self._clock = clock
@@ -219,7 +220,7 @@ class Transcriber:
         try:
             recognition = await self._recogniser.recognise(
                 utterance.pcm,
-                language=expected,
+                language=expected or self._spoken() or None,
                 glossary=glossary,
                 speaker_id=utterance.user_id,
                 interim=interim,
@@ -256,16 +257,18 @@ def room_transcriber(session: SessionParts, answering: Answering, *, observe: ev
             occasions=place.occasions,
         )
 
+    def languages() -> tuple[str, ...]:
+        return services.servers.of(place.guild_id).languages_spoken(services.asr.languages)
+
     def assumed_language() -> str:
-        spoken = services.asr.languages
-        assumed = language_to_assume(services.servers.of(place.guild_id), place.language)
+        spoken, assumed = languages(), language_to_assume(services.servers.of(place.guild_id), place.language)
         return assumed if not spoken or assumed in spoken else spoken[0]
 
     return Transcriber(
         answering.bridge or services.speech.recogniser,
         glossary=glossary,
         own_names=lambda: participation.wake_names,
-        language=services.asr.fixed_language,
+        languages=languages,
         clock=services.clock,
         observe=observe,
         own_words=answering.speaking.playback.words_between,

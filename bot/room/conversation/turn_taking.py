@@ -1,7 +1,7 @@
 """Turn-taking: what people say becomes turns, and each turn is answered or not.
 
-`bot.participation` decides which. In a pause that may be the end, the reply is prepared: the memory
-is searched, and a preemptive reply begins if the words sound and read finished.
+`bot.participation` decides which. In a pause that may be the end a preemptive reply begins, if the words
+sound and read finished.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.brain.decider import Decision
-    from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Replier
     from bot.clock import Clock
     from bot.events import SpokenText
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from bot.room.conversation.reply_source import ReplySource
     from bot.room.conversation.turn_recorder import TurnRecorder
     from compaction.model import Turn
-    from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
@@ -38,15 +36,13 @@ RECORD_REPLY_S = 2.0
 class TurnTaking:
     """The turn-taking of one room.
 
-    `ask`: begins the reply to a question. `reply_language`: returns the language to answer a person in. `quoting`:
-    searches `memory`; None if there is no search. `may_prepare`: returns whether replies may be prepared now.
+    `ask`: begins the reply to a question. `reply_language`: returns the language to answer a person in.
+    `may_prepare`: returns whether replies may be prepared now.
     """
 
     def __init__(
         self,
         *,
-        memory: SessionMemory,
-        quoting: QuoteFinder | None,
         participation: Participation,
         turn_recorder: TurnRecorder,
         replier: Replier,
@@ -57,8 +53,6 @@ class TurnTaking:
         clock: Clock,
         observe: events.Observer,
     ) -> None:
-        self._memory = memory
-        self._quoting = quoting
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._replier = replier
@@ -74,15 +68,13 @@ class TurnTaking:
 
         `likely_finished`: it sounds finished, or the pause lasts.
         """
-        if not self._may_prepare() or self._participation.drops(spoken.user_id, started_at=spoken.started_at):
+        if not likely_finished or not reads_finished(spoken.text) or self._replier.busy or not self._may_prepare():
+            return
+        if self._participation.drops(spoken.user_id, started_at=spoken.started_at):
             return
         decision = self._participation.preview_decision(spoken)
-        if not decision.answer:
-            return
-        turn = self._turn_recorder.preview_speech(spoken)
-        if self._quoting is not None:
-            self._quoting.prefetch(turn, self._memory)
-        if likely_finished and reads_finished(spoken.text) and not self._replier.busy:
+        if decision.answer:
+            turn = self._turn_recorder.preview_speech(spoken)
             language = self._reply_language(spoken.user_id)
             self._replies.start(question_about(turn, spoken, decision, language=language))
 

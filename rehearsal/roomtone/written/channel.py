@@ -17,7 +17,7 @@ from bot.channel.port import ChatError
 from bot.readers import Reader
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
-from voice.asr.port import Recognition
+from voice.asr.port import LanguageHint, Recognition
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, LISTEN_RATE_HZ, duration_s
 from voice.listening.vad import WINDOW_SAMPLES
 from voice.queue_figures import QueueFigures
@@ -111,7 +111,7 @@ class ScriptedRecogniser:
         self,
         pcm: Pcm,
         *,
-        language: str | None = None,
+        language: LanguageHint = None,
         glossary: tuple[str, ...] = (),
         speaker_id: int | None = None,
         interim: bool = False,

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import build_context_messages
-from bot.brain.embedded.evidence_sources import collect_evidence
+from bot.brain.embedded.evidence import collect_evidence
 from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from compaction.errors import StoreError
@@ -34,13 +34,11 @@ if TYPE_CHECKING:
 FACT = "The spare key hangs behind the blue boiler."
 
 
-async def talked(
-    room: Room, *, fact_at: int, turns: int, index: InMemoryRecallIndex | None = None
-) -> InMemoryRecallIndex:
+async def talked(room: Room, *, fact_at: int, turns: int) -> InMemoryRecallIndex:
     """Add turns, one of which mentions the key, and index them."""
     for seq in range(turns):
         await room.say(FACT if seq == fact_at else f"Haha, level {seq} again.")
-    index = index or InMemoryRecallIndex()
+    index = InMemoryRecallIndex()
     for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
         index.tell(EVENING, each, guild_id=1, channel_id=10)
     return index
@@ -146,19 +144,6 @@ class Slow(InMemoryRecallIndex):
         return await super().count(terms)
 
 
-class Held(InMemoryRecallIndex):
-    """An index that answers once the test sets `held`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.held = asyncio.Event()
-
-    async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Wait until `held` is set."""
-        await self.held.wait()
-        return await super().count(terms)
-
-
 class Failing(InMemoryRecallIndex):
     """An index whose disk is gone."""
 
@@ -181,38 +166,6 @@ async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], e
         assert "key" not in str(logs)
 
 
-async def test_a_search_ahead_that_is_late_is_late_for_everybody() -> None:
-    """A reply that stops waiting does not cancel the prefetched search: a later reply with the same words uses its
-    result or goes on without one.
-    """
-    async with Room(summariser=Forgetful()) as room:
-        index = await talked(room, fact_at=3, turns=90, index=Held())
-        await folded(room)
-        quotes = quoting(index, room, wait_s=0.05)
-        question = await room.say("Where is the spare key?")
-        quotes.prefetch(question, room.memory)
-        assert await quotes.find(question, room.memory) == ()
-        quotes.prefetch(question, room.memory)
-        assert await quotes.find(question, room.memory) == ()
-        assert isinstance(index, Held)
-        index.held.set()
-        found = [each.text for _ in range(100) for each in await quotes.find(question, room.memory)]
-        assert FACT in found
-
-
-async def test_a_search_that_a_newer_one_ends_costs_no_reply() -> None:
-    """If a newer prefetch cancels a search, the reply that waits for it goes on without quotes."""
-    async with Room() as room:
-        await talked(room, fact_at=3, turns=70)
-        quotes = quoting(Slow(), room, wait_s=2.0)
-        question = await room.say("Where is the spare key?")
-        quotes.prefetch(question, room.memory)
-        waiting = asyncio.create_task(quotes.find(question, room.memory))
-        await asyncio.sleep(0)
-        quotes.prefetch(await room.say("And what about the bicycle with the green bell?"), room.memory)
-        assert await waiting == ()
-
-
 def test_turns_about_to_be_evicted_are_as_good_as_not_sent() -> None:
     """Only the newest turns that certainly fit into the prompt count as sent, because the others may be evicted."""
     turns = [turn(seq, "Some words that everybody could have said here.") for seq in range(50)]
@@ -230,46 +183,3 @@ class Forgetful(ExtractiveSummariser):
         """Return a fold with a gist and no facts."""
         del request
         return Fold("They played.", (), "They played.", "fold.v1")
-
-
-class Counting(InMemoryRecallIndex):
-    """An index that counts its searches and can be held up with `gate`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = 0
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Count the search and wait for `gate`."""
-        self.asked += 1
-        await self.gate.wait()
-        return await super().count(terms)
-
-
-async def test_a_search_ahead_is_taken_if_that_was_nearly_asked() -> None:
-    """A question with nearly the same words as the prefetched one uses its result without waiting. Another question is
-    searched anew.
-    """
-    async with Room(summariser=Forgetful()) as room:
-        index = Counting()
-        for seq in range(90):
-            await room.say(FACT if seq == 3 else f"Haha, level {seq} again.")
-        for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
-            index.tell(EVENING, each, guild_id=1, channel_id=10)
-        await folded(room)
-        own = quoting(index, room)
-        guess = turn(90, "Where is the spare key now")
-        own.prefetch(guess, room.memory)
-        own.prefetch(guess, room.memory)
-        for _ in range(20):
-            await asyncio.sleep(0)
-        question = await room.say("Where is the spare key now?")
-        index.gate.clear()
-        assert [each.text for each in await own.find(question, room.memory)] == [FACT]
-        assert index.asked == 1
-        index.gate.set()
-        other = await room.say("Who plays level 12 again?")
-        await own.find(other, room.memory)
-        assert index.asked == 2, "another question is searched for anew"

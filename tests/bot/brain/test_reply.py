@@ -12,7 +12,7 @@ from bot.brain.context import ModelContext
 from bot.brain.generation import BROKEN_OFF
 from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, SpeechRules
+from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -92,6 +92,12 @@ class Bench:
         self.finished.clear()
         return self.replies[-1]
 
+    async def answered(self, question: Question = FIRST) -> Reply:
+        """Ask while people listen, and return the finished reply."""
+        async with asyncio.timeout(PATIENCE_S), self.listener.listening(), self.running():
+            self.replier.ask(question)
+            return await self.next_reply()
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the replier."""
@@ -106,9 +112,7 @@ async def test_an_answer_is_spoken_sentence_by_sentence() -> None:
     full.
     """
     bench = Bench(ScriptedResponder("Bo brings ", "the lantern. He ", "said so. Twi", "ce"))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
+    reply = await bench.answered()
     assert bench.voice.spoken == ["Bo brings the lantern.", "He said so.", "Twice"]
     assert (reply.text, reply.interrupted) == ("Bo brings the lantern. He said so. Twice", False)
     assert (reply.question, reply.first_audio_at, reply.failure) == (FIRST, 5.0, None)
@@ -172,10 +176,7 @@ async def test_what_people_hear_and_read_of_an_answer_that_is_not_whole(
     rest is lost, and the reason is for the channel. An answer that the model cut off needs no apology.
     """
     bench = Bench(ScriptedResponder(*pieces))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        async with asyncio.timeout(PATIENCE_S):
-            reply = await bench.next_reply()
+    reply = await bench.answered()
     assert (reply.text, reply.failure) == (heard, failure)
 
 
@@ -183,9 +184,7 @@ async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     """On a German server the bot says in German that its model has failed; the reason keeps its sentence."""
     bench = Bench(ScriptedResponder(ChatModelError(Text("The share is over."), retryable=True)))
     bench.language = "de"
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
+    reply = await bench.answered()
     assert reply.text == in_language(MODEL_FAILED, "de") != MODEL_FAILED
     assert reply.failure is not None
     assert in_language(reply.failure, "de") == "Die Übertragung ist beendet."
@@ -195,9 +194,7 @@ async def test_what_the_voice_could_not_say_is_written() -> None:
     """Sentences that could not be synthesised are returned, so that the room can write them in the channel."""
     bench = Bench(ScriptedResponder("Bo brings it. Cy sings."))
     bench.voice.mute = {"Bo brings it.", "Cy sings."}
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
+    reply = await bench.answered()
     assert reply.text == ""
     assert reply.failure == "The voice is hoarse. Give it tea."
     assert reply.unsaid == "Bo brings it. Cy sings."
@@ -225,9 +222,7 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
     before = Bench(ScriptedResponder("Hello."))
     before.overflow = overflow
     for bench in (before, Bench(ScriptedResponder(overflow))):
-        async with bench.listener.listening(), bench.running():
-            bench.replier.ask(FIRST)
-            reply = await bench.next_reply()
+        reply = await bench.answered()
         assert reply.text == TOO_MUCH
         assert reply.failure == str(overflow)
         assert "900" in reply.failure
@@ -274,22 +269,10 @@ async def test_shut_down_in_the_middle_records_only_what_was_heard() -> None:
     assert (reply.text, reply.interrupted, reply.failure) == ("One two three four", True, None)
 
 
-async def test_sound_that_nobody_pulls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the voice connection takes no frames any more, the reply ends and reports that it was not played."""
-    monkeypatch.setattr("bot.brain.speech_output.PLAYBACK_SLACK_S", 0.01)
-    bench = Bench(ScriptedResponder("Hm."))
-    async with bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == ("", NOT_PLAYED)
-
-
 async def test_what_cannot_be_spoken_is_left_out() -> None:
     """Markup, code and directives are neither spoken nor remembered. Pronunciations affect only what the voice gets."""
     bench = Bench(ScriptedResponder("**GG** 😀. \n```\nrun()\n```\nSee https://a.example/x. [SKIP]"), GG="good game")
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
+    reply = await bench.answered()
     assert bench.voice.spoken == ["good game.", "See the link."]
     assert (reply.text, reply.failure) == ("GG. See the link.", None)
 
@@ -346,8 +329,6 @@ async def test_an_answer_whose_words_are_all_queued_can_be_interrupted() -> None
 async def test_what_must_not_be_said_is_left_out_and_told(sentence: str, told: str) -> None:
     """A blocked sentence is neither spoken, remembered nor written. The rest is spoken and the reason is reported."""
     bench = Bench(ScriptedResponder(f"Bo brings it. {sentence} Cy sings."))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
+    reply = await bench.answered()
     assert bench.voice.spoken == ["Bo brings it.", "Cy sings."]
     assert (reply.text, reply.failure, reply.unsaid) == ("Bo brings it. Cy sings.", told, "")

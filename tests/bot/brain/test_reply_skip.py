@@ -21,9 +21,7 @@ DOUBTFUL = replace(FIRST, may_skip=True)
 async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]) -> None:
     """An answer of SKIP, or a part of it, is not spoken. The reply counts as skipped and not as failed."""
     bench = Bench(ScriptedResponder(*pieces))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(DOUBTFUL)
-        reply = await bench.next_reply()
+    reply = await bench.answered(DOUBTFUL)
     assert (reply.text, reply.failure, reply.first_audio_at, bench.voice.spoken) == ("", None, None, [])
     assert reply.skipped or isinstance(pieces[-1], CutOffError)
 
@@ -56,18 +54,14 @@ async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseExceptio
     bench = Bench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else 20.0)
     bench.cancelled = isinstance(trouble, asyncio.CancelledError)
     bench.overflow = trouble if isinstance(trouble, ContextOverflowError | StoreError) else None
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(DOUBTFUL)
-        reply = await bench.next_reply()
+    reply = await bench.answered(DOUBTFUL)
     assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
 
 
 async def test_a_failure_in_the_middle_is_told_whoever_waits() -> None:
     """People have heard its beginning."""
     bench = Bench(ScriptedResponder("It is green. And ", AWAY))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(DOUBTFUL)
-        reply = await bench.next_reply()
+    reply = await bench.answered(DOUBTFUL)
     assert (reply.failure, reply.skipped) == (str(AWAY), False)
     assert reply.text == f"It is green. {MODEL_BROKE_OFF}"
 

@@ -97,9 +97,7 @@ async def test_what_is_heard_of_it_and_what_the_model_is_told(
     """
     speaker = Speaker(*words)
     bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(question)
-        reply = await bench.next_reply()
+    reply = await bench.answered(question)
     assert (reply.text, reply.failure, reply.skipped) == (text, failure, not text)
     assert (speaker.told, bench.voice.spoken) == (told, spoken)
 

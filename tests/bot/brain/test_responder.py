@@ -1,45 +1,30 @@
-"""The model's text is passed on as it comes."""
+"""Replies by a language model: its words, tool calls with their results, and the filler sentence for slow tools."""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.responder import ModelResponder
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, OfferedTools
+from bot.brain.responder import FILLER_AFTER_S, PRESS_FIRST, CutOffError, ModelResponder
+from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
+from bot.brain.tools.frozen_calls import WAITS
+from bot.brain.tools.permission import Asker
+from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.toolbox import Toolbox
+from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from compaction.payload import MessageToolCall
+from tests.fakes.place import FakePlace
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from bot.llm.port import StreamItem
-
-
-class Parrot:
-    """A chat model that streams the given pieces."""
-
-    model = "parrot"
-
-    def __init__(self, *pieces: str) -> None:
-        self._pieces = pieces
-        self.asked: list[tuple[Sequence[ChatMessage], int]] = []
-
-    async def stream(
-        self,
-        messages: Sequence[ChatMessage],
-        *,
-        max_output_tokens: int,
-        enforce_budget: bool | None = None,
-        tools: OfferedTools = NO_TOOLS,
-        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
-    ) -> AsyncGenerator[StreamItem, None]:
-        self.asked.append((messages, max_output_tokens))
-        for piece in self._pieces:
-            yield piece
-
 
 TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Who brings the lantern?"),))
 CONTEXT = ModelContext(
@@ -50,10 +35,188 @@ CONTEXT = ModelContext(
     now=0.0,
 )
 
+LOOK = MessageToolCall("c-1", "look", '{"at": "map"}')
+AGAIN = MessageToolCall("c-2", "look", '{"at": "sea"}')
+POST = MessageToolCall("c-3", "post", "{}")
+END = StreamEnd(FinishReason.STOP)
 
-@pytest.mark.parametrize("pieces", [(), ("Bo ", "brings it."), ("[laughs] Yes: ", "Bo.")])
-async def test_the_models_text_is_the_answer(pieces: tuple[str, ...]) -> None:
-    """The model gets the messages of the context, and its words pass unchanged."""
-    model = Parrot(*pieces)
-    assert [piece async for piece in ModelResponder(model, max_output_tokens=77).respond(CONTEXT)] == list(pieces)
-    assert model.asked == [(CONTEXT.messages, 77)]
+
+def asks(*calls: MessageToolCall) -> StreamEnd:
+    """Return the end of an answer that calls tools."""
+    return StreamEnd(FinishReason.TOOL_CALLS, calls)
+
+
+class Thinker:
+    """A model that streams one script for each call and keeps what it was asked."""
+
+    model = "thinker"
+
+    def __init__(self, *scripts: tuple[StreamItem, ...]) -> None:
+        self._scripts = list(scripts)
+        self.asked: list[tuple[Sequence[ChatMessage], OfferedTools]] = []
+        self.most_tokens = 0
+
+    async def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        max_output_tokens: int,
+        enforce_budget: bool | None = None,
+        tools: OfferedTools = NO_TOOLS,
+        on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
+    ) -> AsyncGenerator[StreamItem, None]:
+        """Yield the next script; the last one is repeated."""
+        self.asked.append((messages, tools))
+        self.most_tokens = max_output_tokens
+        for piece in self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]:
+            yield piece
+
+
+class Looking:
+    """A room with a tool that looks at once, and one that asks first. The first waits until `slow` is set, if any."""
+
+    def __init__(self) -> None:
+        self.slow: asyncio.Event | None = None
+        self.place = FakePlace()
+        look = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False)
+        post = replace(look, name="post", asks=True)
+        self.toolbox = Toolbox([look, post], ask_for_press=self.place.ask_for_press, language=lambda: "de")
+
+    async def _look(self, arguments: Mapping[str, object]) -> str:
+        if self.slow is not None:
+            await self.slow.wait()
+        return f"the {arguments['at']}"
+
+    @property
+    def context(self) -> ModelContext:
+        """The context of a question that Ada asks in this room."""
+        return replace(CONTEXT, tools=self.toolbox.for_asker(Asker(1, "Ada", present=True)), language="en")
+
+
+async def answer(model: Thinker, context: ModelContext, *, filler_after_s: float = FILLER_AFTER_S) -> list[str]:
+    """Return the pieces of the answer."""
+    responder = ModelResponder(model, max_output_tokens=77, filler_after_s=filler_after_s)
+    return [piece async for piece in responder.respond(context)]
+
+
+async def test_a_tool_is_called_and_its_output_read() -> None:
+    """The second request contains the tool calls with their results, and its words are the answer."""
+    model, room = Thinker((asks(LOOK, AGAIN),), ("A map ", "and the sea.", END)), Looking()
+    assert await answer(model, room.context) == ["A map ", "and the sea."]
+    (first, offered), (second, _) = model.asked
+    assert [offer.name for offer in offered.offers] == ["look", "post"]
+    assert (list(first), model.most_tokens) == (list(CONTEXT.messages), 77)
+    *found, told = second[1:]
+    assert told == ChatMessage(ChatRole.SYSTEM, AFTER_TOOL_RESULTS)
+    assert found == [
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(LOOK, AGAIN)),
+        ChatMessage(ChatRole.TOOL, '<data from="look">\nthe map\n</data>', tool_call_id="c-1", name="look"),
+        ChatMessage(ChatRole.TOOL, '<data from="look">\nthe sea\n</data>', tool_call_id="c-2", name="look"),
+    ]
+    kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})
+    assert kept[CONTEXT.current.seq] == found
+
+
+async def test_words_before_a_call_are_said_at_once() -> None:
+    """Words before a tool call are passed on at once."""
+    model = Thinker(("Hm, ", "one moment.", asks(LOOK)), ("A map.", END))
+    assert "".join(await answer(model, Looking().context)) == "Hm, one moment.\nA map."
+
+
+@pytest.mark.parametrize("language", ["en", ""])
+async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> None:
+    """The model is not asked again for it. The sentence is in the language of the question, or that of the channel."""
+    room = Looking()
+    model = Thinker(("Well.", asks(POST)))
+    waits = PRESS_FIRST if language else "Das mache ich, sobald du im Chat meines Sprachkanals auf „Mach es“ drückst."
+    said = await answer(model, replace(room.context, language=language))
+    assert said == ["Well.", "\n", f"{waits}\n"]
+    assert len(model.asked) == len(room.place.calls) == 1
+    kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq]
+    assert [message.content for message in kept] == ["Well.", WAITS]
+    room.toolbox.frozen.withdraw()
+
+
+async def test_what_was_read_beside_a_call_that_waits_is_answered() -> None:
+    """The model reads both results, and goes on."""
+    room = Looking()
+    model = Thinker((asks(LOOK, POST),), ("A map.", END))
+    assert await answer(model, room.context) == [f"{PRESS_FIRST}\n", "A map."]
+    *_, looked, waits, _ = model.asked[-1][0]
+    assert "the map" in looked.content
+    assert waits.content == WAITS
+    room.toolbox.frozen.withdraw()
+
+
+async def test_steps_are_bounded() -> None:
+    """After two steps the model must answer in words. If it calls a tool again, the answer fails."""
+    model = Thinker((asks(LOOK),), (asks(LOOK),), ("A map.", END))
+    assert await answer(model, Looking().context) == ["A map."]
+    assert [tools.callable_now for _, tools in model.asked] == [True, True, False]
+    # The last message says so too, because not every server respects that no tool may be called.
+    told = [messages[-1].content for messages, _ in model.asked]
+    assert told == [CONTEXT.messages[-1].content, AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS]
+    stubborn = Thinker((asks(LOOK),))
+    with pytest.raises(ChatModelError, match="over and over"):
+        await answer(stubborn, Looking().context)
+    assert len(stubborn.asked) == 3
+    talker = Thinker(("Hm. ", asks(LOOK)))
+    assert "".join(await answer(talker, Looking().context)) == "Hm. \nHm. \nHm. "
+
+
+async def test_a_slow_tool_is_told_once() -> None:
+    """The filler sentence for a slow tool is spoken once, and only if nothing was said yet."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    model = Thinker((asks(LOOK),), (asks(AGAIN),), ("A map.", END))
+    responder = ModelResponder(model, max_output_tokens=9, filler_after_s=0.001)
+    stream = responder.respond(room.context)
+    assert await anext(stream) == "Let me look.\n"
+    room.slow.set()
+    assert [piece async for piece in stream] == ["A map."]
+    room.slow.clear()
+    talking = Thinker(("One moment.", asks(LOOK)), ("A map.", END))
+    stream = ModelResponder(talking, max_output_tokens=9, filler_after_s=0.001).respond(room.context)
+    assert [await anext(stream), await anext(stream)] == ["One moment.", "\n"]
+    asyncio.get_running_loop().call_later(0.02, room.slow.set)
+    assert [piece async for piece in stream] == ["A map."]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("de", "Ich schaue nach.\n"), ("", "Ich schaue nach.\n"), ("fr", "Let me look.\n")],
+)
+async def test_the_filler_is_in_the_language_of_the_question(language: str, said: str) -> None:
+    """Where that is not known, the channel's."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    responder = ModelResponder(Thinker((asks(LOOK),)), max_output_tokens=9, filler_after_s=0.001)
+    stream = responder.respond(replace(room.context, language=language))
+    assert await anext(stream) == said
+    await stream.aclose()
+
+
+async def test_a_slow_tool_is_waited_for_in_silence_where_the_model_may_skip() -> None:
+    """Nothing may follow there."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.02, room.slow.set)
+    model = Thinker((asks(LOOK),), ("A map.", END))
+    context = replace(room.context, may_skip=True)
+    assert await answer(model, context, filler_after_s=0.001) == ["A map."]
+
+
+async def test_without_tools_calls_are_no_calls() -> None:
+    """If no tools are offered, a tool call that the model makes up is ignored and its words are the answer."""
+    model = Thinker(("Hm.", asks(LOOK)))
+    assert await answer(model, CONTEXT) == ["Hm."]
+    assert model.asked[0][1] == NO_TOOLS
+
+
+@pytest.mark.parametrize("reason", [FinishReason.LENGTH, FinishReason.FILTERED])
+async def test_an_answer_that_was_cut_off_says_so(reason: FinishReason) -> None:
+    """If the model was cut off, the stream ends with `CutOffError`."""
+    stream = ModelResponder(Thinker(("Bo brings it. And Cy", StreamEnd(reason))), max_output_tokens=9).respond(CONTEXT)
+    assert await anext(stream) == "Bo brings it. And Cy"
+    with pytest.raises(CutOffError, match=reason.value):
+        await anext(stream)

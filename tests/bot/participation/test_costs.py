@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.participation.costs import HOUR_S, Cost, CostCeiling, CostLedger
+from bot.participation.costs import HOUR_S, Cost, CostLedger, ceiling_of
 from bot.participation.settings import ParticipationSettings
 
 
 def test_the_hour_slides() -> None:
     """Costs that are older than an hour do not count."""
-    ledger = CostLedger(CostCeiling(calls=2))
+    ledger = CostLedger(Cost(calls=2))
     ledger.add(Cost(calls=1, tokens=100), now=0.0)
     ledger.add(Cost(calls=1, tokens=50, spoken_s=3.0), now=600.0)
     assert ledger.last_hour(1_000.0) == Cost(2, 150, 3.0)
@@ -27,7 +27,7 @@ def test_the_hour_slides() -> None:
 
 def test_what_is_older_than_an_hour_is_not_kept() -> None:
     """Where costs are only added, too."""
-    ledger = CostLedger(CostCeiling())
+    ledger = CostLedger(Cost())
     for at in (0.0, 60.0, HOUR_S):
         ledger.add(Cost(calls=1), now=at)
     assert len(ledger._entries) == 2
@@ -35,7 +35,7 @@ def test_what_is_older_than_an_hour_is_not_kept() -> None:
 
 def test_a_flood_of_costs_fills_no_memory() -> None:
     """All count, and those of one second are kept as one."""
-    ledger = CostLedger(CostCeiling())
+    ledger = CostLedger(Cost())
     for number in range(10_000):
         ledger.add(Cost(calls=1), now=number / 1_000)
     assert ledger.last_hour(10.0) == ledger.total == Cost(calls=10_000)
@@ -46,12 +46,12 @@ def test_a_flood_of_costs_fills_no_memory() -> None:
 @pytest.mark.parametrize(
     ("each", "ceiling"),
     [
-        (Cost(calls=1), CostCeiling(calls=2)),
-        (Cost(tokens=10), CostCeiling(tokens=20)),
-        (Cost(spoken_s=5.0), CostCeiling(spoken_s=10.0)),
+        (Cost(calls=1), Cost(calls=2)),
+        (Cost(tokens=10), Cost(tokens=20)),
+        (Cost(spoken_s=5.0), Cost(spoken_s=10.0)),
     ],
 )
-def test_it_may_speak_again_once_enough_is_an_hour_old(each: Cost, ceiling: CostCeiling) -> None:
+def test_it_may_speak_again_once_enough_is_an_hour_old(each: Cost, ceiling: Cost) -> None:
     """No sooner and no later, whichever limit was reached: of three replies, one is below the limit of two."""
     ledger = CostLedger(ceiling)
     for at in (0.0, 10.0, 20.0):
@@ -62,23 +62,23 @@ def test_it_may_speak_again_once_enough_is_an_hour_old(each: Cost, ceiling: Cost
 @pytest.mark.parametrize(
     ("ceiling", "reached"),
     [
-        (CostCeiling(), False),
-        (CostCeiling(calls=1), True),
-        (CostCeiling(calls=2), False),
-        (CostCeiling(tokens=100), True),
-        (CostCeiling(tokens=101), False),
-        (CostCeiling(spoken_s=2.5), True),
-        (CostCeiling(spoken_s=2.6), False),
+        (Cost(), False),
+        (Cost(calls=1), True),
+        (Cost(calls=2), False),
+        (Cost(tokens=100), True),
+        (Cost(tokens=101), False),
+        (Cost(spoken_s=2.5), True),
+        (Cost(spoken_s=2.6), False),
     ],
 )
-def test_each_figure_has_a_ceiling_of_its_own(ceiling: CostCeiling, reached: bool) -> None:
+def test_each_figure_has_a_ceiling_of_its_own(ceiling: Cost, reached: bool) -> None:
     """Calls, tokens and seconds of speech each have their own limit; 0 means no limit."""
-    assert ceiling.is_reached(Cost(1, 100, 2.5)) is reached
+    assert Cost(1, 100, 2.5).reaches(ceiling) is reached
 
 
 def test_there_is_a_ceiling_unless_somebody_takes_it_away() -> None:
     """The default settings limit calls, tokens and seconds of speech."""
-    assert CostCeiling.from_settings(ParticipationSettings()) == CostCeiling(240, 1_000_000, 1_800.0)
+    assert ceiling_of(ParticipationSettings()) == Cost(240, 1_000_000, 1_800.0)
 
 
 ENTRIES = st.lists(
@@ -89,7 +89,7 @@ ENTRIES = st.lists(
 @given(ENTRIES, st.integers(1, 20))
 def test_nothing_is_ever_spent_over_the_ceiling(entries: list[tuple[int, int, int, int]], most: int) -> None:
     """If the ceiling is checked before each call, no hour has more calls than allowed, and the figures add up."""
-    ledger = CostLedger(CostCeiling(calls=most))
+    ledger = CostLedger(Cost(calls=most))
     spent: list[tuple[float, Cost]] = []
     now = 0.0
     for wait_s, _, tokens, spoken_s in entries:

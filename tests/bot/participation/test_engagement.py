@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, Reason
-from bot.channel.port import Person
-from bot.participation.engagement import TAKES_OVER_S, Engagement, PersonNames
+from bot.participation.engagement import TAKES_OVER_S, Engagement
 
 ADA, BO = 1, 2
 WINDOW_S = 35.0
@@ -130,14 +129,3 @@ def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, bo
     for user_id, answer, reason in heard:
         engagement.on_utterance(user_id, Decision(answer, reason), started_at=at, ended_at=at + 0.5)
     assert not any(engagement.is_engaged(user_id, at=at) for user_id in range(5))
-
-
-def test_nobody_calls_themselves() -> None:
-    """The speaker's own name is left out; a renamed person is called by the new name, and who left by none."""
-    names = PersonNames()
-    names.update([Person(1, "Ben", is_bot=False), Person(2, "Ada Lovelace", is_bot=False)])
-    assert names.without(1) == {"adalovelace", "ada"}
-    names.update([Person(1, "Ben", is_bot=False), Person(2, "Augusta", is_bot=False)])
-    assert names.without(None) == {"ben", "augusta"}
-    names.update([Person(1, "Ben", is_bot=False)])
-    assert names.without(None) == {"ben"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.participation.costs import HOUR_S, Cost, CostCeiling, CostLedger, MeteredCompletion
+from bot.participation.costs import HOUR_S, Cost, CostLedger, MeteredCompletion
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer, CompletionRequest
 
@@ -40,7 +40,7 @@ class Endpoint:
 )
 async def test_a_call_counts_in_the_hour(answer: CompletionAnswer | None, cost: Cost) -> None:
     """A call counts with the reported tokens, or with an estimate where none are reported or the call failed."""
-    ledger = CostLedger(CostCeiling())
+    ledger = CostLedger(Cost())
     metered = MeteredCompletion(Endpoint(answer), ledger, monotonic=lambda: 0.0)
     if answer is None:
         with pytest.raises(CompletionError, match="busy"):
@@ -51,8 +51,8 @@ async def test_a_call_counts_in_the_hour(answer: CompletionAnswer | None, cost: 
     assert metered.model == "small"
 
 
-@pytest.mark.parametrize("ceiling", [CostCeiling(calls=3), CostCeiling(tokens=3_600)])
-async def test_at_the_ceiling_no_call_is_made(ceiling: CostCeiling) -> None:
+@pytest.mark.parametrize("ceiling", [Cost(calls=3), Cost(tokens=3_600)])
+async def test_at_the_ceiling_no_call_is_made(ceiling: Cost) -> None:
     """300 folds of one hour make no more calls than its ceiling has. The refusal is retryable, and the hour ends."""
     now = 0.0
     ledger, endpoint = CostLedger(ceiling), Endpoint(CompletionAnswer("a", "stop", 1_000, 200))

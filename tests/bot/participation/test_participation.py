@@ -278,6 +278,19 @@ def decided(participation: Participation, user_id: int, text: str, *, at: float 
     return participation.preview_decision(cast("SpokenText", Said(user_id, text, at))).answer
 
 
+async def test_nobody_calls_themselves() -> None:
+    """Their own name calls nobody else; the name of somebody who has left calls nobody."""
+    table = Table(9)
+    participation, _ = await table.begin()
+
+    def reason(user_id: int) -> Reason:
+        return participation.preview_decision(cast("SpokenText", Said(user_id, "Bo, are you there?", 0.0))).reason
+
+    assert (reason(ADA.id), reason(BO.id)) == (Reason.ADDRESSED_TO_OTHER, Reason.NOT_ADDRESSED)
+    table.place.people = [ADA, replace(BO, id=7, name="Augusta"), OTHER_BOT]
+    assert reason(ADA.id) is Reason.NOT_ADDRESSED
+
+
 @pytest.mark.parametrize("who", ["opted out", "another bot", "nobody answers"])
 async def test_who_is_not_heard_silences_nothing(who: str) -> None:
     """Their words may be recognised already, and name the bot. Where it only writes down, nobody has to silence it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
-from bot.participation.costs import Cost, CostCeiling, CostLedger
+from bot.participation.costs import NOTHING, Cost, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
 from bot.texts.text import in_language
@@ -12,9 +12,9 @@ from bot.texts.text import in_language
 FREE = mode_sentence(VoiceMode.FREE)
 
 
-def guild(ceiling: CostCeiling | None = None) -> GuildParticipation:
+def guild(ceiling: Cost = NOTHING) -> GuildParticipation:
     """Return a guild's participation."""
-    return GuildParticipation(10, VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling or CostCeiling()))
+    return GuildParticipation(10, VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
 
 
 def test_nothing_happened_yet() -> None:
@@ -40,7 +40,7 @@ def test_everything_is_told_by_reason() -> None:
 
 def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
     """With limits, the costs are shown beside the limits. A moderator's silence is shown too."""
-    here = guild(CostCeiling(240, 1_000_000, 1_800.0))
+    here = guild(Cost(240, 1_000_000, 1_800.0))
     here.silence = Silence(always=True)
     here.costs.add(Cost(1, 650, 4.0), now=0.0)
     assert ParticipationStatistics().format(here, now=1.0) == (
@@ -53,9 +53,7 @@ def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
 def test_one_of_each_is_told_in_the_singular() -> None:
     """One call, token and second are no calls, tokens and seconds."""
     assert cost_in_words(Cost(1, 1, 1.2)) == "1 call of the model, 1 token, 1 second of speech"
-    assert (
-        cost_in_words(Cost(1, 0, 0.0), CostCeiling(240)) == "1 of 240 calls of the model, 0 tokens, 0 seconds of speech"
-    )
+    assert cost_in_words(Cost(1, 0, 0.0), Cost(240)) == "1 of 240 calls of the model, 0 tokens, 0 seconds of speech"
 
 
 def test_every_reason_has_its_words() -> None:

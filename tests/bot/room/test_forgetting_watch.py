@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
-from bot.participation.costs import CostCeiling, CostLedger
+from bot.participation.costs import CostLedger, ceiling_of
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
 from bot.room import other_processes
@@ -41,7 +41,7 @@ class Scene:
         self.database = database
         self.clock = FakeClock()
         self.room = FakeRoom()
-        ledger = CostLedger(CostCeiling.from_settings(ParticipationSettings()))
+        ledger = CostLedger(ceiling_of(ParticipationSettings()))
         self.guild = GuildParticipation(10, VoiceMode.NAME, (), ledger, room=self.room)
         self.people: Sequence[str] = ("1", "2")
         self.watch = ForgettingWatch(

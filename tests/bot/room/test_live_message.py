@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.events import TurnRecorded
-from bot.participation.costs import CostCeiling, CostLedger
+from bot.participation.costs import CostLedger, ceiling_of
 from bot.participation.settings import ParticipationSettings
 from bot.room.posted_messages import EDIT_EVERY_S, LISTENING, MOST_FAILURES, MOST_PEOPLE, OVER, LiveMessage
 from compaction.model import Seq, Turn, TurnKind, TurnPart
@@ -26,7 +26,7 @@ class Session:
         self.message = LiveMessage(
             self.place,
             doing=lambda: LISTENING,
-            costs=CostLedger(CostCeiling.from_settings(ParticipationSettings())),
+            costs=CostLedger(ceiling_of(ParticipationSettings())),
             hidden=self.hidden.__contains__,
             clock=self.clock,
         )

@@ -128,7 +128,21 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
                 instructions = responder.contexts[-1].messages[-2].content
                 assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
         assert [context.language for context in responder.contexts] == ["", "de", "en"]
+        assert {"Ada", "Bo"} <= set(responder.contexts[0].present)
         assert {"Curse", "Strahd"} <= set(house.recogniser.asked[0][2])
+
+
+async def test_a_server_narrows_the_languages_that_are_heard(tmp_path: Path) -> None:
+    """At once, also in a session that runs."""
+    async with a_house(tmp_path) as house, living(house):
+        await house.say(ADA.id, "We take the train at nine.")
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(spoken=("de", "fr")), by=ADA.id)
+        await house.say(BO.id, "Wir nehmen den Zug um neun.")
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(spoken=("de",)), by=ADA.id)
+        await house.say(ADA.id, "Und was nehmen wir mit?")
+        await settle(lambda: len(house.recogniser.asked) > 2)
+    heard_in = [language for _, language, _ in house.recogniser.asked]
+    assert list(dict.fromkeys(heard_in)) == [None, ("de", "fr"), "de"]
 
 
 async def test_a_quiet_room_may_hear_a_thought(tmp_path: Path) -> None:

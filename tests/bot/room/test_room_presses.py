@@ -10,7 +10,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatRole, FinishReason, StreamEnd
 from bot.room.conversation.prompt import TYPED
 from compaction.payload import MessageToolCall
-from tests.bot.brain.test_responder_tools import Thinker
+from tests.bot.brain.test_responder import Thinker
 from tests.bot.room.room_scene import a_house, living, settle
 from tests.bot.room.test_room_participation import silenceable
 from tests.bot.room.test_room_typed_talk import Message

@@ -67,6 +67,7 @@ CHOSEN = ServerSettings(
     voice_mode=VoiceMode.FREE,
     wake_names=("Jeeves", "Žofie, the 2nd"),
     persona="A cat.",
+    spoken=("de", "yue"),
     silence=Silence(always=True, session_id="evening", until=12.5),
 )
 

@@ -68,9 +68,20 @@ def test_what_is_expected_next(history: str, expected: str | None) -> None:
 
 def test_a_fixed_language_is_everybodys() -> None:
     """The language of the settings overrides every detection."""
-    languages = SpeakerLanguages("de")
+    languages = SpeakerLanguages(lambda: ("de",))
     tell(languages, ADA, "sure en")
     assert languages.expected(ADA, speech_s=3.0) == "de"
+
+
+def test_a_settled_language_that_is_no_longer_spoken_is_detected_anew() -> None:
+    """A server may narrow its languages while people talk, and may take that back."""
+    among: list[str] = []
+    languages = SpeakerLanguages(lambda: tuple(among))
+    tell(languages, ADA, "sure fr")
+    among += ["en", "de"]
+    assert languages.expected(ADA, speech_s=3.0) is None
+    among.clear()
+    assert languages.expected(ADA, speech_s=3.0) == "fr"
 
 
 def test_who_left_is_forgotten() -> None:

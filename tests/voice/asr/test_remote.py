@@ -41,12 +41,12 @@ async def lantern(upload: TranscriptionRequest) -> Transcription:
 
 @asynccontextmanager
 async def endpoint(
-    model: str = "whisper-1", *, timeout_s: float = PATIENCE_S, languages: tuple[str, ...] = (), **behaviour: Any
+    model: str = "whisper-1", *, timeout_s: float = PATIENCE_S, **behaviour: Any
 ) -> AsyncIterator[tuple[RemoteRecogniser, LocalTranscriptionServer]]:
     """Start a server with this behaviour and open a recogniser that points at it."""
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, **behaviour)) as server:
         where = Endpoint(server.base_url, model, SECRET, timeout_s)
-        async with RemoteRecogniser(where, languages=languages) as recogniser:
+        async with RemoteRecogniser(where) as recogniser:
             yield recogniser, server
 
 
@@ -73,8 +73,10 @@ async def test_what_is_left_open_is_not_sent() -> None:
 
 async def test_a_language_that_nobody_speaks_counts_as_undetected() -> None:
     """The endpoint may detect any; the words are recognised again in one that is spoken (`Transcriber`)."""
-    async with endpoint(languages=("en", "fr"), language_names={"de": "german"}) as (recogniser, _):
-        assert (await recogniser.recognise(bicycle())).language_probability == 0.0
+    async with endpoint(language_names={"de": "german"}) as (recogniser, server):
+        assert (await recogniser.recognise(bicycle(), language=("en", "fr"))).language_probability == 0.0
+        assert (await recogniser.recognise(bicycle(), language=("en", "de"))).language_probability > 0.5
+    assert [call.language for call in server.calls] == ["", ""]
 
 
 async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.brain.embedded.chat import NO_MODEL, answer
+from bot.brain.embedded.chat import MOST_NAMED, NO_MODEL, Known, answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 from bot.brain.embedded.first_sentences import Meaning
 from bot.texts.text import in_language
@@ -26,10 +26,13 @@ MEMORY = [
 KEY = "Der Schlüssel liegt unter dem Blumentopf."
 
 
+NAMES = ("Roomtone", "Room tone")
+KNOWN = Known(MEMORY, NOW, NAMES, UTC, ("Ada", "Bo", "Cy"), NOW - 3_600)
+
+
 def ask(question: str, *, introduce: bool = False, meaning: Meaning | None = None) -> str:
     """Return the bot's answer to a question from Bo."""
-    names = ("Roomtone", "Room tone")
-    return answer(question, MEMORY, meaning=meaning, asker="Bo", now=NOW, names=names, zone=UTC, introduce=introduce)
+    return answer(question, KNOWN, meaning=meaning, asker="Bo", introduce=introduce)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_answers_come_from_memory_with_who_and_when(question: str, said: str) ->
 def test_a_german_question_is_answered_in_german(question: str, said: str) -> None:
     """What is not quoted is in the language of the question."""
     memory = [replace(MEMORY[0], text="Das Konzert beginnt um acht."), replace(MEMORY[2], text=KEY)]
-    answered = answer(question, memory, asker="Bo", now=NOW, names=("Roomtone",), zone=UTC, introduce=True)
+    answered = answer(question, replace(KNOWN, evidence=memory), asker="Bo", introduce=True)
     assert answered == f"{said} {in_language(NO_MODEL, 'de')}"
 
 
@@ -95,7 +98,7 @@ def test_a_german_question_is_answered_in_german(question: str, said: str) -> No
 )
 def test_a_known_language_counts_more_than_the_words(question: str, language: str, german: bool) -> None:
     """French has a 'du' and Spanish an 'es'. Who speaks no language that the bot has is answered in English."""
-    answered = answer(question, [], asker="Bo", now=NOW, names=("Roomtone",), introduce=True, language=language)
+    answered = answer(question, replace(KNOWN, evidence=[]), asker="Bo", introduce=True, language=language)
     assert answered.endswith(in_language(NO_MODEL, "de" if german else "en"))
 
 
@@ -111,7 +114,7 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately() -> None:
         f"Ada said: The vault code is four seven one nine. {when} The group plans a trip to Lisbon. {when} "
         "Cy said: I am afraid of spiders and heights. That was about 40 minutes ago."
     )
-    empty = answer("Recap.", [], meaning=Meaning.RECAP, asker="Bo", now=NOW, names=("Roomtone",))
+    empty = answer("Recap.", replace(KNOWN, evidence=[]), meaning=Meaning.RECAP, asker="Bo")
     assert empty == "Nothing much was said yet, Bo."
 
 
@@ -120,14 +123,22 @@ def test_each_meaning_has_its_answer() -> None:
     assert ask("What did Cy say?", meaning=Meaning.SAID_BY).startswith("Cy said: I am afraid of spiders")
     assert ask("What did Zoe say?", meaning=Meaning.SAID_BY) == "I have heard nothing about that here, Bo."
     assert ask("What time is it?", meaning=Meaning.TIME) == "It is 20:00."
-    answers = {ask("Hm.", meaning=each) for each in set(Meaning) - {Meaning.RECAP, Meaning.SAID_BY, Meaning.TIME}}
-    assert len(answers) == 7
+    assert ask("Who is here?", meaning=Meaning.WHO_IS_HERE) == "I hear these people here: Ada, Bo, Cy."
+    assert ask("How long have we talked?", meaning=Meaning.HOW_LONG) == "This talk began about an hour ago."
+    answers = {ask("Hm.", meaning=each) for each in set(Meaning) - {Meaning.RECAP, Meaning.SAID_BY}}
+    assert len(answers) == len(Meaning) - 2
+
+
+def test_a_few_of_many_people_are_named() -> None:
+    """On a stage there may be hundreds, and the answer is spoken."""
+    known = replace(KNOWN, present=tuple(f"P{number}" for number in range(MOST_NAMED + 5)))
+    assert answer("Wer ist hier?", known, asker="Bo", meaning=Meaning.WHO_IS_HERE).endswith("P9 und 5 weitere.")
 
 
 def test_a_very_long_quote_is_cut_at_a_word() -> None:
     """A very long quote is cut after a whole word, because it is read aloud."""
     long = Evidence("The vault " + "really " * 100, EvidenceOrigin.TURN, 9, "Cy", NOW - 60, NOW - 60)
-    said = answer("What about the vault?", [long], asker="Bo", now=NOW, names=())
+    said = answer("What about the vault?", Known([long], NOW), asker="Bo")
     assert said.startswith("Cy said: The vault really")
     assert said.endswith("really …")
     assert len(said) < 320

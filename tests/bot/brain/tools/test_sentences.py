@@ -16,8 +16,7 @@ from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
-from tests.bot.brain.test_responder import CONTEXT
-from tests.bot.brain.test_responder_tools import Thinker
+from tests.bot.brain.test_responder import CONTEXT, Thinker
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.patience import PATIENCE_S
 

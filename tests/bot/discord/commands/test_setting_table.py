@@ -116,6 +116,8 @@ def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
     ("key", "written", "told"),
     [
         ("names", "42", "Give me one to 5 names"),
+        ("spoken", "fr", "at most 10 languages with commas between them. There are: en, de."),
+        ("spoken", "en, Klingon", "at most 10 languages"),
         ("retention", "91", "Write a number from 1 to 90, or nothing."),
         ("longest-session", "0.5", "Write a number from 1 to 24, or nothing."),
         ("leave-when-empty", "soon", "Write a number from 0 to 1,440, or nothing."),
@@ -125,4 +127,4 @@ def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
 def test_what_cannot_be_is_refused_with_what_can(key: str, written: str, told: str) -> None:
     """The operator's own limit counts too."""
     with pytest.raises(SettingError, match=told):
-        BY_KEY[key].changes([written], operator(retention_days=90))
+        BY_KEY[key].changes([written], replace(operator(retention_days=90), languages=("en", "de")))

@@ -101,6 +101,7 @@ async def online(
 
 CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("language", ("de",), "Deutsch"),
+    ("spoken", ("German, en,",), "in these languages only: de, en."),
     ("voice", ("joe",), "I speak with the voice Joe here."),
     ("names", ("Jeeves,  Old  Boy ",), "Jeeves, Old Boy"),
     ("voice-mode", ("free",), "free: I also answer questions to the room"),
@@ -121,10 +122,8 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
     ("history", ("on",), "Who may manage the server may read everything"),
     ("history-role", (500,), "members with the role <@&500>"),
     ("chat", (601,), "or in <#601>, is answered there."),
-    ("recap", ("on",), "I post in the channel"),
+    ("posts", ("posts_recap",), "When a session ends, I post in the channel"),
     ("writing-down", ("on",), "has me post what is said"),
-    ("catch-up", ("off",), "offered nothing"),
-    ("live-message", ("off",), "No message"),
 )
 
 
@@ -164,11 +163,13 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
             voice_mode=VoiceMode.FREE,
             wake_names=("Jeeves", "Old Boy"),
             persona="You are a dry *innkeeper*.",
+            spoken=("de", "en"),
         )
 
 
 NOTHING_CHOSEN: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("language", ("default",)),
+    ("spoken", (" ",)),
     ("voice", ("default",)),
     ("names", ("",)),
     ("voice-mode", ("default",)),
@@ -191,6 +192,7 @@ async def test_who_chooses_nothing_takes_a_choice_back() -> None:
         chosen = ServerSettings("de", "joe", "Hi.", channels=(602,), longest_session_h=3, leave_when_empty_s=9)
         chosen = replace(chosen, opens_history=True, history_role=500, retention_days=3, mode=Mode.OFF)
         chosen = replace(chosen, budget_enabled=True, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",), persona="Hi.")
+        chosen = replace(chosen, spoken=("de",))
         await server.stores.servers.change(server.local.guild.id, lambda _: chosen, by=ADA)
         for key, picked in NOTHING_CHOSEN:
             await server.choose(key, *picked)
@@ -217,12 +219,12 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
 async def test_each_press_is_checked_as_the_command_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who may no longer manage the server when they press, or when they send what they wrote, changes nothing."""
     async with online() as server:
-        opened, window = await server.open("recap"), await server.open("notice")
+        opened, window = await server.open("posts"), await server.open("notice")
         panel = int(opened.replies[-1].payload["id"])
         monkeypatch.setattr("rehearsal.discord.guild.payloads.permission_bits", lambda *_: "0")
         monkeypatch.setattr("bot.discord.command_tree.CommandUser.is_manager", False)
         for result in (
-            await server.local.pick(ADA, panel, "roomtone:setting-recap", ["on"]),
+            await server.local.pick(ADA, panel, "roomtone:setting-posts", ["posts_recap"]),
             await server.local.pick(ADA, panel, "roomtone:settings", ["follow"]),
             await server.local.write(window, "I listen."),
         ):

@@ -70,7 +70,7 @@ class Bench:
     def __init__(
         self,
         *texts: str | Exception,
-        language: str | None = None,
+        languages: tuple[str, ...] = (),
         judge: FakeJudge | None = None,
         recognition_s: float = 0.0,
     ) -> None:
@@ -78,6 +78,7 @@ class Bench:
         self.recogniser = SlowRecogniser(self.clock, recognition_s, *texts)
         self.seen: list[events.Event] = []
         self.groups: list[tuple[SpokenText, ...]] = []
+        self.languages = languages
         self.own_words = ""
         self.own_names: tuple[str, ...] = ("Roomtone",)
         self.assumed_language = ""
@@ -89,7 +90,7 @@ class Bench:
             self.recogniser,
             glossary=lambda: (*self.own_names, "Ada"),
             own_names=lambda: self.own_names,
-            language=language,
+            languages=lambda: self.languages,
             clock=self.clock,
             observe=self.seen.append,
             own_words=lambda since, until: self.own_words,

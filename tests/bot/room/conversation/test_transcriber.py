@@ -27,11 +27,23 @@ async def test_a_language_once_sure_is_expected() -> None:
         await bench.say(ADA, seconds=3.0)
         await until(lambda: len(bench.texts) == 3)
     assert [language for _, language, _ in bench.recogniser.asked] == [None, "en", None]
-    fixed = Bench(language="de")
+    fixed = Bench(languages=("de",))
     async with fixed.running():
         await fixed.say(ADA)
         await until(lambda: bool(fixed.recogniser.asked))
     assert fixed.recogniser.asked[0][1] == "de"
+
+
+async def test_a_language_is_detected_among_those_that_are_spoken() -> None:
+    """Those of the server, which it may narrow while people talk."""
+    bench = Bench(languages=("en", "de", "fr"))
+    async with bench.running():
+        bench.recogniser.languages[ADA] = "fr"
+        await _heard(bench, ADA)
+        await _heard(bench, ADA)
+        bench.languages = ("en", "de")
+        await _heard(bench, ADA)
+    assert [language for _, language, _ in bench.recogniser.asked] == [("en", "de", "fr"), "fr", ("en", "de")]
 
 
 async def test_two_people_are_heard_in_their_languages_and_followed() -> None:

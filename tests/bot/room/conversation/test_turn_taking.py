@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from bot.brain.reply import Question
     from bot.events import SpokenText
-    from compaction.model import Turn
     from compaction.session import SessionMemory
 
 ANSWER, SILENCE = Decision(answer=True, reason=Reason.WAKE_NAME), Decision(answer=False, reason=Reason.NOT_ADDRESSED)
@@ -47,9 +46,8 @@ class Scene:
         self.out: set[int] = set()
         self.busy = False
         self.may_prepare = True
-        # Questions for which a reply is prepared, and turns searched ahead.
+        # Questions for which a reply is prepared.
         self.prepared: list[Question] = []
-        self.searched: list[Turn] = []
         self.asked: list[Question] = []
         self.seen: list[events.Event] = []
         # Why prepared replies were discarded.
@@ -63,8 +61,6 @@ class Scene:
         """Return the turn-taking. The scene stands for all that decides and answers."""
         place, itself = FakePlace(people=[ADA, BO]), cast("Any", self)
         return TurnTaking(
-            memory=self.memory,
-            quoting=itself,
             participation=itself,
             turn_recorder=TurnRecorder(
                 self.memory,
@@ -108,11 +104,6 @@ class Scene:
     def start(self, question: Question) -> None:
         """Be the preemptive reply."""
         self.prepared.append(question)
-
-    def prefetch(self, turn: Turn, memory: SessionMemory) -> None:
-        """Be the search."""
-        assert memory is self.memory
-        self.searched.append(turn)
 
     def of(self, kind: type[events.Event]) -> list[Any]:
         """Return the events of one kind."""
@@ -171,30 +162,30 @@ async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decide
 
 
 @pytest.mark.parametrize(
-    ("text", "likely_finished", "change", "searched", "prepared"),
+    ("text", "likely_finished", "change", "prepared"),
     [
-        ("Roomtone, when is it?", True, {}, True, True),
-        # Somebody who does not sound or read finished is only searched for.
-        ("Roomtone, when is it?", False, {}, True, False),
-        ("Roomtone, when is the", True, {}, True, False),
-        ("Roomtone, when is it...", True, {}, True, False),
+        ("Roomtone, when is it?", True, {}, True),
+        # Somebody who does not sound or read finished.
+        ("Roomtone, when is it?", False, {}, False),
+        ("Roomtone, when is the", True, {}, False),
+        ("Roomtone, when is it...", True, {}, False),
         # The bot still answers another question, or the operator wants no reply begun early.
-        ("Roomtone, when is it?", True, {"busy": True}, True, False),
+        ("Roomtone, when is it?", True, {"busy": True}, False),
         # Nothing will be answered.
-        ("Roomtone, when is it?", True, {"decision": SILENCE}, False, False),
-        ("Roomtone, when is it?", True, {"may_prepare": False}, False, False),
-        ("Roomtone, when is it?", True, {"out": {ADA.id}}, False, False),
+        ("Roomtone, when is it?", True, {"decision": SILENCE}, False),
+        ("Roomtone, when is it?", True, {"may_prepare": False}, False),
+        ("Roomtone, when is it?", True, {"out": {ADA.id}}, False),
     ],
 )
 async def test_what_is_prepared_in_a_pause(
-    text: str, likely_finished: bool, change: dict[str, object], searched: bool, prepared: bool
+    text: str, likely_finished: bool, change: dict[str, object], prepared: bool
 ) -> None:
-    """The memory is searched for whoever will be answered; the reply begins only if they seem to have finished."""
+    """A reply begins for whoever will be answered and seems to have finished."""
     async with a_scene() as scene:
         for name, value in change.items():
             setattr(scene, name, value)
         scene.taking().on_tentative(spoken("one", ADA.id, text), likely_finished)
-        assert (len(scene.searched), len(scene.prepared)) == (searched, prepared)
+        assert bool(scene.prepared) == prepared
         assert scene.memory.turns == ()
         for question in scene.prepared:
             assert (question.turn.parts[0].text, question.asker_id) == (text, str(ADA.id))
