@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.recordings import SpeechRecording
     from benchmarks.report import Json
     from config.schema import Settings
+    from voice.listening.end_policy import EndPolicy
 
 PART = "endpointing"
 # Each recording is observed twice, the second time shifted by half a window: where windows begin changes the decision
@@ -53,9 +54,9 @@ class Outcome:
         }
 
 
-def outcome(pauses: Sequence[ObservedPause]) -> Outcome:
-    """Return what the room's policy does to these pauses."""
-    needed = [windows_needed(pause) for pause in pauses]
+def outcome(pauses: Sequence[ObservedPause], policy: EndPolicy = END_POLICY, *, again: bool = False) -> Outcome:
+    """Return what `policy` does to these pauses. `again`: it hears what the models say as the silence grows."""
+    needed = [windows_needed(pause, policy, again=again) for pause in pauses]
     inside = [(pause.windows, windows) for pause, windows in zip(pauses, needed, strict=True) if pause.windows]
     return Outcome(
         len(inside),
@@ -64,13 +65,18 @@ def outcome(pauses: Sequence[ObservedPause]) -> Outcome:
     )
 
 
-def windows_needed(pause: ObservedPause) -> int:
-    """Return after how many silent windows the room ends the speech before this pause."""
+def windows_needed(pause: ObservedPause, policy: EndPolicy = END_POLICY, *, again: bool = False) -> int:
+    """Return after how many silent windows the speech before this pause is ended."""
     if not pause.asked:
-        # Without the end-of-turn model the fixed silence ends speech.
+        # As in a room: without the end-of-turn model the fixed silence ends speech.
         return window_count(ENDPOINTING.end_silence_s)
-    first = pause.asked[0]
-    return max(first.windows, window_count(max(END_POLICY.silence_needed_s(first.evidence), COUNTED_FROM_S)))
+    asked = pause.asked if again else pause.asked[:1]
+    needed = 0
+    for number, each in enumerate(asked):
+        needed = max(each.windows, window_count(max(policy.silence_needed_s(each.evidence), COUNTED_FROM_S)))
+        if number + 1 < len(asked) and needed <= asked[number + 1].windows:
+            break
+    return needed
 
 
 async def measure_endpointing(

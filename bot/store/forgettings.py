@@ -20,8 +20,7 @@ import hmac
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field
-from math import inf
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import case, func, insert, select

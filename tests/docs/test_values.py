@@ -24,7 +24,7 @@ from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
 from bot.web import login_routes
 from bot.wiring.services import ATTACHMENT_BYTES
-from compaction.budget import files, prompt, tool_outputs, trim
+from compaction.budget import prompt, tool_outputs, trim
 from compaction.memory import quotes, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
 from compaction.notes import LIVE_NOTES
@@ -93,7 +93,7 @@ QUOTED = [
     ("budget", "the newest # turns; what is known", trim.PRESERVE_RECENT_TURNS),
     ("budget", "An output over # tokens", tool_outputs.MAX_TOOL_OUTPUT_TOKENS),
     ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),
-    ("budget", "older than # steps", files.ACTIVE_STEPS),
+    ("budget", "older than # steps", tool_outputs.ACTIVE_STEPS),
     ("tools", "the newest #, UTF-8", attachments.NEWEST),
     ("tools", "up to # kB", ATTACHMENT_BYTES / 1024),
     ("tools", "A call lapses after # minutes", frozen_calls.LAPSE_S / 60),

@@ -33,7 +33,7 @@ async def test_a_conversation_is_folded_again_from_its_kept_answers(tmp_path: Pa
     first = await fold_written("cabin", RecordedAnswers(kept, writer))
     again = await fold_written("cabin", RecordedAnswers(kept))
     assert (first.summary, first.cursor, writer.asked) == ("Fold 26.", 260, 26)
-    assert (again.summary, again.failed) == (first.summary, [])
+    assert (again.summary, again.failed) == (first.summary, ())
     with pytest.raises(CompletionError):
         await RecordedAnswers(kept).complete(CompletionRequest("", "Another one.", 100))
 

@@ -24,9 +24,7 @@ def test_files_rotate_by_size_and_count(tmp_path: Path) -> None:
     """No file exceeds the size limit, only `keep_files` old files are kept, and the newest lines are complete and in
     order.
     """
-    with configured_logging(
-        data_dir=tmp_path, console=io.StringIO(), max_file_bytes=1000, keep_files=2
-    ):
+    with configured_logging(data_dir=tmp_path, console=io.StringIO(), max_file_bytes=1000, keep_files=2):
         for number in range(60):
             log.info("fact_told", number=number)
     files = rotated(log_path(tmp_path))

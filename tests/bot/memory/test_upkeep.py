@@ -71,21 +71,21 @@ async def test_retrieval_counts_and_warms(place: Place) -> None:
         found = await recall.search("parcel 3", limit=1)
         await evening.accesses.write()
         first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)
-        assert first.accesses.count == 0
+        assert first.access_count == 0
         evening.accesses.note_hits(found)
         await evening.accesses.write()
         await evening.accesses.write()
         first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)
-        assert (first.accesses.count, first.accesses.last_at) == (1, evening.clock.now())
+        assert (first.access_count, first.last_accessed) == (1, evening.clock.now())
         assert first.kept.last_mention == 99
-        assert second.accesses.count == 0
-        before = first.accesses.relevance
+        assert second.access_count == 0
+        before = first.relevance
         assert before is not None
         evening.accesses.note_hits(found)
         await evening.accesses.write()
         (first, *_) = await evening.tier_store.tiers_of(evening.session_id)
-        assert first.accesses.relevance is not None
-        assert before < first.accesses.relevance <= 1.0
+        assert first.relevance is not None
+        assert before < first.relevance <= 1.0
 
 
 async def test_who_comes_in_is_read_beforehand(place: Place) -> None:
