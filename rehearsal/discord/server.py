@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -22,7 +23,7 @@ from rehearsal.discord.guild.state import GuildState, PostedMessage, VoiceCreden
 from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
-from rehearsal.discord.rest.gate import RestFaults
+from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
 from rehearsal.discord.voice.gateway import VoiceGateway
 from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
@@ -276,8 +277,9 @@ class LocalDiscord:
             self._http_port = self._beside._http_port
         else:
             application = web.Application(middlewares=[refuse_foreign_requests])
+            gate = RestGate(RateLimits(monotonic=time.monotonic, wall=time.time), self._rest_faults)
             control = ControlApi(self, token=self._control_token)
-            application.router.add_routes([*routes.rest_routes(self._rest, self._rest_faults), *control.routes()])
+            application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
             self._http_port = await self._listen(stack, application, self._wanted_port, None)

@@ -15,7 +15,6 @@ from rehearsal.discord.guild.identity import Intent, bot_of_token
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.limits import RefusedError, check_commands
 from rehearsal.discord.rest.channels import ChannelRoutes
-from rehearsal.discord.rest.gate import guarded
 from rehearsal.discord.rest.wire import json_response, message_body, number_in, translated
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.state import GuildState
     from rehearsal.discord.interactions.interactions import Interactions
-    from rehearsal.discord.rest.gate import RestFaults
+    from rehearsal.discord.rest.gate import RestGate
     from rehearsal.discord.rest.wire import BotHandler, Handler
 
 _log = structlog.get_logger()
@@ -264,10 +263,10 @@ class RestApi:
         return user_id
 
 
-def rest_routes(guilds: Sequence[RestApi], faults: RestFaults) -> list[web.RouteDef]:
+def rest_routes(guilds: Sequence[RestApi], gate: RestGate) -> list[web.RouteDef]:
     """Return the routes of a Discord with these guilds, which may become more. What is about none is the first's."""
     return [
-        web.route(method, path, guarded(path.removeprefix(PREFIX), _of_guild(guilds, number), faults))
+        web.route(method, path, gate.guarded(method, path.removeprefix(PREFIX), _of_guild(guilds, number)))
         for number, (method, path, _) in enumerate(guilds[0].handlers())
     ]
 

@@ -1,4 +1,4 @@
-"""Nobody waits here for pauses before another try."""
+"""Nobody waits here for what is tested elsewhere: Discord's limits (tests/rehearsal), and pauses before another try."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import discord
 import pytest
 
 from bot.discord import posting
+from rehearsal.discord.rest import gate
 
 
 @pytest.fixture(autouse=True)
@@ -14,4 +15,5 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         """Identify without discord.py's pause of five seconds."""
 
     monkeypatch.setattr(discord.Client, "before_identify_hook", at_once)
+    monkeypatch.setattr(gate, "_LIMITS", {})
     monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)

@@ -1,4 +1,4 @@
-"""What requests pass before their handler: ordered trouble of Discord's."""
+"""What requests pass before their handler: limits that always apply, and ordered trouble of Discord's."""
 
 from __future__ import annotations
 
@@ -29,6 +29,19 @@ async def post(local: LocalDiscord, session: aiohttp.ClientSession, text: str = 
     async with session.post(local.api_base + MESSAGES, json={"content": text}) as response:
         await response.read()
         return response
+
+
+async def test_the_sixth_message_at_once_is_refused() -> None:
+    """The answers have Discord's headers, and the refusal says how long to wait."""
+    async with LocalDiscord() as local, api(local) as session:
+        answers = [await post(local, session) for _ in range(6)]
+        assert [answer.status for answer in answers] == [200] * 5 + [429]
+        assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["4", "3", "2", "1", "0", "0"]
+        assert all(answer.headers["Via"] == "1.1 google" for answer in answers)
+        body = await answers[-1].json()
+        assert (body["global"], 0 < body["retry_after"] <= 5) == (False, True)
+        assert answers[-1].headers["X-RateLimit-Scope"] == "user"
+        assert len(local.messages) == 5
 
 
 async def test_ordered_refusals_end_after_their_number() -> None:
