@@ -99,12 +99,12 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
         await local.invoke(ADA, "join")
         await ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
         assert await readiness.ask() == 200, readiness.causes
-        local._forwarder.network.update({"loss": 1.0})
+        local.network.update({"loss": 1.0})
         await ada.say(clip)
         await settle(lambda: [fault.kind for fault in running.rooms.faults()] == ["room_deaf"])
         assert (await readiness.ask(), readiness.causes) == (503, ["room_deaf"])
         assert await readiness.ask("/healthz") == 200
-        local._forwarder.network.update({"loss": 0.0})
+        local.network.update({"loss": 0.0})
         await ada.say(clip)
         await settle(lambda: not running.rooms.faults())
         assert (await readiness.ask(), readiness.causes) == (200, [])

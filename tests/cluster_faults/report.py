@@ -143,7 +143,7 @@ def _answers(goal: Goal, outcomes: Sequence[Outcome]) -> Target:
     counts = [count for outcome in outcomes for count in outcome.answers]
     sample = f"{seen_times(len(outcomes))}, {questions} questions, heard by both people in the room"
     besides = sum(outcome.unasked + outcome.at_once for outcome in outcomes)
-    wrong = sum(count != 1 for count in counts) + besides if counts else None
+    wrong = sum(count != 1 for count in counts) + besides if counts or besides else None
     return at_most(f"{goal.what}: questions without exactly one answer, speech unasked", "0", wrong, 0, sample)
 
 

@@ -31,19 +31,25 @@ from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected
 from bot.discord.place import DiscordPlace
 from bot.memory.session_reader import SessionReader
+from bot.room.rooms import Rooms
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.settings import DiscordSettings
 from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads, permissions
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, Visit, online, settings_for, settle
+from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from bot.channel.port import ListenRequest, RoomChannel
     from bot.discord.client import AddCommands
+    from bot.room.guild_room import MakeRoom
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
@@ -246,3 +252,31 @@ async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandEr
         await command_failed(cast("Any", interaction), error)
     assert sent == [told]
     assert [line["log_level"] for line in logs] == [level]
+
+
+async def test_the_bot_comes_only_into_the_channels_that_the_server_has_chosen() -> None:
+    """If the server leaves a channel out, /join answers that, and the bot does not stay where somebody moves it."""
+    visits: list[Visit] = []
+
+    def make(place: RoomChannel, _: ListenRequest | None) -> Visit:
+        visits.append(Visit(place))
+        return visits[-1]
+
+    rooms = Rooms(cast("MakeRoom", make), clock=FakeClock())
+    async with LocalDiscord() as local:
+        servers = no_server_settings()
+        await servers.change(local.guild.id, lambda _: ServerSettings(channels=(600,)), by=None)
+        async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
+            place = client.place(local.guild.id, 600)
+            assert place is not None
+            await rooms.join(place)
+            await local.join(ROOMTONE_BOT_ID, channel_id=602)
+            await settle(lambda: rooms.place_of(local.guild.id) is None)
+            await settle(lambda: local.status()["voice_states"] == [])
+            await local.join(BEN, channel_id=602)
+            await settle(lambda: client.get_channel(602).members)  # type: ignore[union-attr]
+            result = await local.invoke(BEN, "join")
+            await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+            assert "I may not be called into Side room" in result.replies[0].content
+            assert [message.channel_id for message in local.messages] == [600, 602]
+            assert "could not come along" in local.messages[1].content

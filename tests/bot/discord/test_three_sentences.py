@@ -190,8 +190,9 @@ def test_every_view_is_checked_as_a_command_is() -> None:
                 case ast.ClassDef(name=name, bases=bases):
                     names = {ast.unparse(base) for base in bases}
                     is_view = any(base.endswith(("View", "Modal")) for base in names) and "CheckedView" not in names
-                case ast.FunctionDef(name=name):
-                    is_view = any(ast.unparse(each).startswith("AnsweringView(") for each in ast.walk(node))
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    made = {ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+                    is_view = bool(made & {"AnsweringView", "View", "ui.View", "discord.ui.View"})
                 case _:
                     continue
             unchecked |= {name} if is_view else set()

@@ -210,9 +210,9 @@ async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     assert writing.place.written == ["The disk is full."]
 
 
-@given(st.lists(st.integers(0, 2_500), min_size=1, max_size=8))
-def test_a_message_has_as_many_lines_as_fit(lengths: list[int]) -> None:
+@given(st.lists(st.tuples(st.text(max_size=40), st.integers(1, 60)), min_size=1, max_size=8))
+def test_a_message_has_as_many_lines_as_fit(lines: list[tuple[str, int]]) -> None:
     """It is never longer than Discord takes, and has at least one line."""
-    message, count = first_message("é" * length for length in lengths)
+    message, count = first_message(text * times for text, times in lines)
     assert len(message) <= MOST_CHARS
-    assert 1 <= count <= len(lengths)
+    assert 1 <= count <= len(lines)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.background_task import CancelledInsideError, first_cause
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
 from bot.screen.messages import ScreenError, ShareEnd
@@ -16,6 +17,7 @@ from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
 from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
+from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import Fault
 from voice.screen.frame_diff import Box
@@ -390,3 +392,18 @@ async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is
         assert watching.turns == []
     assert watching.turns == list((await watching.store.load(EVENING)).window)
     assert [turn.parts[0].text for turn in watching.turns] == ["Ada shares a window with the bot from now on."]
+
+
+async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the shares of people who have left would go on."""
+    watching = Watching()
+    monkeypatch.setattr(watching.clock, "sleep", cancelled_elsewhere)
+
+    async def evening() -> None:
+        async with watching.room() as room:
+            await share(room)
+            await until(lambda: room.find(ADA.id) is None)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await evening()
+    assert isinstance(first_cause(caught.value), CancelledInsideError)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from typing import cast
+import time
+from typing import TYPE_CHECKING, cast
 
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg, NetworkConditions
+
+if TYPE_CHECKING:
+    import pytest
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 
@@ -101,3 +105,21 @@ def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
         assert room.forwarder.counters.dropped == 500 - len(arrived[-1])
     assert arrived[0] == arrived[1]
     assert 370 < len(arrived[0]) < 430
+
+
+def test_a_nat_forgets_who_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audio for a member whose NAT forgot them is dropped until they send anything, a keepalive too. Others hear."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    room = Room(NetworkConditions())
+    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
+    room.forwarder.set_nat([BEN], idle_s=30)
+    heard = []
+    for now in (130.0, 131.0, 161.0):
+        room.say(ada)
+        heard.append(len(room.heard(ben)))
+        if now == 131.0:
+            room.forwarder.datagram_received(bytes(8), _address(BEN))
+    assert heard == [1, 1, 2]
+    assert len(room.heard(chloe)) == 3
+    assert room.forwarder.counters.forgotten == 1
