@@ -128,7 +128,7 @@ class SessionMemory:
         try:
             yield memory
         finally:
-            await memory._aclose()
+            await memory._close()
 
     # -- input ----------------------------------------------------------------------------
 
@@ -263,11 +263,12 @@ class SessionMemory:
         """
         await self._compactor.end()
 
-    async def _aclose(self) -> None:
+    async def _close(self) -> None:
+        """End what runs and store what waits, when the block of `open` is left."""
         try:
             await self._compactor.aclose()
         finally:
-            # Also if this is cancelled, while the run in flight ends or during the write: what waits would be lost.
+            # A cancellation must not stop this write: what waits would be lost.
             try:
                 await self._store_last()
             except asyncio.CancelledError:

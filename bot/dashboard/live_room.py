@@ -110,6 +110,7 @@ class LiveRoom:
                 self._observe_figures(event)
 
     def _observe_figures(self, event: events.Event) -> None:
+        """Take an event that holds no words of people: measurements and problems."""
         match event:
             case events.LinkChanged():
                 self._link = event.state

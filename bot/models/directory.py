@@ -58,7 +58,10 @@ class ModelDirectory:
         """Return the problem with an installed model, as a sentence, or None. Reads every file."""
         if not self.holds(entry):
             return f"{entry.name} is not here. Run `roomtone models pull {entry.name}`."
-        return _find_defect(entry, self.path(entry))
+        defect = _find_defect(entry, self.path(entry))
+        if defect is None and entry is TURN_TEXT and not (self.path(entry) / CONVERTED_NAME).is_dir():
+            return f"{entry.name} was not converted. Run `roomtone models pull {entry.name}`."
+        return defect
 
     def is_copied_by_hand(self, entry: ModelEntry) -> bool:
         """Return whether a person copied the installed model, so that nobody knows its hash."""

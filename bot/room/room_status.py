@@ -131,12 +131,14 @@ class RoomFaults:
         unstored = [UNSTORED] if self.unstored else []
         if link.down_since is not None and now - link.down_since >= LINK_GRACE_S:
             return [DOWN, *unstored]
-        deaf = [HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._deaf(link, deafened=place.deafened)]
+        deaf = [
+            HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._why_deaf(link, deafened=place.deafened)
+        ]
         if not speaks or (place.audible and not self._unspoken):
             return [*deaf, *unstored]
         return [*deaf, *unstored, HealthFault(FaultKind.ROOM_MUTE, INAUDIBLE if not place.audible else UNSPOKEN)]
 
-    def _deaf(self, link: VoiceConnection, *, deafened: bool) -> list[str]:
+    def _why_deaf(self, link: VoiceConnection, *, deafened: bool) -> list[str]:
         found = []
         if deafened:
             found.append("A room hears nobody: somebody has deafened me there.")

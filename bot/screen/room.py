@@ -317,7 +317,7 @@ class RoomScreens:
 
     async def look(self, question: str, *, who: str | None, asker: str = "") -> Text:
         """Return what a shared screen shows about `question`. `who`: whose it is, by their name in the session or a
-        part of it. `asker`: who asks; without it, whoever spoke last. Raises `ToolError`.
+        part of it. `asker`: named in the note that is taken; without it, whoever spoke last. Raises `ToolError`.
         """
         shown = self._shown()
         if who is None:

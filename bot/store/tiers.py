@@ -49,7 +49,7 @@ _RECORD_COLUMNS = (
     "task_completed",
 )
 # Segments pruned in one transaction: each holds the write lock for some milliseconds.
-MOST_PRUNED = 15
+PRUNED_AT_ONCE = 15
 
 
 class TierStore:
@@ -138,15 +138,15 @@ class TierStore:
                     await _count_access(connection, session_id, first, last, at)
 
     async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> int:
-        """Reduce these archived segments to their short content; return how many were pruned.
+        """Reduce these archived segments to a gist without facts; return how many were pruned.
 
         It makes many short transactions, so that turns can be stored in between.
         """
         pruned = 0
         for session_id, names in segment_ids.items():
-            for start in range(0, len(names), MOST_PRUNED):
+            for start in range(0, len(names), PRUNED_AT_ONCE):
                 async with writing_session(self._database, session_id) as connection:
-                    pruned += await _prune_some(connection, session_id, names[start : start + MOST_PRUNED], now)
+                    pruned += await _prune_some(connection, session_id, names[start : start + PRUNED_AT_ONCE], now)
         return pruned
 
     async def archived(self, *, before: float | None = None) -> Mapping[SessionId, tuple[SegmentId, ...]]:

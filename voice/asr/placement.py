@@ -151,6 +151,9 @@ class CudaFallback(Engine):
         engine = self._open_engine(place)
         if place != CPU:
             engine.recognise(_TRIAL, language="en")
+            if self.failure is not None:
+                # This thread was given up meanwhile, and the next one has the model on the CPU.
+                raise RecogniserError("The model was loaded too late.")
         self.place = place
         _log.info("recogniser_loaded", device=place.device, compute_type=place.compute_type)
         return engine

@@ -287,7 +287,7 @@ class RealtimeProtocol:
             return self._ask_again()
         if code in HARMLESS:
             return []
-        if code == "input_audio_buffer_commit_empty" and (refused := self._inputs.on_refused()) is not None:
+        if code == "input_audio_buffer_commit_empty" and (refused := self._inputs.on_commit_refused()) is not None:
             label, *_ = label_ids(refused.input_id, refused.item_id)
             return [*(SendEvent(event) for event in self.delete_items([label])), refused]
         return [ServerError(code, str(error.get("message", "")))]

@@ -232,8 +232,8 @@ class RealtimeSession:
                     await self._clock.sleep(self._availability.retry_delay_s)
                 at_once = await self._live_once(client)
         finally:
-            await client.close()
             self._end_responses(ResponseStatus.CANCELLED)
+            await client.close()
 
     async def _live_once(self, client: openai.AsyncOpenAI) -> bool:
         """Run one connection to its end and handle the reason. Returns whether we ended it to open another at once."""

@@ -78,9 +78,9 @@ class UntranscribedInputs:
         waiting.item_id = item_id
         return ()
 
-    def on_refused(self) -> InputTranscribed | None:
-        """Drop the next input, whose sound the server did not take. Returns it without a text; None if nobody expects
-        its transcript.
+    def on_commit_refused(self) -> InputTranscribed | None:
+        """Drop the oldest input that has no item yet: the server found its buffer empty. Returns it without a text; None
+        if nobody expects its transcript.
         """
         if not self._uncommitted:
             return None

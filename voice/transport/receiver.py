@@ -167,7 +167,7 @@ class Receiver:
             self._watchdog.not_recovered(user_id)
 
     def left(self, user_id: int) -> None:
-        """Handle op 13: deliver the last sound of `user_id`, then `SpeakerLeft`."""
+        """Handle op 13: deliver the last sound of `user_id`, then `SpeakerLeft` unless they are excluded."""
         with self._lock:
             now = self._now()
             for ssrc in self._roster.left(user_id):

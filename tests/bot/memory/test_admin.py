@@ -53,7 +53,7 @@ async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
 
 async def test_turns_are_stored_while_an_archive_is_pruned(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of years is pruned in small transactions: whoever speaks meanwhile is not kept waiting for all."""
-    monkeypatch.setattr(tiers, "MOST_PRUNED", 1)
+    monkeypatch.setattr(tiers, "PRUNED_AT_ONCE", 1)
     async with Evening(place) as evening:
         await evening.talk(71)
         folded = [segment.id for segment in evening.memory.segments]

@@ -143,6 +143,9 @@ def test_the_model_that_reads_is_converted_before_it_is_in_place(tmp_path: Path)
     models = ModelDirectory(tmp_path / "models")
     place = models.pull(TURN_TEXT, [DirectorySource(mine)], quiet)
     assert sorted(path.name for path in (place / CONVERTED_NAME).iterdir()) == sorted(CONVERTED_FILES)
+    assert models.verify(TURN_TEXT) is None
+    (place / CONVERTED_NAME).rename(place / "away")
+    assert "was not converted" in (models.verify(TURN_TEXT) or "")
     (mine / "model.gguf").write_bytes(b"GGUF, but no more")
     with pytest.raises(ModelError, match="Pull the model again"):
         ModelDirectory(tmp_path / "others").pull(TURN_TEXT, [DirectorySource(mine)], quiet)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.background_task import CancelledInsideError, first_cause
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
+from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
 from bot.screen.sharer import ABSENT_S
@@ -20,6 +20,7 @@ from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import Fault
+from voice.cancellation import CancelledInsideError
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 
