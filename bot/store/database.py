@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from bot.shards import ONLY_SHARD, Succession
 from bot.store.dialects.sqlite import SqliteDialect
-from bot.store.forgettings import KEY_FILE, ForgettingKey
+from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
 from compaction.errors import StoreError

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.forgettings import ForgettingKey
+    from bot.store.forgetting_key import ForgettingKey
     from compaction.model import Segment, Seq, SessionId, Turn
 
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.store.forgettings import KEY_FILE
+from bot.store.forgetting_key import KEY_FILE
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios

@@ -87,8 +87,8 @@ class ErrorMessages:
         if not (refused.mistaken and known.retryable):
             return known
         return RealtimeError(
-            "{where} refused the settings of the session ({setting}). Check realtime.voice and asr.languages; it must have "
-            "the model gpt-4o-mini-transcribe.",
+            "{where} refused the settings of the session ({setting}). Check realtime.voice and asr.languages; it must "
+            "have the model gpt-4o-mini-transcribe.",
             where=self.where,
             setting=refused.setting or refused.code,
             retryable=False,

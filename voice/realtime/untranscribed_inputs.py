@@ -79,8 +79,8 @@ class UntranscribedInputs:
         return ()
 
     def on_commit_refused(self) -> InputTranscribed | None:
-        """Drop the oldest input that has no item yet: the server found its buffer empty. Returns it without a text; None
-        if nobody expects its transcript.
+        """Drop the oldest input that has no item yet: the server found its buffer empty. Returns it without a text;
+        None if nobody expects its transcript.
         """
         if not self._uncommitted:
             return None

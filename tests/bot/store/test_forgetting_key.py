@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from bot.store.forgettings import KEY_FILE, ForgettingKey, record_forgetting
+from bot.store.forgetting_key import KEY_FILE, ForgettingKey
+from bot.store.forgettings import record_forgetting
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:

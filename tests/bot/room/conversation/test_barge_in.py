@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -33,7 +34,7 @@ class Room:
             cast("Any", self),
             self.bench.playback,
             self.bench.replier,
-            cast("Any", BrainSettings()),
+            cast("Any", SimpleNamespace(wake_names=BrainSettings().names)),
             clock=self.clock,
         )
 
