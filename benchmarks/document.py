@@ -65,7 +65,7 @@ HEADLINES = (
         "{:.0f}",
     ),
     Headline(
-        "memory-search",
+        "memory",
         "answers among the quotes of a prompt, planted facts",
         "Share of questions about earlier talk whose answer reaches the model as a quote",
         "{:.1%}",
