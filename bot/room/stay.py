@@ -208,7 +208,7 @@ class RoomStay:
             self._session.upkeep.on_join(str(person.id) for person in self._place.members())
 
     def _work(self, link: VoiceConnection) -> Iterator[tuple[str, Work]]:
-        """Yield the name of each of the room's tasks but those of `_messages`, and what it does."""
+        """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
         yield "conversation", self.conversation.run
         yield "membership", self.conversation.membership.run
         yield "room-check", partial(self._check, link)

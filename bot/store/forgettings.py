@@ -171,7 +171,7 @@ class LearnedForgettings:
         return asked_at < learned_at + _TAKEN_OVER_S
 
     def has_forgotten_note(self, session_id: SessionId, note: Note) -> bool:
-        """Return whether somebody was forgotten since of whose screen the note is."""
+        """Return whether the note shows the screen of a person who was forgotten after it was taken."""
         return note.person_id is not None and self._has_forgotten(note.person_id, session_id, None, since=note.at)
 
     def _has_forgotten(self, person_id: str, session_id: SessionId, seq: Seq | None, *, since: float) -> bool:
