@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from compaction.memory.recall import RecallHit, SearchQuery
     from compaction.model import TurnPart
 
-# A hit below this is about something else.
-LEAST_RELEVANCE = 0.34
+# A hit below this is about something else. Of 147 questions about other evenings than those of `roomtone bench memory`,
+# 96.6 % have their answer among the quotes, with 193 tokens on average; at 0.34 it is 93.2 % with 126.
+LEAST_RELEVANCE = 0.25
 MAX_QUOTE_CHARS = 400
 # Between sentences of a quote that were not said together.
 _GAP = " … "

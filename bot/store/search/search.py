@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, or_, select, tuple_
+from sqlalchemy import and_, false, or_, select
 
 from bot.store import rows
 from bot.store.search.tags import ARCHIVED_TAG, FACT_KIND
@@ -16,8 +16,9 @@ from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSo
 from compaction.model import Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -108,7 +109,7 @@ async def read_passages(connection: AsyncConnection, ids: Sequence[PassageId]) -
         (PassageKind.SEGMENT, segments, rows.segment_from_row),
     ):
         keys = [(row.session_id, row.key) for row in found if row.kind == kind]
-        for stored in await connection.execute(select(table).where(tuple_(table.c.session_id, table.c.id).in_(keys))):
+        for stored in await connection.execute(select(table).where(_has_key(table.c.session_id, table.c.id, keys))):
             sources[kind.value, (stored.session_id, stored.id)] = read(stored)
     by_id = {row.id: made for row in found if (made := _passage(row, sources, around, told)) is not None}
     return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
@@ -116,13 +117,8 @@ async def read_passages(connection: AsyncConnection, ids: Sequence[PassageId]) -
 
 async def _turns_around(connection: AsyncConnection, found: Sequence[_Key]) -> dict[_Key, Turn]:
     """Return the found turns and those around them, by session and seq."""
-    ranges = [
-        and_(turns.c.session_id == session_id, turns.c.seq.between(seq - _BEFORE, seq + _AFTER))
-        for session_id, seq in found
-    ]
-    if not ranges:
-        return {}
-    stored = await connection.execute(select(turns).where(or_(*ranges)))
+    near = {(session_id, seq + step) for session_id, seq in found for step in range(-_BEFORE, _AFTER + 1)}
+    stored = await connection.execute(select(turns).where(_has_key(turns.c.session_id, turns.c.seq, near)))
     return {(row.session_id, row.seq): rows.turn_from_row(row) for row in stored}
 
 
@@ -171,10 +167,18 @@ async def _terms_of_facts(
     connection: AsyncConnection, turns: Sequence[tuple[str, int]]
 ) -> dict[tuple[str, int], frozenset[str]]:
     """Return the search terms of the facts that cite these turns, by session and seq."""
-    citing = tuple_(passages.c.session_id, passages.c.start_seq).in_(turns) & (passages.c.kind == FACT_KIND)
+    citing = _has_key(passages.c.session_id, passages.c.start_seq, turns) & (passages.c.kind == FACT_KIND)
     wanted = select(passages.c.session_id, passages.c.start_seq, passages.c.own).where(citing)
     found: dict[tuple[str, int], frozenset[str]] = {}
     for row in await connection.execute(wanted):
         key = (row.session_id, row.start_seq)
         found[key] = found.get(key, frozenset()) | frozenset(row.own.split())
     return found
+
+
+def _has_key(session_id: ColumnElement[str], key: ColumnElement[Any], keys: Iterable[_Key]) -> ColumnElement[bool]:
+    """Return whether a row has one of these keys. For pairs of values SQLite uses no index and reads the table."""
+    by_session: dict[str, list[Any]] = {}
+    for session, wanted in keys:
+        by_session.setdefault(session, []).append(wanted)
+    return or_(false(), *(and_(session_id == session, key.in_(wanted)) for session, wanted in by_session.items()))
