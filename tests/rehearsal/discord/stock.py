@@ -38,6 +38,9 @@ class StockBot(discord.Client):
         super().__init__(intents=discord.Intents.default(), guild_ready_timeout=0.1, **options)
         self.tree = app_commands.CommandTree(self)
 
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Begin a new session at once: discord.py would wait for five seconds."""
+
     async def setup_hook(self) -> None:
         """Register the commands, as most bots do."""
         if self.tree.get_commands():

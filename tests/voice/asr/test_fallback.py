@@ -62,19 +62,6 @@ async def test_what_the_first_cannot_hear_the_second_does() -> None:
     assert len(first.heard) == 2
 
 
-async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
-    """After two failures the first recogniser is skipped for a minute. Then one utterance tries it, and a success puts
-    it back in use.
-    """
-    recogniser, first, _, clock = both(BROKEN, BROKEN)
-    said = [(await recogniser.recognise(voiced(1), language="en")).text for _ in range(4)]
-    assert said == ["from here"] * 4
-    assert len(first.heard) == 2
-    clock[0] = 61
-    assert (await recogniser.recognise(voiced(1), language="en")).text == "from afar"
-    assert (await recogniser.recognise(voiced(1), language="en")).text == "from afar"
-
-
 async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
     """A guess that is shed, or dropped because its speaker goes on, does not keep the first recogniser out of use."""
     recogniser, _, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))

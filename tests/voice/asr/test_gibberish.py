@@ -26,12 +26,6 @@ def test_what_no_language_has_is_gibberish(text: str) -> None:
     assert is_gibberish(text)
 
 
-def test_no_text_is_no_gibberish() -> None:
-    """An empty text is empty, which is another reason to drop it."""
-    assert not is_gibberish("")
-    assert not is_gibberish("   ")
-
-
 @given(st.text(max_size=40))
 def test_any_text_gets_an_answer(text: str) -> None:
     """No text raises an error, and a text with a run of one letter is gibberish whatever stands around it."""

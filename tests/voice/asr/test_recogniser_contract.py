@@ -1,11 +1,12 @@
-"""The real recognisers, local and remote, and the fake keep the same contract."""
+"""The real recognisers, local and remote, keep the same contract."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
-import pytest_asyncio
 
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
@@ -13,57 +14,96 @@ from rehearsal.servers.transcription import (
     TranscriptionBehaviour,
     TranscriptionRequest,
 )
-from tests.fakes.recogniser import FakeRecogniser
 from tests.patience import PATIENCE_S, lengthened
-from tests.voice.asr.recogniser_contract import RecogniserContract
-from voice.asr.fallback import FallbackRecogniser
+from tests.voice.recordings import bicycle, silence
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.settings import AsrSettings
-from voice.asr.whisper import WhisperEngine
+from voice.audio import duration_s
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from voice.asr.port import Recogniser
+    from voice.asr.whisper import WhisperEngine
 
 
-@pytest.fixture(scope="module")
-def engine(whisper_model_dir: Path) -> WhisperEngine:
-    """Return the real model. Loading takes seconds, and one thread at a time has it."""
-    return WhisperEngine(whisper_model_dir, AsrSettings())
+class RecogniserContract:
+    """Subclasses provide a `recogniser` fixture: an open recogniser that returns some text for `bicycle()`."""
+
+    async def test_speech_becomes_text(self, recogniser: Recogniser) -> None:
+        """The result has stripped text, the language, the figures that the guards need, and the length of the audio."""
+        pcm = bicycle()
+        heard = await recogniser.recognise(pcm, language="en")
+        assert heard.text
+        assert heard.text == heard.text.strip()
+        assert heard.language == "en"
+        assert heard.mean_logprob <= 0
+        assert heard.compression_ratio > 0
+        assert 0 <= heard.no_speech_probability <= 1
+        assert heard.duration_s == pytest.approx(duration_s(pcm))
+        assert heard.compute_s >= 0
+
+    async def test_the_sound_is_left_alone(self, recogniser: Recogniser) -> None:
+        """The recogniser does not change the caller's audio array."""
+        pcm = bicycle()
+        before = pcm.copy()
+        await recogniser.recognise(pcm, language="en", glossary=("Roomtone",))
+        np.testing.assert_array_equal(pcm, before)
+
+    async def test_the_language_may_be_left_open(self, recogniser: Recogniser) -> None:
+        """Without a given language, the recogniser detects the language and reports its probability."""
+        heard = await recogniser.recognise(bicycle())
+        assert heard.language == "en"
+        assert 0 <= heard.language_probability <= 1
+
+    async def test_many_callers_get_each_their_own(self, recogniser: Recogniser) -> None:
+        """Each of several simultaneous callers gets the answer for its own audio, which has its own length."""
+        sounds = [silence(seconds) for seconds in (0.5, 1.0, 1.5, 2.0)]
+        heard = await asyncio.gather(
+            *(recogniser.recognise(pcm, language="en", speaker_id=user) for user, pcm in enumerate(sounds))
+        )
+        assert [one.duration_s for one in heard] == [0.5, 1.0, 1.5, 2.0]
+
+    async def test_no_sound_at_all_is_no_mistake(self, recogniser: Recogniser) -> None:
+        """Empty audio gives an answer and no error."""
+        heard = await recogniser.recognise(silence(0), language="en")
+        assert heard.duration_s == 0
+
+    async def test_a_cancelled_caller_hurts_nobody(self, recogniser: Recogniser) -> None:
+        """After one caller is cancelled, the next recognition is still answered."""
+        task = asyncio.create_task(recogniser.recognise(bicycle(), language="en"))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await recogniser.recognise(silence(0.5), language="en")).duration_s == 0.5
+
+    async def test_confirming_nothing_is_no_mistake(self, recogniser: Recogniser) -> None:
+        """Confirming a speaker without a waiting interim request raises no error."""
+        recogniser.confirm(1)
+        heard = await recogniser.recognise(silence(0.5), language="en", speaker_id=1, interim=True)
+        recogniser.confirm(1)
+        assert heard.duration_s == 0.5
 
 
 class TestQueuedWhisper(RecogniserContract):
-    """Runs the contract with Whisper behind its queue, one utterance at a time and a few."""
+    """Runs the contract with Whisper behind its queue, a few utterances at a time."""
 
-    @pytest_asyncio.fixture(params=[1, 4])
-    async def recogniser(self, engine: WhisperEngine, request: pytest.FixtureRequest) -> AsyncIterator[Recogniser]:
+    @pytest.fixture
+    async def recogniser(self, engine: WhisperEngine) -> AsyncIterator[Recogniser]:
         """Yield a recogniser with the model. It takes as long as this processor needs, and nothing of one test computes
         on when the next one has the model.
         """
         with lengthened([("voice.asr.reloading_model", "STOP_TIMEOUT_S")]):
-            async with QueuedRecogniser(
-                lambda: engine, batch_size=request.param, compute_timeout_s=PATIENCE_S
-            ) as recogniser:
+            async with QueuedRecogniser(lambda: engine, batch_size=4, compute_timeout_s=PATIENCE_S) as recogniser:
                 yield recogniser
-
-
-class TestFakeRecogniser(RecogniserContract):
-    """Runs the contract with the fake that other tests use."""
-
-    @pytest.fixture
-    def recogniser(self) -> Recogniser:
-        """Return a fake that always returns the same text."""
-        return FakeRecogniser()
 
 
 class TestRemote(RecogniserContract):
     """Runs the contract with an endpoint, through the real client library."""
 
-    @pytest_asyncio.fixture
+    @pytest.fixture
     async def recogniser(self) -> AsyncIterator[Recogniser]:
         """Yield a recogniser for a local server that returns the same text for all sound."""
 
@@ -75,12 +115,3 @@ class TestRemote(RecogniserContract):
             RemoteRecogniser(Endpoint(server.base_url, "whisper-1")) as recogniser,
         ):
             yield recogniser
-
-
-class TestFallback(RecogniserContract):
-    """Runs the contract with a fallback recogniser."""
-
-    @pytest.fixture
-    def recogniser(self) -> Recogniser:
-        """Return a fallback recogniser of two fakes."""
-        return FallbackRecogniser(FakeRecogniser(), FakeRecogniser())

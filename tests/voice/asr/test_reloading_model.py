@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 FAILS = -1
-FAILS = -1
 # For engines that never answer.
 SOON_S = 0.01
 

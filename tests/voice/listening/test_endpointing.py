@@ -62,15 +62,6 @@ def test_a_click_is_dismissed() -> None:
     assert effects[2] == SpeechClosed(max(0, 4 + dip - PRE_ROLL), 4 + dip + 10 + TAIL, 4 + dip, 4 + dip + 10, cut=False)
 
 
-def test_the_next_utterance_takes_no_sound_of_the_last() -> None:
-    """The pre-roll begins no earlier than the end of the last utterance's tail."""
-    settings = EndpointingParameters(pre_roll_s=2.0)
-    endpointing = Endpointer(settings)
-    effects = _feed(endpointing, *[VOICED] * 20, *[SILENT] * END, *[VOICED] * 20, *[SILENT] * END)
-    first, second = [effect for effect in effects if isinstance(effect, SpeechClosed)]
-    assert second.start == first.end
-
-
 def test_unbroken_speech_is_cut_at_its_quietest_point() -> None:
     """After 30 s, speech is cut at the quietest point of the last ten seconds, and the rest is the next utterance."""
     endpointing = Endpointer(SETTINGS)
@@ -96,16 +87,6 @@ def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
     assert not closed[0].cut
     assert closed[0].last == longest - 10
     assert (endpointing.is_speaking, endpointing.voiced_windows) == (False, 0)
-
-
-def test_a_pause_says_what_the_utterance_would_be() -> None:
-    """The pause event after 128 ms of silence has the same limits as the utterance that ends later."""
-    endpointing = Endpointer(SETTINGS)
-    assert _feed_all(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * (PAUSE - 1)) == [SpeechOpened(50)]
-    paused = SpeechPaused(50 - PRE_ROLL, 90 + TAIL, 50, 90)
-    assert _feed_all(endpointing, SILENT) == [paused]
-    [closed] = _feed_all(endpointing, *[SILENT] * (END - PAUSE))
-    assert closed == SpeechClosed(paused.start, paused.end, paused.first, paused.last, cut=False)
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:

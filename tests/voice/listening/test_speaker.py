@@ -160,28 +160,16 @@ def test_leaving_ends_the_utterance() -> None:
     assert ears.tick(20.0) == []
 
 
-def test_a_click_is_dropped_as_too_short() -> None:
-    """A click is dropped as too short, and the event has its time so that it can be counted and found."""
-    ears = _ears()
-    [dropped] = ears.hear([_frames(10.0, np.concatenate([voiced(0.1), silence(1)]))], now=11.1)
-    assert isinstance(dropped, UtteranceDropped)
-    assert dropped.reason is DropReason.TOO_SHORT
-    assert dropped.started_at == pytest.approx(10.0)
-
-
-def test_near_silence_is_dropped_with_its_reason() -> None:
-    """Sound that the model takes for speech but that nobody could hear does not reach the recogniser."""
-    faint = voiced(2, level=0.003)
-    started, dropped = _ears().hear([_frames(10.0, np.concatenate([faint, silence(1)]))], now=13.0)
-    assert isinstance(started, SpeechStarted)
-    assert isinstance(dropped, UtteranceDropped)
-    assert dropped.reason is DropReason.NEAR_SILENCE
-
-
-def test_a_soft_voice_is_kept() -> None:
-    """A soft voice is kept, because it is several times louder than near silence."""
-    soft = voiced(2, level=0.02)
-    assert _utterances(_ears().hear([_frames(10.0, np.concatenate([soft, silence(1)]))], now=13.0))
+@pytest.mark.parametrize(
+    ("seconds", "level", "reason"),
+    [(0.1, 0.4, DropReason.TOO_SHORT), (2.0, 0.003, DropReason.NEAR_SILENCE), (2.0, 0.02, None)],
+    ids=["a click", "what nobody could hear", "a soft voice"],
+)
+def test_what_is_no_speech_is_dropped_with_its_reason(seconds: float, level: float, reason: DropReason | None) -> None:
+    sound = np.concatenate([voiced(seconds, level=level), silence(1)])
+    *_, last = _ears().hear([_frames(10.0, sound)], now=13.0)
+    assert (last.reason if isinstance(last, UtteranceDropped) else None) is reason
+    assert isinstance(last, Utterance) is (reason is None)
 
 
 @pytest.mark.parametrize("frames", [1, 3, 50])
@@ -214,13 +202,6 @@ def test_a_pause_that_lasts_was_the_utterance() -> None:
     assert (utterance.id, utterance.ended_at) == (pause.utterance.id, pause.utterance.ended_at)
 
 
-def test_who_leaves_is_not_waited_for() -> None:
-    """If a person leaves while an answer is awaited, everything they said still becomes utterances."""
-    ears = _ears(judged=True)
-    ears.hear([_frames(10.0, np.concatenate([voiced(1), silence(0.8), voiced(1)]))], now=12.8)
-    assert len(_utterances(ears.hear([SpeakerLeft(ADA, 12.8)], now=12.9))) == 2
-
-
 @dataclass(frozen=True)
 class Talkspurt:
     """A part of a test's conversation: `gap_frames` without packets, then one 20 ms frame of sound for each level."""
@@ -249,7 +230,7 @@ talkspurts = st.lists(
     st.lists(st.sampled_from([None, PauseEvidence(0.2, 0.5), PauseEvidence(0.97, 0.97)]), min_size=5, max_size=5),
     st.data(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @pytest.mark.slow
 def test_neither_chunking_nor_late_answers_change_anything(
     spurts: list[Talkspurt], answers: list[PauseEvidence | None], data: st.DataObject
@@ -318,7 +299,7 @@ def _essence(event: ListeningEvent) -> tuple[object, ...]:
 
 
 @given(st.lists(talkspurts, min_size=2, max_size=3), st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @pytest.mark.slow
 def test_others_in_the_same_batch_change_nothing(people: list[list[Talkspurt]], data: st.DataObject) -> None:
     """Packets of several people that are handed on together, in any mixture, are cut as if each person were alone."""

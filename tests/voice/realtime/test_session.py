@@ -19,7 +19,6 @@ from voice.realtime import reply_queue
 from voice.realtime.effects import ResponseStatus
 from voice.realtime.open_responses import FinishedResponse
 from voice.realtime.port import (
-    REALTIME_LIMITS,
     Briefing,
     ConversationItem,
     ItemRole,
@@ -331,23 +330,6 @@ async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch:
         assert room.session._availability.failures == 0
 
 
-async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each refused tool ends a connection, and none of these is waited for as the service itself is."""
-    _refuse_long_descriptions(monkeypatch)
-    async with served(FakeModel()) as server, room_of(server) as room:
-        await room.time_passes(room.session.ready.is_set, step_s=0)
-        room.briefing = Briefing(
-            "Be kind.", tools=(RealtimeTool("dig", "D" * 2_000), RealtimeTool("fill", "F" * 2_000))
-        )
-        error = RealtimeError("It is overloaded.")
-        room.session._availability.given_up = error
-        room.session.on_given_up(error)
-        await room.time_passes(lambda: room.session._connection is None, step_s=0)
-        await room.clock.until_somebody_sleeps()
-        room.clock.advance(REALTIME_LIMITS.retry_after_s)
-        await room.time_passes(lambda: RealtimeRestored() in room.news, step_s=0)
-
-
 async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:
     """The sound of the conversation goes to the server that the notice names. Waiting does not help."""
     async with served(FakeModel()) as elsewhere:
@@ -406,14 +388,6 @@ async def test_an_answer_that_stalls_is_an_error() -> None:
     ):
         with pytest.raises(RealtimeError, match="in time"):
             await room.answer()
-
-
-async def test_what_is_not_written_down_is_told_apart() -> None:
-    """An input without a transcription still has its items, because the model has heard it."""
-    async with served(FakeModel("a"), RealtimeBehaviour(mode=RealtimeMode.DEAF)) as server, room_of(server) as room:
-        heard = await room.session.send_audio(_speech(), speakers="Ada speaks:")
-        assert heard.text is None
-        assert len(heard.item_ids) == 2
 
 
 async def test_what_is_never_written_down_is_heard_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ def test_slow_changes_add_up() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(LUMA, LUMA)
 def test_any_two_pictures_have_a_verdict(before: np.ndarray, after: np.ndarray) -> None:
     """For any two pictures, boxes lie inside the picture and apart from each other, and exist exactly when something

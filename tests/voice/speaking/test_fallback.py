@@ -30,23 +30,6 @@ class Bench:
         return "first" if len(self.first.spoken) > before else "second"
 
 
-async def test_after_failures_in_a_row_the_first_rests() -> None:
-    """After two failures in a row the first synthesizer is skipped for a minute. Then one sentence tries it."""
-    bench = Bench()
-    for _ in range(2):
-        assert await bench.say("x", fails=True) == "second"
-    assert await bench.say("y", fails=False) == "second"
-    bench.now += 59.0
-    assert await bench.say("y", fails=False) == "second"
-    bench.now += 1.5
-    assert await bench.say("z", fails=True) == "second"
-    assert await bench.say("y", fails=False) == "second"
-    bench.now += 61.0
-    assert await bench.say("y", fails=False) == "first"
-    assert await bench.say("x", fails=True) == "second"
-    assert await bench.say("y", fails=False) == "first"
-
-
 async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
     """The second says it, and the first stays in use, however often; one that neither can read is told as that."""
     bench = Bench()

@@ -131,28 +131,39 @@ def spoken(reply: str, **pronunciations: str) -> list[SpeakableText]:
     return [said for piece in pieces if (said := normalizer.normalize(piece)) is not None]
 
 
-def test_code_is_left_out_over_many_sentences() -> None:
-    """A code block is left out even if it contains sentences, and the words around it are spoken."""
-    reply = "Here you go.\n```python\nprint('Hello. World.')\n# done. really.\n```\nThat prints it. ```x``` Ready."
-    assert [said.text for said in spoken(reply)] == ["Here you go.", "That prints it.", "Ready."]
-
-
-def test_emphasis_after_the_first_clause_is_not_at_the_beginning() -> None:
-    """The clause is a piece of its own, and the next one continues its sentence."""
-    pieces = ["Of all houses in the street at the harbour,", "the old Dutch one is mine.", "I was there."]
-    reply = "Of all houses in the street at the harbour, *the old* Dutch one is mine. *looks there* I was there."
-    assert [said.text for said in spoken(reply)] == pieces
-
-
-def test_thoughts_are_left_out() -> None:
-    """Some models think aloud between tags; the text between the tags is not spoken."""
-    reply = "<think>They want the time. I should look.\nYes.</think>It is nine. <thinking>Good.</thinking> Bye."
-    assert [said.text for said in spoken(reply)] == ["It is nine.", "Bye."]
-
-
-def test_fence_of_the_other_kind_is_part_of_the_code() -> None:
-    """A block that begins with tildes ends only with tildes."""
-    assert [said.text for said in spoken("~~~\n```\ncode\n~~~\nWords.")] == ["Words."]
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        pytest.param(
+            "Here you go.\n```python\nprint('Hello. World.')\n# done. really.\n```\nThat prints it. ```x``` Ready.",
+            ["Here you go.", "That prints it.", "Ready."],
+            id="a block of code, also if it contains sentences",
+        ),
+        pytest.param("~~~\n```\ncode\n~~~\nWords.", ["Words."], id="a block of tildes ends with tildes alone"),
+        pytest.param(
+            "Of all houses in the street at the harbour, *the old* Dutch one is mine. *looks there* I was there.",
+            ["Of all houses in the street at the harbour,", "the old Dutch one is mine.", "I was there."],
+            id="emphasis after the first clause, which is a piece of its own, is not at the beginning",
+        ),
+        pytest.param(
+            "<think>They want the time. I should look.\nYes.</think>It is nine. <thinking>Good.</thinking> Bye.",
+            ["It is nine.", "Bye."],
+            id="some models think aloud between tags",
+        ),
+        pytest.param(
+            f"""<tool_call>{{"data":"{200 * "a3/"}"}}</tool_call> Yes, I see.""",
+            ["Yes, I see."],
+            id="the end of a hidden passage in the piece in which a long run ends",
+        ),
+        pytest.param(
+            "The ages:\n| Ada | 5 |\n|---|:-:|\n| Bo. | 6 |\nThat is all.",
+            ["The ages:", "That is all."],
+            id="the rows and rules of a table",
+        ),
+    ],
+)
+def test_what_is_left_out_of_many_pieces(reply: str, said: list[str]) -> None:
+    assert [piece.text for piece in spoken(reply)] == said
 
 
 @pytest.mark.parametrize("signs", range(241, 900, 30))
@@ -164,20 +175,6 @@ def test_a_link_longer_than_a_piece_is_left_out_to_its_end(signs: int) -> None:
         assert "q3" not in words
         assert words.startswith("Look here:")
         assert words.endswith("for more. Then go.")
-
-
-def test_the_end_of_a_long_call_is_not_mistaken_for_words() -> None:
-    """The end of a hidden passage may be in the same piece as the end of a long run, and what follows is spoken."""
-    reply = f"""<tool_call>{{"data":"{200 * "a3/"}"}}</tool_call> Yes, I see."""
-    assert [said.text for said in spoken(reply)] == ["Yes, I see."]
-
-
-def test_a_table_is_left_out() -> None:
-    """The rows and rules of a table are not spoken, and the sentence after the table is."""
-    assert [said.text for said in spoken("The ages:\n| Ada | 5 |\n|---|:-:|\n| Bo. | 6 |\nThat is all.")] == [
-        "The ages:",
-        "That is all.",
-    ]
 
 
 def test_the_written_word_is_kept_beside_the_said_one() -> None:

@@ -87,7 +87,7 @@ async def test_a_cancellation_that_is_swallowed_counts(monkeypatch: pytest.Monke
         await cancelled_and_gone(task, local, client)
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8])
+@pytest.mark.parametrize("turns", [0, 2, 5])
 async def test_cancelled_while_leaving_leaves_all_the_same(turns: int) -> None:
     """Whenever the task is cancelled that closes a link, the bot leaves the channel. `turns`: of the event loop."""
     opened, leaves = asyncio.Event(), asyncio.Event()

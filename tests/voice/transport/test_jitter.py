@@ -141,16 +141,6 @@ def test_a_leap_makes_no_frames_that_opus_has_not() -> None:
     assert [gap.ticks for gap in short.jitter.release(0.2) if isinstance(gap, MissingFrame)] == [120]
 
 
-def test_duplicates_are_dropped() -> None:
-    line = Line()
-    assert line.arrive(0) is PushResult.ACCEPTED
-    assert line.arrive(0) is PushResult.DUPLICATE
-    for n in range(1, 10):
-        line.arrive(n)
-    assert line.arrive(3, 0.2) is PushResult.DUPLICATE
-    assert line.frames() == list(range(10))
-
-
 def test_a_packet_is_known_while_it_waits_and_when_it_is_released() -> None:
     """Its second copy must not be decrypted: the nonce was used."""
     jitter = JitterBuffer()

@@ -55,7 +55,7 @@ def test_silence_frame_is_silent() -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_garbage_costs_one_frame(garbage: bytes) -> None:
     """Any bytes give sound or an `OpusError`, and the decoder works afterwards."""
     decoder = opus.Decoder()

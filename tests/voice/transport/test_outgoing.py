@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.patience import PATIENCE_S
@@ -136,10 +136,11 @@ class Clock:
         return self.now
 
 
-@given(st.lists(st.floats(0.0, 0.019), min_size=20, max_size=200))
+@settings(max_examples=30)
+@given(st.lists(st.floats(0.0, 0.019), min_size=20, max_size=60))
 def test_late_slots_leave_no_trace(delays: list[float]) -> None:
     """If the thread is late by less than a frame, every frame still has its own time and is handed over before it."""
-    clock, wire, words = Clock(), Wire(keeps_time=True), Words(1000)
+    clock, wire, words = Clock(), Wire(keeps_time=True), Words(100)
     outgoing = Outgoing(words, lambda: wire, clock=clock)
     handed: list[float] = []
     for number, delay in enumerate(delays):

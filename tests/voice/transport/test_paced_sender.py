@@ -142,16 +142,3 @@ def test_it_ends_with_its_owner() -> None:
     with paced_sender() as running:
         pass
     assert running._process.returncode == 0
-
-
-def test_precedence_is_asked_for_and_not_insisted_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the system refuses a higher priority, the process runs with the ordinary one."""
-    asked: list[int] = []
-
-    def refuse(pid: int, policy: int, _param: os.sched_param) -> None:
-        asked.append(policy)
-        raise PermissionError
-
-    monkeypatch.setattr(os, "sched_setscheduler", refuse)
-    process.take_precedence()
-    assert asked == [os.SCHED_RR]

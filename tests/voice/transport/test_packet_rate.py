@@ -11,10 +11,3 @@ def test_each_sender_has_a_share_of_each_second() -> None:
     assert rate.take(12, 5.5)
     assert not rate.take(11, 5.9)
     assert rate.take(11, 6.0)
-
-
-def test_a_clock_that_goes_back_begins_anew() -> None:
-    rate = PacketRate()
-    for _ in range(MOST_PER_S):
-        rate.take(11, 5.0)
-    assert rate.take(11, 4.0)

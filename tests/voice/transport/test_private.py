@@ -335,10 +335,12 @@ async def test_json_that_makes_no_sense_costs_one_message(message: Any) -> None:
         await ws.received_message(message)
 
 
-async def test_what_is_no_json_costs_one_message() -> None:
+async def test_torn_messages_are_survived() -> None:
     async with websocket() as (ws, _, recorder):
         recorder.messages = [aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, '{"op": 5', None)]
         await ws.poll_event()
+        for torn in (b"", b"\x00", b"\x00\x01"):
+            await ws.received_binary_message(torn)
 
 
 @pytest.mark.parametrize(
@@ -406,12 +408,6 @@ async def test_a_group_that_davey_cannot_make_is_a_recovery_that_failed() -> Non
         assert not await state.recover_group()
         await ws.received_binary_message(b"\x00\x07\x1d\x00\x01\x02")
         assert '"op":31' in recorder.sent[0].replace(" ", "")
-
-
-async def test_torn_binary_message_is_survived() -> None:
-    async with websocket() as (ws, _, _):
-        for torn in (b"", b"\x00", b"\x00\x01"):
-            await ws.received_binary_message(torn)
 
 
 async def test_gateway_s_words_reach_the_receiver() -> None:
@@ -493,20 +489,19 @@ async def test_the_transport_key_is_kept_as_bytes(sent: object, kept: object) ->
         assert ws.secret_key == state.secret_key == kept
 
 
-@pytest.mark.parametrize("code", [4004, 4017])
-async def test_refused_handshake_says_what_to_do(code: int) -> None:
+async def test_refused_handshake_says_what_to_do() -> None:
     class Refusing:
         secret_key = None
 
         async def poll_event(self) -> None:
-            raise discord.ConnectionClosed(SimpleNamespace(close_code=code), shard_id=None, code=code)  # type: ignore[arg-type]
+            raise discord.ConnectionClosed(SimpleNamespace(close_code=4017), shard_id=None, code=4017)  # type: ignore[arg-type]
 
     async with connection_state() as state:
         state.ws = Refusing()  # type: ignore[assignment]
-        with pytest.raises(LinkError, match=str(code)) as refused:
+        with pytest.raises(LinkError, match="4017") as refused:
             await state._handshake_websocket()
         assert not refused.value.retryable
-        assert state.close_code == code
+        assert state.close_code == 4017
 
 
 async def test_being_back_in_a_channel_takes_back_being_out() -> None:

@@ -119,23 +119,6 @@ def test_opting_out_in_mid_sentence_holds_at_once() -> None:
     assert_each_datagram_has_one_fate(ear)
 
 
-def test_other_traffic_is_counted_by_kind() -> None:
-    """RTCP, video, discovery answers and incomplete packets are counted by kind and never decrypted."""
-    ear = Ear()
-    ana = ear.sender(ANA, 11)
-    for datagram in (
-        b"\x80\xc8" + bytes(40),
-        ana.datagram(b"\x90video", kind=0x67),
-        b"\x00\x02\x00\x46" + bytes(70),
-        ana.datagram(b"x")[:20],
-        ana.datagram(b"x", padding=200)[:0],
-    ):
-        ear.take(datagram)
-    counts = ear.counters
-    assert (counts.rtcp, counts.video, counts.foreign, counts.malformed) == (1, 1, 2, 1)
-    assert_each_datagram_has_one_fate(ear)
-
-
 @pytest.mark.parametrize("extension", [b"", bytes(8)])
 def test_bursts_of_padding_are_no_loss(extension: bytes) -> None:
     """Packets that are nothing but padding use up numbers. The speech before and after them is whole, at once."""

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.dave_room import DaveRoom, Sender
 from tests.voice.transport.receiver_scene import ANA, BEN, Ear, announced, assert_each_datagram_has_one_fate
-from voice.transport.watchdog import RecoverGroup, SpeakerNotHeard
+from voice.transport.watchdog import RecoverGroup
 
 
 def test_keys_are_read_live_through_two_renewals() -> None:
@@ -110,16 +110,6 @@ def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
     assert verdicts() == [RecoverGroup(ANA, 36)]
     assert ear.counters.dave_failures == 36
     assert ear.heard == []
-
-
-def test_announced_and_never_heard_raises_the_alarm() -> None:
-    ear = Ear()
-    ear.receiver.speaks(11, ANA)
-    ear.receiver.speaks(12, BEN, announced=False)
-    ear.rest(4.0)
-    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == [
-        SpeakerNotHeard(ANA, 100.0)
-    ]
 
 
 def test_frames_from_before_the_group_use_up_no_tries() -> None:

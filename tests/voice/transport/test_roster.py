@@ -13,16 +13,6 @@ def everybody(_: int) -> bool:
     return False
 
 
-def test_speaking_names_the_ssrc_and_the_member() -> None:
-    roster = Roster()
-    roster.joined({1, 2})
-    assert roster.user_of(77) is None
-    roster.speaks(77, 3)
-    assert roster.user_of(77) == 3
-    assert roster.members == {1, 2, 3}
-    assert roster.ssrcs_of(3) == (77,)
-
-
 def test_leaving_silences_every_ssrc() -> None:
     roster = Roster()
     roster.speaks(77, 3)
@@ -30,15 +20,6 @@ def test_leaving_silences_every_ssrc() -> None:
     assert sorted(roster.left(3)) == [77, 78]
     assert roster.user_of(77) is None
     assert roster.members == frozenset()
-
-
-def test_held_frames_come_back_with_the_name_in_order() -> None:
-    roster = Roster()
-    for n in range(5):
-        roster.hold(77, frame(n))
-    assert [held.sequence for held in roster.speaks(77, 3)] == [0, 1, 2, 3, 4]
-    assert roster.speaks(77, 3) == ()
-    assert roster.dropped == 0
 
 
 def test_only_the_latest_half_second_waits() -> None:

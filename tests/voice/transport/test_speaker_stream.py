@@ -52,20 +52,6 @@ class Spoken:
         return [event for event in self.emitted if isinstance(event, SpeechFrames)]
 
 
-def test_a_jump_in_time_begins_another_run() -> None:
-    """After a pause without silence frames, the sound before it and its end are emitted first."""
-    spoken = Spoken()
-    spoken.say(3)
-    spoken.timestamp += 48_000
-    spoken.now += 1.0
-    spoken.say(2)
-    assert [type(event) for event in spoken.emitted] == [SpeechFrames, TalkspurtEnded]
-    after = spoken.stream.take(final=False)
-    assert after is not None
-    assert after.captured_at == pytest.approx(101.06)
-    assert len(after.pcm) == 2 * LISTEN_FRAME_SAMPLES
-
-
 def test_broken_opus_costs_one_frame() -> None:
     """A frame that Opus cannot decode is concealed and counted; those around it are heard."""
     spoken = Spoken()

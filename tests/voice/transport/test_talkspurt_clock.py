@@ -47,14 +47,3 @@ def test_a_shift_takes_no_time() -> None:
     end = spurt.ends_at
     spurt.shift(300)
     assert spurt.at(FRAME_TICKS + 300) == pytest.approx(end)
-
-
-def test_silence_frames_are_counted_until_somebody_speaks() -> None:
-    """Only the silence frames that came last are counted, because they announce the end of a talkspurt."""
-    spurt = TalkspurtClock.begin(0, 10.0, [(0, 10.0)])
-    counted = []
-    for index, is_silence in enumerate((True, True, False, True)):
-        spurt.advance(index * FRAME_TICKS, FRAME_TICKS, is_silence=is_silence)
-        counted.append(spurt.silent_frames)
-    assert counted == [1, 2, 0, 1]
-    assert spurt.ends_at == pytest.approx(10.0 + 4 * FRAME_TICKS / CLOCK_HZ)
