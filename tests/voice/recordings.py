@@ -19,7 +19,6 @@ BICYCLE_TEXT = "I bought a green bicycle at the market this morning."
 
 
 def read_recording(path: Path) -> Pcm:
-    """Read the sound of `path`."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=LISTEN_RATE_HZ)
     with av.open(str(path)) as container:
         frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
@@ -33,7 +32,6 @@ def bicycle() -> Pcm:
 
 
 def silence(seconds: float) -> Pcm:
-    """Return digital silence."""
     return np.zeros(round(seconds * LISTEN_RATE_HZ), dtype=np.int16)
 
 

@@ -1,4 +1,4 @@
-"""A long-running task raises an error if it ends by a cancellation that nobody requested."""
+"""A task that nobody has cancelled ends loudly, and shielded work ends whoever is cancelled."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside
+from voice.shielded import run_shielded
 
 
 async def _wait_for(something: asyncio.Future[None]) -> None:
@@ -41,3 +42,36 @@ async def test_who_is_told_to_end_ends() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await fail_if_cancelled_inside(partial(asyncio.sleep, 0))
+
+
+@pytest.mark.parametrize("cancellations", [0, 1, 3])
+async def test_a_cancellation_waits_until_the_work_is_done(cancellations: int) -> None:
+    """The work is never broken off, and whoever has cancelled the task is obeyed afterwards."""
+    goes_on, done = asyncio.Event(), False
+
+    async def work() -> str:
+        nonlocal done
+        await goes_on.wait()
+        done = True
+        return "result"
+
+    task = asyncio.create_task(run_shielded(work(), name="work"), name="waiting")
+    await asyncio.sleep(0)
+    for _ in range(cancellations):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    goes_on.set()
+    await asyncio.wait([task])
+    assert done
+    assert task.cancelled() is bool(cancellations)
+    assert task.cancelled() or task.result() == "result"
+
+
+async def test_what_the_work_raises_is_raised() -> None:
+
+    async def work() -> None:
+        raise OSError("The line is cut.")
+
+    with pytest.raises(OSError, match="The line is cut"):
+        await run_shielded(work(), name="work")

@@ -1,4 +1,4 @@
-"""When a circuit breaker opens, which call is the trial, and how long the breaker stays open."""
+"""When a service is asked again: the circuit breaker, the pauses before trials, and the limit of how often."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from voice.circuit_breaker import FAILURE_THRESHOLD, OPEN_S, TRIAL_S, CircuitBreaker, CircuitState, Outage
 from voice.errors import VoiceError
+from voice.retry_pause import retry_pause_s
+from voice.token_bucket import TokenBucket
 
 FIRST_OPEN_S = 15.0
 LONGEST_OPEN_S = 300.0
@@ -135,3 +137,33 @@ def test_it_always_admits_again(steps: list[str]) -> None:
         else:
             breaker.admits(now)
     assert breaker.admits(now + LONGEST_OPEN_S + TRIAL_S)
+
+
+@pytest.mark.parametrize(
+    ("failures", "pause_s"), [(0, 0.5), (1, 1.0), (2, 2.0), (6, 32.0), (7, 60.0), (2_000, 60.0), (10**6, 60.0)]
+)
+def test_the_pause_grows_up_to_the_longest(failures: int, pause_s: float) -> None:
+    """A server that was off overnight has failed a thousand times, which is no reason to give it up."""
+    assert retry_pause_s(failures, first_s=1.0, longest_s=60.0) == pause_s
+
+
+RATE, BURST = 3.0, 6.0
+
+
+def test_a_burst_passes_then_the_rate() -> None:
+    """Six pass at once, and then three a second."""
+    bucket = TokenBucket(rate=RATE, burst=BURST)
+    assert [bucket.take(10.0) for _ in range(8)] == [True] * 6 + [False] * 2
+    assert [bucket.take(11.0) for _ in range(4)] == [True] * 3 + [False]
+
+
+@given(st.lists(st.floats(min_value=-1, max_value=5), min_size=1, max_size=60))
+def test_no_flood_gets_through(gaps: list[float]) -> None:
+    """In any period at most the burst and the rate pass, also if the clock goes back."""
+    bucket, now, latest, passed = TokenBucket(rate=RATE, burst=BURST), 0.0, 0.0, 0
+    passed += bucket.take(now)
+    for gap in gaps:
+        now += gap
+        latest = max(latest, now)
+        passed += bucket.take(now)
+    assert passed <= BURST + RATE * latest + 1e-6

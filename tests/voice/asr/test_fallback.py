@@ -29,7 +29,6 @@ class BusyRecogniser(FakeRecogniser):
     """Answers nothing but finished speech."""
 
     async def recognise(self, pcm: Pcm, *, interim: bool = False, careful: bool = False, **others: Any) -> Recognition:
-        """See `Recogniser.recognise`."""
         heard = await super().recognise(pcm, interim=interim, careful=careful, **others)
         if interim or careful:
             raise BROKEN
@@ -138,7 +137,6 @@ class SlowRecogniser(FakeRecogniser):
         self._clock = clock
 
     async def recognise(self, pcm: Pcm, **others: Any) -> Recognition:
-        """See `Recogniser.recognise`."""
         self._clock[0] += 2.0
         return await super().recognise(pcm, **others)
 

@@ -68,12 +68,6 @@ def test_a_prompt_from_outside_becomes_its_terms_again() -> None:
     assert len(", ".join(prompt_glossary("Ada" + ", x" * 1000 + ", y" * 1000)).encode()) <= GLOSSARY_MAX_BYTES
 
 
-def test_prompt() -> None:
-    """The prompt lists the terms, and without terms the prompt is empty."""
-    assert glossary_prompt(("Ada", "Valheim")) == "Glossary: Ada, Valheim."
-    assert glossary_prompt(()) == ""
-
-
 def test_a_crowd_leaves_room_for_the_guilds_words() -> None:
     """However many people are present, the guild's words and the event keep a share; unused room goes to the people."""
     crowd = [f"Bartholomew{chr(97 + number)}" for number in range(26)]

@@ -51,7 +51,6 @@ class Gpu:
         self.calls = 0
 
     def open(self, place: DevicePlacement) -> AnsweringEngine:
-        """Load the model at `place`."""
         if place.device == "cuda" and not self.loads:
             raise RecogniserError("The speech model cannot be read.") from RuntimeError(NO_MEMORY)
         if place.device == "cpu" and not self.cpu_loads:
@@ -60,7 +59,6 @@ class Gpu:
         return AnsweringEngine(partial(self._compute, place))
 
     def _compute(self, place: DevicePlacement, asked: RecognitionRequest) -> Recognition:
-        """Answer with the device."""
         if place.device == "cuda":
             self.calls += 1
             if self.calls == self.hangs_at:
@@ -70,7 +68,6 @@ class Gpu:
         return recognition(f"heard on {place.device}", duration_s=duration_s(asked.pcm))
 
     def fallback(self, *, devices: int = 1) -> CudaFallback:
-        """Return the loader under test."""
         return CudaFallback(self.open, cuda_devices=lambda: devices, monotonic=lambda: 100.0)
 
 

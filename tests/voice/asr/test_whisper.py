@@ -1,4 +1,4 @@
-"""Whisper recognises a sentence, and reports clearly why a model cannot be loaded."""
+"""Whisper recognises sentences, one or several at once, and reports clearly why a model cannot be loaded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakes.recogniser import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
+from voice.asr.encoder_window import MAX_TOKENS, EncoderWindow, encoder_window
 from voice.asr.glossary import choose_glossary
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, surer
-from voice.asr.worker import RecognitionRequest
+from voice.asr.worker import RecognitionRequest, fit_together
+from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -228,3 +233,55 @@ def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
     assert str(nowhere) in str(raised.value)
     assert "there is no such directory" in str(raised.value)
     assert "roomtone models pull whisper" in str(raised.value)
+
+
+def _lasting(seconds: float) -> RecognitionRequest:
+    return RecognitionRequest(np.zeros(round(seconds * LISTEN_RATE_HZ), np.int16), "en", ())
+
+
+@pytest.mark.parametrize(
+    ("first_s", "other_s", "fit"),
+    [(0.5, 2.0, True), (2.0, 3.9, False), (2.1, 3.9, True), (3.0, 8.0, False), (25.0, 40.0, True), (1.0, 29.0, False)],
+)
+def test_sounds_of_like_length_fit_together(first_s: float, other_s: float, fit: bool) -> None:
+    """The window counts, and the shortest and the longest sounds have the same one."""
+    assert fit_together(_lasting(first_s), _lasting(other_s)) is fit
+    assert fit_together(_lasting(other_s), _lasting(first_s)) is fit
+
+
+def test_careful_hearings_and_those_without_a_glossary_stay_apart() -> None:
+    """The one has another window and more hypotheses, the other nothing that comes before the text."""
+    plain = _lasting(3.0)
+    with_words = replace(plain, glossary=("Roomtone",))
+    careful = replace(plain, careful=True)
+    assert fit_together(with_words, replace(plain, language=None, glossary=("Valheim", "Xiomara")))
+    assert not fit_together(plain, with_words)
+    assert not fit_together(plain, careful)
+    assert not fit_together(careful, careful)
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "window"),
+    [
+        (0.0, EncoderWindow(8.0, 12)),
+        (1.0, EncoderWindow(8.0, 20)),
+        (2.0, EncoderWindow(8.0, 28)),
+        (3.0, EncoderWindow(9.0, 36)),
+        (6.72, EncoderWindow(12.8, 66)),
+        (24.0, EncoderWindow(30.0, 204)),
+        (30.0, EncoderWindow(30.0, 252)),
+        (45.0, EncoderWindow(30.0, 252)),
+    ],
+)
+def test_window_by_duration(duration_s: float, window: EncoderWindow) -> None:
+    """The window is the speech and 6 s more, between 8 s and 30 s; the cap is 12 tokens and 8 more for each second."""
+    assert encoder_window(duration_s) == window
+
+
+@given(st.floats(0, 100))
+def test_the_window_holds_the_speech(duration_s: float) -> None:
+    """The window holds the speech up to 30 s, the cap fits the model, and the encoder gets an even number of frames."""
+    window = encoder_window(duration_s)
+    assert window.length_s >= min(duration_s, 30.0)
+    assert window.token_cap <= MAX_TOKENS
+    assert round(window.length_s * 100) % 2 == 0

@@ -150,7 +150,6 @@ def test_sound_after_a_long_gap_is_the_next_utterance_with_its_own_times() -> No
 
 
 def test_leaving_ends_the_utterance() -> None:
-    """When a person leaves, their utterance ends there and nothing of them is kept."""
     ears = _ears()
     ears.hear([_frames(10.0, voiced(1))], now=11.0)
     [utterance] = ears.hear([SpeakerLeft(ADA, 11.05)], now=11.1)

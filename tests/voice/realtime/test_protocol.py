@@ -24,7 +24,6 @@ from voice.realtime.effects import (
     SessionReady,
     TextDelta,
     ToolCallRequested,
-    ToolRefused,
 )
 from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall, ReplyResumed
 from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, ONLY_CALLS, STILL_ANSWERING, TOO_LONG, RealtimeProtocol
@@ -107,7 +106,6 @@ def _done(status: str = "completed", *, response: str = "resp_1", code: str = ""
 
 
 def test_a_session_begins_with_settings_and_the_window() -> None:
-    """Each item has the type for its role."""
     first, *items = _protocol().on_connected(BRIEFING)
     assert first["type"] == "session.update"
     assert [item["item"]["content"][0]["type"] for item in items] == ["input_text", "output_text"]
@@ -132,25 +130,10 @@ def test_a_session_begins_with_settings_and_the_window() -> None:
     ],
 )
 def test_a_refused_configuration_is_told_apart(said: dict[str, Any], refused: ConfigurationRefused) -> None:
-    """The server names the event that it refuses."""
     protocol = _protocol()
     configuring = protocol.on_connected(BRIEFING)[0]
     assert protocol.receive({"type": "error", "error": {**said, "event_id": configuring["event_id"]}}) == [refused]
     assert protocol.receive({"type": "error", "error": {**said, "event_id": None}}) != [refused]
-
-
-def test_a_refusal_of_tools_that_were_replaced_meanwhile_means_none_of_the_new_ones() -> None:
-    """The number of the refused tool is that in the list that was refused."""
-    protocol = _open()
-    old, new = RealtimeTool("dig", "Digs."), RealtimeTool("look", "Looks.")
-    refused, kept = protocol.set_tools([old]), protocol.set_tools([new])
-    error = {"type": "invalid_request_error", "code": "x", "param": "session.tools[0].name"}
-    told = protocol.receive({"type": "error", "error": {**error, "event_id": refused[0]["event_id"]}})
-    assert told == [ServerError("x", "")]
-    (told_name, sent) = protocol.receive({"type": "error", "error": {**error, "event_id": kept[0]["event_id"]}})
-    assert told_name == ToolRefused("look", begins_anew=False)
-    assert isinstance(sent, SendEvent)
-    assert sent.event["session"]["tools"] == []
 
 
 @pytest.mark.parametrize("param", ["session.tools[1].name", "session.tools[12345678].name", "session.tools", None])
@@ -289,7 +272,7 @@ def test_a_barge_in_cancels_and_truncates_where_it_was_heard(complete: bool) -> 
     if complete:
         protocol.receive(_done())
     truncate = {"type": "conversation.item.truncate", "item_id": "item_1", "content_index": 0, "audio_end_ms": 750}
-    assert protocol.interrupt(750) == [{"type": "response.cancel"}][complete:] + [truncate]
+    assert protocol.interrupt(750) == [*[{"type": "response.cancel"}][complete:], truncate]
     assert protocol.receive(_sound()) == protocol.receive(_done("cancelled")) == protocol.interrupt(0) == []
 
 

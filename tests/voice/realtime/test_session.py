@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from rehearsal.servers.realtime_behaviour import ClientError, FunctionCall, RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.realtime_session import ServerSession
@@ -15,7 +16,8 @@ from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served, tone
 from voice.errors import RealtimeError
-from voice.realtime import reply_queue
+from voice.realtime import reply_queue, tool_calls
+from voice.realtime.connection import RealtimeConnection
 from voice.realtime.effects import ResponseStatus
 from voice.realtime.open_responses import FinishedResponse
 from voice.realtime.port import (
@@ -34,7 +36,7 @@ from voice.realtime.port import (
 from voice.realtime.protocol import BROKEN_OFF
 from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
-from voice.realtime.tool_calls import TOOL_TIMEOUT_S
+from voice.realtime.tool_calls import TOOL_TIMEOUT_S, tool_output
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime import LocalRealtimeServer
     from voice.audio import Pcm
     from voice.realtime.port import RealtimeNews
+
 
 USAGE = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
 # What a busy machine needs.
@@ -116,7 +119,6 @@ class Room:
 async def room_of(
     server: LocalRealtimeServer | str, *, limits: RealtimeLimits = PATIENT, **settings: object
 ) -> AsyncIterator[Room]:
-    """Run a session and yield its room."""
     room = Room(server if isinstance(server, str) else server.base_url, limits=limits, **settings)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(room.session.run())
@@ -487,7 +489,6 @@ async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -
 
 
 async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
-    """A connection without any event does not count as a recovery."""
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         await room.until_told(3)
         server.behaviour.mode = RealtimeMode.SILENT
@@ -509,3 +510,80 @@ async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -
         assert isinstance(failed, RealtimeFailed)
         assert failed.lasting
         assert "realtime.api_key" in str(failed.error)
+
+
+class Socket:
+    """A socket from which nothing comes. `received`: what a reader waits for."""
+
+    def __init__(self) -> None:
+        self.received = asyncio.get_running_loop().create_future()
+
+    async def recv_bytes(self) -> bytes:
+        message: bytes = await self.received
+        return message
+
+
+def held(socket: Socket, **beside: asyncio.Future[None]) -> asyncio.Task[Any]:
+    """Return the task that holds a connection, beside waiting for these."""
+
+    def waiting(something: asyncio.Future[None]) -> Any:
+        async def wait() -> None:
+            await something
+
+        return wait
+
+    connection = RealtimeConnection(
+        cast("Any", socket), translate=lambda error: RealtimeError(type(error).__name__, retryable=True)
+    )
+    holding = connection.hold(
+        on_event=lambda _: None, beside=[(name, waiting(something)) for name, something in beside.items()]
+    )
+    return asyncio.create_task(holding, name="connection")
+
+
+@pytest.mark.parametrize("what", ["read", "renewal"])
+async def test_a_task_that_is_cancelled_from_inside_ends_the_connection(what: str) -> None:
+    """A task group ignores such a child: the connection would go on without anybody who reads or renews it."""
+    socket, renewal = Socket(), asyncio.get_running_loop().create_future()
+    task = held(socket, renewal=renewal)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    (socket.received if what == "read" else renewal).cancel()
+    async with asyncio.timeout(PATIENCE_S):
+        end = await task
+    assert (end.reason, str(end.error)) == ("lost", "CancelledInsideError")
+
+
+async def test_who_holds_a_connection_may_be_cancelled() -> None:
+    """Its tasks end with it, and nothing is lost."""
+    task = held(Socket())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+CALL = RealtimeToolCall("c1", "search", '{"about": "a secret"}')
+
+
+async def test_the_model_gets_the_output_or_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that fails or takes too long costs its output, and the log has neither its arguments nor its error."""
+
+    async def works(call: RealtimeToolCall) -> str:
+        return f"Found by {call.name}."
+
+    async def fails(call: RealtimeToolCall) -> str:
+        raise ValueError(call.arguments)
+
+    async def hangs(call: RealtimeToolCall) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError(call)
+
+    assert await tool_output(CALL, works) == "Found by search."
+    assert await tool_output(CALL, None) == "There is no such tool."
+    with capture_logs() as logs:
+        assert await tool_output(CALL, fails) == "The tool failed."
+    assert [(line["event"], line["error_class"]) for line in logs] == [("realtime_tool_failed", "ValueError")]
+    assert "secret" not in repr(logs)
+    monkeypatch.setattr(tool_calls, "TOOL_TIMEOUT_S", 0.0)
+    assert "too long" in await tool_output(CALL, hangs)

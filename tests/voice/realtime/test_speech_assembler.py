@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.realtime.port import ReplyPiece
 from voice.realtime.speech_assembler import SpeechAssembler
-from voice.realtime.word_timing import WORDS_A_SECOND
+from voice.realtime.word_timing import WORDS_A_SECOND, words_heard
 from voice.speaking.playback import joined_texts
 
 if TYPE_CHECKING:
@@ -77,3 +77,22 @@ def test_words_that_lost_their_sound_are_not_said() -> None:
     stream.resume("Well, I think")
     made += [stream.feed(ReplyPiece("two", _sound(1.0), "we should go.")), stream.end()]
     assert " ".join(each.text for each in made if each is not None and each.text) == "Well, I think we should go."
+
+
+@pytest.mark.parametrize(
+    ("text", "sound_s", "heard"),
+    [
+        ("", 1.0, ""),
+        ("Well, I think", 0.0, ""),
+        ("Well,  I\nthink that we should go.", 1.0, "Well, I think"),
+        ("Well, I think", 9.0, "Well, I think"),
+        ("今天天气很好，我们一起去公园散步吧。", 0.2, "今天"),
+        ("今天天气很好，我们一起去公园散步吧。", 1.0, "今天天气很好，"),
+        ("今天天气很好，我们一起去公园散步吧。", 9.0, "今天天气很好，我们一起去公园散步吧。"),
+        ("สวัสดีครับ", 1.0, "สวัสดีครั"),
+        ("我用 Python 写程序", 1.0, "我用 Python 写程"),
+    ],
+)
+def test_words_are_heard_at_a_speakers_pace(text: str, sound_s: float, heard: str) -> None:
+    """A second of sound has about three words. In scripts without spaces two signs count as one."""
+    assert words_heard(text, sound_s) == heard

@@ -118,7 +118,6 @@ class CountedBytes(bytes):
     looks = 0
 
     def __getitem__(self, key):  # type: ignore[no-untyped-def]
-        """Count, then look."""
         self.looks += 1
         return super().__getitem__(key)
 

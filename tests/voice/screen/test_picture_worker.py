@@ -36,14 +36,12 @@ class Recogniser:
         self.bounded = BoundedRecogniser(self.recognise, monotonic=lambda: self.now)
 
     def recognise(self, images: list[Any]) -> Lines:
-        """Read one line."""
         (image,) = images
         self.now += self.line_s
         self.order.append(image.text)
         return Lines(images, (image.text,), (0.9,), (None,))
 
     def read(self, *shapes: tuple[int, int, int]) -> list[str]:
-        """Return the lines of a picture."""
         images = [SimpleNamespace(shape=shape, text=str(number)) for number, shape in enumerate(shapes)]
         found = self.bounded(images)
         assert found.imgs is images

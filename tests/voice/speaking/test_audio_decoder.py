@@ -1,4 +1,4 @@
-"""An endpoint's audio decodes to the same samples, whatever its format and chunk sizes."""
+"""An endpoint's audio decodes to the same samples, whatever its format and chunk sizes, and keeps its pitch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from voice.speaking.audio_decoder import (
     UndecodableAudioError,
     sample_rate_of,
 )
+from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from voice.speaking.port import AudioChunk
+
 
 TONE = (8_000 * np.sin(2 * np.pi * 440 * np.arange(48_000) / 48_000)).astype(np.int16)
 
@@ -139,3 +141,20 @@ def test_a_rate_that_is_told_is_taken() -> None:
     assert (
         sample_rate_of("audio/pcm; rate=7") == sample_rate_of("audio/pcm; rate=x") == sample_rate_of("") == PCM_RATE_HZ
     )
+
+
+@pytest.mark.parametrize("from_hz", [16_000, 22_050, 24_000])
+def test_a_tone_keeps_its_pitch_length_and_level(from_hz: int) -> None:
+    """One second of 440 Hz stays one second of 440 Hz at 48 kHz."""
+    tone = (8000 * np.sin(2 * np.pi * 440 * np.arange(from_hz) / from_hz)).astype(np.int16)
+    out = resample(tone, from_hz, 48_000)
+    assert abs(len(out) - 48_000) <= 960
+    spectrum = np.abs(np.fft.rfft(out[2000:42000].astype(np.float64)))
+    assert abs(int(spectrum.argmax()) * 48_000 / 40_000 - 440) < 3
+    assert 7000 < int(np.abs(out).max()) < 9000
+
+
+def test_the_same_rate_is_left_alone() -> None:
+    """Sound that already has the right rate is returned without a copy."""
+    pcm = np.arange(5, dtype=np.int16)
+    assert resample(pcm, 48_000, 48_000) is pcm

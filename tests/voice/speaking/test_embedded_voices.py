@@ -69,7 +69,6 @@ async def test_many_callers_get_each_their_own(voice: EmbeddedSynthesizer) -> No
 
 
 async def test_what_a_voice_could_only_spell_it_refuses(voice: EmbeddedSynthesizer) -> None:
-    """And speaks the next sentence."""
     with pytest.raises(UnreadableTextError):
         await voice.synthesize("Доброе утро, друзья.")
     assert len((await voice.synthesize("Yes.")).pcm)

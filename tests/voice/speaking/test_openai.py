@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
-from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from voice.errors import SynthesisError
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
@@ -26,7 +25,6 @@ SECRET, WORDS = "sk-secret", "Bo brings the lantern."
 
 
 async def tone(text: str) -> tuple[NDArray[np.int16], int]:
-    """Return a tone of 100 ms for each word."""
     count = 2_400 * len(text.split())
     return (8_000 * np.sin(2 * np.pi * 440 * np.arange(count) / 24_000)).astype(np.int16), 24_000
 
@@ -118,15 +116,3 @@ async def test_a_voice_slower_than_speech_is_given_up() -> None:
         server.behaviour.pace = 2.0
         with pytest.raises(SynthesisError, match="another voice"):
             await synthesize_all(voice, " ".join(["word"] * 20))
-
-
-async def test_hanging_up_frees_the_adapter() -> None:
-    """Cancelling a reply cancels its call, and the next call works."""
-    async with endpoint(SpeechMode.STALL) as (voice, server):
-        call = asyncio.create_task(synthesize_all(voice, WORDS), name="call")
-        await until(lambda: bool(server.calls))
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
-        server.behaviour.mode = SpeechMode.ANSWER
-        voice._endpoint = replace(voice._endpoint, timeout_s=PATIENCE_S, stall_s=PATIENCE_S)
-        assert (await synthesize_all(voice, WORDS)).text == WORDS

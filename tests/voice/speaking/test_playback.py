@@ -175,7 +175,6 @@ async def test_volume_is_set_and_clipped() -> None:
 
 
 def sound(frames: float, *, rate_hz: int = DISCORD_RATE_HZ) -> AudioChunk:
-    """Return `frames` frames of sound."""
     return AudioChunk(np.full(int(frames * rate_hz / 50), 1000, dtype=np.int16), rate_hz)
 
 

@@ -195,7 +195,6 @@ def test_no_character_is_lost_or_made_up(text: str, step: int) -> None:
 
 @given(text=st.text(alphabet="ab .,!\n", max_size=300), step=st.integers(2, 50))
 def test_no_piece_is_blank_or_too_long(text: str, step: int) -> None:
-    """No piece is blank or too long."""
     for piece in pieces_of(text, step):
         assert piece.strip()
         assert len(piece) <= MAX_PIECE_CHARS

@@ -1,8 +1,9 @@
-"""The link ends for good: when somebody takes the bot out or moves it, and when its time for repairs is over."""
+"""The link ends for good: when somebody takes the bot out, when its time is over, and in a stale process."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,19 +11,22 @@ import pytest
 from rehearsal.discord import LocalDiscord
 from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
-from tests.rehearsal.discord.stock import stock_bot, until
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+from tests.rehearsal.people.sounds import clip_of
 from tests.voice.transport.link_scene import (
     ADA,
     BEN,
     BOT,
     SIDE_ROOM,
+    Listener,
     Scene,
     end_runner,
     never_answers,
+    no_voice_threads,
     scene,
     voice_channel,
 )
-from voice.errors import RemovedFromChannelError
+from voice.errors import RemovedFromChannelError, TakenOverError
 from voice.transport.connector import ATTEMPT_S
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import VoiceLink
@@ -31,7 +35,7 @@ from voice.transport.private import connection_state
 from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
 
@@ -150,3 +154,84 @@ async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
         assert not room.link.removed
         assert room.listener.kinds()[-1] is Lost
         assert not room.link.connected
+
+
+class Owner:
+    """Says whether a process still has the room."""
+
+    def __init__(self) -> None:
+        self.owns = True
+
+    async def asked(self) -> bool:
+        return self.owns
+
+
+@asynccontextmanager
+async def linked(local: LocalDiscord, client: StockBot, owner: Owner, folder: Path) -> AsyncIterator[Scene]:
+    listener = Listener()
+    gateway = DiscordMainGateway(client, voice_channel(client), is_owner=owner.asked)
+    async with VoiceLink(
+        gateway, sink=listener.sink, is_excluded=lambda _: False, on_event=listener.events.append
+    ) as link:
+        yield Scene(local, client, listener, link, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
+
+
+async def test_a_stale_process_leaves_the_channel_to_its_owner(tmp_path: Path) -> None:
+    """A second process with the same token takes the voice connection over. When the first one ends, it does not ask
+    Discord to let the bot out, and the second one goes on hearing.
+    """
+    first, second = Owner(), Owner()
+    async with (
+        LocalDiscord() as local,
+        stock_bot(local, BOT) as one,
+        stock_bot(local, BOT) as other,
+        AsyncExitStack() as stale,
+    ):
+        await stale.enter_async_context(linked(local, one, first, tmp_path))
+        first.owns = False
+        async with linked(local, other, second, tmp_path) as room, scripted_member(local, ADA) as ada:
+            await ada.meet(BOT)
+            await room.hears(ada)
+            await stale.aclose()
+            assert one.voice_clients == []
+            await room.hears(ada)
+            assert room.link.connected
+            assert room.listener.kinds() == [Connected]
+
+
+async def test_a_stale_process_may_not_join(tmp_path: Path) -> None:
+    """It is told so in a sentence at once, tries no further, and leaves no thread behind."""
+    stale = Owner()
+    stale.owns = False
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        with pytest.raises(TakenOverError) as refused:
+            async with linked(local, client, stale, tmp_path):
+                pytest.fail("joined")
+        assert not refused.value.retryable
+        assert local.status()["voice_states"] == []
+        assert client.voice_clients == []
+        await until(no_voice_threads, "the end of the threads")
+
+
+async def test_a_stale_process_does_not_resume(tmp_path: Path) -> None:
+    """A process that was frozen finds its voice websocket closed, and would get the session with its old credentials,
+    which the next process may have taken over. It stays out, and says why.
+    """
+    owner = Owner()
+    async with (
+        LocalDiscord() as local,
+        stock_bot(local, BOT) as client,
+        scripted_member(local, ADA) as ada,
+        linked(local, client, owner, tmp_path) as room,
+    ):
+        await ada.meet(BOT)
+        await room.hears(ada)
+        owner.owns = False
+        await local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
+
+        def is_final() -> bool:
+            last = room.listener.events[-1]
+            return isinstance(last, Lost) and last.final and isinstance(last.reason, TakenOverError)
+
+        await until(is_final, "the end")
+        assert Connected not in room.listener.kinds()[1:]

@@ -128,8 +128,6 @@ def test_no_frame_goes_out_in_the_clear_when_the_group_is_reset_meanwhile() -> N
 
 @dataclass
 class Clock:
-    """A clock that the test moves."""
-
     now: float = 50.0
 
     def __call__(self) -> float:
@@ -187,7 +185,6 @@ def test_thread_asks_and_ends() -> None:
 
 
 def sent_with(channel_bitrate_bps: int | None = None) -> list[bytes]:
-    """Return the packets that are sent for one second of a tone."""
     wire, words = Wire(), Words(50)
     outgoing = Outgoing(words, lambda: wire, channel_bitrate_bps=channel_bitrate_bps)
     for _ in range(50):

@@ -46,7 +46,6 @@ def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 @contextmanager
 def paced_sender() -> Iterator[PacedSender]:
-    """Yield a running paced sender."""
     with running_paced_sender() as running:
         assert running is not None
         yield running

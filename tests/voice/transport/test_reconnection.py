@@ -1,4 +1,4 @@
-"""The pauses before new connections: small after health, never long, and longer while a failure lasts."""
+"""When the link tries again: after which close codes, and after which pauses."""
 
 from __future__ import annotations
 
@@ -6,8 +6,22 @@ from itertools import pairwise
 
 import pytest
 
-from voice.transport.close_codes import RATE_LIMITED
+from voice.transport.close_codes import RATE_LIMITED, RESUMABLE, fatal_reason
 from voice.transport.reconnection import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, ReconnectPauses
+
+
+def test_fatal_codes_name_themselves_and_cannot_be_resumed() -> None:
+    fatal = [code for code in range(1000, 5000) if fatal_reason(code) is not None]
+    assert {4004, 4017} <= set(fatal)
+    assert all(str(code) in str(fatal_reason(code)) for code in fatal)
+    assert not RESUMABLE & set(fatal)
+
+
+def test_what_a_new_session_mends_is_not_fatal() -> None:
+    """Codes that a new session repairs are not fatal: 4006 and 4009 (session gone), 4014 (moved or removed), and no
+    code.
+    """
+    assert [fatal_reason(code) for code in (4006, 4009, 4014, None)] == [None] * 4
 
 
 def no_luck() -> float:

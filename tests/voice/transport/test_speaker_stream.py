@@ -43,7 +43,6 @@ class Spoken:
         self.skip(ticks)
 
     def skip(self, ticks: int = FRAME_TICKS) -> None:
-        """Let one packet be lost."""
         self.sequence += 1
         self.timestamp += ticks
         self.now += ticks / 48_000

@@ -1,20 +1,20 @@
-"""The parts of a reply wait in a bounded queue, and parts of the same item are joined."""
+"""The parts of a reply wait in a bounded queue, and each response has an end and a bill."""
 
 from __future__ import annotations
 
-import asyncio
+from typing import Any
 
 import numpy as np
 import pytest
 
 from voice.realtime import reply_queue
 from voice.realtime.effects import ResponseEnded, ResponseStatus
+from voice.realtime.open_responses import MOST_OPEN, FinishedResponse, OpenResponses
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
 from voice.realtime.reply_queue import MOST_AT_ONCE, MOST_CHARS, MOST_SOUND_S, ReplyQueue
 
 
 def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:
-    """Return a part of a reply."""
     return ReplyPiece(item_id, np.full(samples, 7, np.int16), words)
 
 
@@ -43,16 +43,6 @@ async def test_not_more_is_taken_than_playback_wants() -> None:
     assert isinstance(first, ReplyPiece)
     assert first.pcm is not None
     assert len(first.pcm) == MOST_AT_ONCE
-
-
-async def test_who_takes_waits_for_what_comes() -> None:
-    """Taking waits for the next part."""
-    pieces = ReplyQueue()
-    taking = asyncio.create_task(pieces.take())
-    await asyncio.sleep(0)
-    assert not taking.done()
-    pieces.put(sound("a", 4))
-    assert isinstance(await taking, ReplyPiece)
 
 
 @pytest.mark.parametrize("piece_s", [0.1, 1.0, 100.0])
@@ -95,3 +85,69 @@ async def test_crumbs_do_not_fill_the_queue(monkeypatch: pytest.MonkeyPatch) -> 
     pieces = ReplyQueue()
     assert all(pieces.put(sound("ab"[number % 2], 1)) for number in range(100))
     assert not pieces.put(sound("a", 1))
+
+
+USAGE = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
+
+
+def _created(response: str = "resp_1") -> dict[str, Any]:
+    return {"type": "response.created", "response": {"id": response}}
+
+
+def _done(status: str = "completed", *, response: str = "resp_1", usage: object = USAGE) -> dict[str, Any]:
+    return {"type": "response.done", "response": {"id": response, "status": status, "usage": usage}}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("completed", ResponseStatus.COMPLETE),
+        # Cut off at its longest: it was answered.
+        ("incomplete", ResponseStatus.COMPLETE),
+        ("cancelled", ResponseStatus.CANCELLED),
+        ("failed", ResponseStatus.FAILED),
+    ],
+)
+def test_a_response_has_an_end_and_a_bill(status: str, expected: ResponseStatus) -> None:
+    """Its duration counts from when the server began it. It ends once."""
+    responses = OpenResponses()
+    assert responses.receive(_created(), 10.0) is None
+    assert responses.receive(_done(status), 12.5) == FinishedResponse(expected, 40, 7, 2.5)
+    assert responses.receive(_done(status), 13.0) is None
+
+
+@pytest.mark.parametrize("usage", [None, "7", {}, {"input_tokens": "40", "output_tokens": True}])
+def test_an_endpoint_need_not_report_tokens(usage: object) -> None:
+    responses = OpenResponses()
+    responses.receive(_created(), 0.0)
+    assert responses.receive(_done(usage=usage), 1.0) == FinishedResponse(ResponseStatus.COMPLETE, None, None, 1.0)
+
+
+def test_responses_whose_connection_ends_are_over() -> None:
+    """Nobody says any more what they cost. A late event of one has no effect."""
+    responses = OpenResponses()
+    responses.receive(_created("resp_1"), 0.0)
+    responses.receive(_created("resp_2"), 1.0)
+    assert responses.end_all(ResponseStatus.FAILED, 3.0) == [
+        FinishedResponse(ResponseStatus.FAILED, None, None, 3.0),
+        FinishedResponse(ResponseStatus.FAILED, None, None, 2.0),
+    ]
+    assert responses.receive(_done(), 4.0) is None
+    assert responses.end_all(ResponseStatus.FAILED, 4.0) == []
+
+
+def test_responses_that_never_end_are_not_kept_for_ever() -> None:
+    """A server may begin as many as it likes. The newest are known when they end."""
+    responses = OpenResponses()
+    for number in range(MOST_OPEN + 1):
+        responses.receive(_created(f"resp_{number}"), 0.0)
+    assert responses.receive(_done(response="resp_0"), 1.0) is None
+    assert responses.receive(_done(response="resp_1"), 1.0) is not None
+    assert len(responses.end_all(ResponseStatus.FAILED, 1.0)) == MOST_OPEN - 1
+
+
+@pytest.mark.parametrize("event", [{"type": "response.done"}, {"type": "response.created", "response": "resp_1"}, {}])
+def test_what_is_no_response_is_ignored(event: dict[str, Any]) -> None:
+    responses = OpenResponses()
+    assert responses.receive(event, 0.0) is None
+    assert responses.end_all(ResponseStatus.FAILED, 0.0) == []
