@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from compaction.model import Seq
     from compaction.payload import PayloadPart
     from voice.asr.port import Recogniser
-    from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import Briefing, Realtime, RealtimeLimits, RealtimeNews, ToolRunner
+    from voice.realtime.reply_queue import FinishedResponse
     from voice.realtime.settings import RealtimeSettings
 
 # Runs a session until it is given up.

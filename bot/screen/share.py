@@ -17,8 +17,15 @@ import structlog
 from bot.texts.text import Text, sentence_of, verbatim
 from voice.screen.frame import FrameRefusedError
 from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
-from voice.screen.note_schedule import LookIntervals, PendingChange
-from voice.screen.notes import TEXT_SPACING_S, NoteTaker, ReadFrame, ScreenNote, ScreenNoteReason
+from voice.screen.notes import (
+    TEXT_SPACING_S,
+    LookIntervals,
+    NoteTaker,
+    PendingChange,
+    ReadFrame,
+    ScreenNote,
+    ScreenNoteReason,
+)
 from voice.screen.ocr_text import areas_to_read
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
 from voice.token_bucket import TokenBucket

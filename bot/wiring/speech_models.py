@@ -25,8 +25,8 @@ from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text, joined, sentence_of
 from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
-from voice.asr.reading_recogniser import ReadingRecogniser
 from voice.asr.scheduler import QueuedRecogniser
+from voice.asr.text_end import ReadingRecogniser
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError

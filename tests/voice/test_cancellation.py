@@ -1,13 +1,20 @@
-"""A task that nobody has cancelled ends loudly, and shielded work ends whoever is cancelled."""
+"""Tasks and threads end: loudly if nobody has cancelled them, and in time if they hang."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+import threading
+from concurrent.futures import CancelledError
 from functools import partial
 
 import pytest
+from structlog.testing import capture_logs
 
+from tests.patience import PATIENCE_S
 from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside
+from voice.daemon_thread import NICENESS, DaemonThread
 from voice.shielded import run_shielded
 
 
@@ -75,3 +82,80 @@ async def test_what_the_work_raises_is_raised() -> None:
 
     with pytest.raises(OSError, match="The line is cut"):
         await run_shielded(work(), name="work")
+
+
+def test_calls_run_in_order_and_their_errors_reach_the_caller() -> None:
+    """A call that raises ends neither the thread nor the calls after it."""
+    thread = DaemonThread("calls")
+    thread.start()
+    order: list[int] = []
+    first, broken, last = (thread.submit(call) for call in (lambda: order.append(1), lambda: 1 // 0, lambda: 3))
+    assert first.result(10) is None
+    assert isinstance(broken.exception(10), ZeroDivisionError)
+    assert (last.result(10), order) == (3, [1])
+    thread.close()
+
+
+def test_a_call_that_hangs_keeps_nothing_alive() -> None:
+    """The thread is a daemon, which the interpreter does not wait for, and closing it waits for nothing. What waits
+    behind the call is cancelled.
+    """
+    thread = DaemonThread("hangs")
+    thread.start()
+    begun, gate = threading.Event(), threading.Event()
+
+    def hang() -> bool:
+        begun.set()
+        return gate.wait()
+
+    hanging = thread.submit(hang)
+    begun.wait()
+    behind = thread.submit(lambda: True)
+    [found] = [each for each in threading.enumerate() if each.name == "hangs"]
+    assert found.daemon
+    thread.close()
+    thread.join(0)
+    with pytest.raises(CancelledError):
+        behind.result(10)
+    gate.set()
+    assert hanging.result(10)
+    thread.join(PATIENCE_S)
+    assert not found.is_alive()
+
+
+async def test_who_waits_for_a_call_that_hangs_is_told_in_time() -> None:
+    """For its result, and for the end of the thread, which the log tells of."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        gate.wait(PATIENCE_S)
+
+    thread = DaemonThread("hangs")
+    thread.start()
+    thread.submit(hang)
+    begun.wait()
+    with pytest.raises(TimeoutError):
+        await thread.run(lambda: True, within_s=0.0)
+    with capture_logs() as logs:
+        await thread.stop(within_s=0.0)
+    assert logs == [{"event": "model_thread_left_behind", "log_level": "warning", "worker": "hangs", "waited_s": 0.0}]
+    gate.set()
+    with capture_logs() as logs:
+        await thread.stop(within_s=PATIENCE_S)
+    assert logs == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority by thread")
+def test_a_thread_may_give_way() -> None:
+    """It has a lower priority than the event loop, and so has every thread that a model starts from it."""
+
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    before = priority()
+    thread = DaemonThread("gives-way", gives_way=True)
+    thread.start()
+    assert thread.submit(priority).result(10) == max(before, NICENESS)
+    thread.close()
+    assert priority() == before

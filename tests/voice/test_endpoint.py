@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -125,20 +126,30 @@ class _Flood(httpx2.AsyncByteStream):
         self.closed = True
 
 
+@asynccontextmanager
+async def _answered(
+    monkeypatch: pytest.MonkeyPatch, answer: httpx2.Response
+) -> AsyncIterator[tuple[openai.AsyncOpenAI, list[httpx2.Request]]]:
+    """Yield a client that gets this answer, and its requests."""
+    asked: list[httpx2.Request] = []
+
+    async def handle(_: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        return answer
+
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", handle)
+    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+        yield client, asked
+
+
 @pytest.mark.parametrize("status", [400, 503, 307])
 async def test_a_refusal_without_end_is_not_read_to_its_end(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of errors and redirects only the beginning is read, and then the connection is closed."""
-    floods: list[_Flood] = []
-
-    async def answer(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
-        floods.append(_Flood())
-        return httpx2.Response(status, headers={"location": str(request.url)}, stream=floods[-1])
-
-    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
-    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+    flood = _Flood()
+    where = {"location": "http://127.0.0.1:9/v1"}
+    async with _answered(monkeypatch, httpx2.Response(status, headers=where, stream=flood)) as (client, _):
         with pytest.raises(openai.APIError):
             await client.models.retrieve("m")
-    [flood] = floods
     assert flood.sent == MAX_REFUSAL_BYTES
     assert flood.closed
 
@@ -161,17 +172,11 @@ async def test_a_redirect_is_told_and_not_followed(
     """Nobody but the server in the settings gets what people say. The message names the other server, and nothing else
     of its address.
     """
-    asked: list[str] = []
-
-    async def answer(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
-        asked.append(str(request.url))
-        return httpx2.Response(status, headers={"location": location}, stream=_Flood())
-
-    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
-    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+    redirect = httpx2.Response(status, headers={"location": location}, stream=_Flood())
+    async with _answered(monkeypatch, redirect) as (client, asked):
         with pytest.raises(openai.APIStatusError) as refused:
             await client.audio.transcriptions.create(model="m", file=("speech.wav", b"sound", "audio/wav"))
-    assert asked == ["http://127.0.0.1:9/v1/audio/transcriptions"]
+    assert [str(request.url) for request in asked] == ["http://127.0.0.1:9/v1/audio/transcriptions"]
     sentence = str(describe_failure(refused.value, REMEDIES))
     assert sentence.startswith(f"answered with a redirect to {told}")
     assert "set asr.base_url to its address" in sentence
@@ -185,15 +190,11 @@ async def test_an_answer_without_end_is_not_read_to_its_end(encoding: str, monke
     most = MAX_ANSWER_MB * 1_000_000 if encoding == "identity" else MAX_COMPRESSED_BYTES
     piece = b" " * 1_000_000 if encoding == "identity" else gzip.compress(b" " * 30_000_000)
     flood = _Flood(10 * most, piece)
-
-    async def answer(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
-        assert request.headers["accept-encoding"] == "identity"
-        return httpx2.Response(200, headers={"content-encoding": encoding}, stream=flood)
-
-    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
-    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
+    answer = httpx2.Response(200, headers={"content-encoding": encoding}, stream=flood)
+    async with _answered(monkeypatch, answer) as (client, asked):
         with pytest.raises(AnswerTooLargeError) as caught:
             await client.models.retrieve("m")
+    assert [request.headers["accept-encoding"] for request in asked] == ["identity"]
     assert flood.sent <= most + len(piece)
     assert flood.closed
     assert f"sent more than {MAX_ANSWER_MB} MB at once" in str(describe_failure(caught.value, REMEDIES))

@@ -5,11 +5,10 @@
   `encoder_window`; `placement` chooses GPU or CPU.
 - Elsewhere: `remote` asks an endpoint, `fallback` counts what became of that and has a second recogniser for when it
   fails.
-- What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_hearing`
+- What a text is worth: `guards` drop texts that nobody said (loops by `repetition`), `second_hearing`
   recognises doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names
   a sound.
-- Whether a sentence is finished: `text_end` asks a small language model, which `reading_recogniser` has beside the
-  recogniser.
+- Whether a sentence is finished: `text_end` asks a small language model beside the recogniser.
 - What helps: `glossary` suggests names, `languages` tracks each person's language (`language_names`: its code),
   `unspaced` knows scripts without spaces.
 """

@@ -30,8 +30,6 @@ class EncoderWindow:
 
 def encoder_window(duration_s: float) -> EncoderWindow:
     """Return the window for `duration_s` seconds of speech. Only the first 30 s are used."""
-    if duration_s < 0:
-        raise ValueError(f"speech lasts 0 s or longer, not {duration_s}")
     length_s = min(FULL_WINDOW_S, max(MIN_WINDOW_S, duration_s + TRAILING_SILENCE_S))
     heard_s = min(duration_s, FULL_WINDOW_S)
     # Rounded up to 0.1 s: the encoder's second convolution halves an even number of frames.

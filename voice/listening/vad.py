@@ -82,7 +82,7 @@ class SileroVad:
         return [self._score_run(run) for run in runs]
 
     def _score_run(self, run: WindowRun) -> list[float]:
-        if _window_count(run) == 0:
+        if len(run.pcm) < WINDOW_SAMPLES:
             return []
         state = run.state
         # Each window is preceded by the end of the previous one.
@@ -121,7 +121,7 @@ class StackedSileroVad:
 
     def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
         """See `SpeechProbability.score`. Each model call takes one window of every run."""
-        counts = [_window_count(run) for run in runs]
+        counts = [len(run.pcm) // WINDOW_SAMPLES for run in runs]
         answers: list[list[float]] = [[] for _ in runs]
         for number in range(max(counts, default=0)):
             at = [index for index, count in enumerate(counts) if count > number]
@@ -166,13 +166,6 @@ def _session(path: Path, wanted: set[str], remedy: str) -> onnxruntime.Inference
     if names != wanted:
         raise VadError(f"The voice-activity model {path} takes {sorted(names)} and not {sorted(wanted)}; {remedy}.")
     return session
-
-
-def _window_count(run: WindowRun) -> int:
-    count, rest = divmod(len(run.pcm), WINDOW_SAMPLES)
-    if rest:
-        raise ValueError(f"a run is a multiple of {WINDOW_SAMPLES} samples, this one has {len(run.pcm)}")
-    return count
 
 
 def _bundled_model() -> Path:

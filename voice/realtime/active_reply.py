@@ -8,16 +8,34 @@ reply's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from voice.asr.unspaced import word_ends
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.realtime.wire import object_of
-from voice.realtime.word_timing import words_heard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from voice.realtime.wire import ClientEvent
+
+
+# The usual rate of English speech-to-speech voices at their default speed.
+WORDS_A_SECOND = 2.8
+
+
+def words_within(sound_s: float) -> int:
+    """Return about how many words are said in so many seconds of sound."""
+    return round(sound_s * WORDS_A_SECOND)
+
+
+def words_heard(text: str, sound_s: float) -> str:
+    """Return about the beginning of `text` that is said in its first `sound_s` seconds, with single spaces."""
+    words = " ".join(text.split())
+    ends = [0, *islice(word_ends(words), words_within(sound_s))]
+    return words[: ends[-1]]
+
 
 # Maximum rounds of tool calls in one reply. After them the model must speak.
 TOOL_STEPS = 2

@@ -1,4 +1,8 @@
-"""The effects of a server event in the Realtime protocol: an event to send, or something that happened."""
+"""The effects of a server event in the Realtime protocol: an event to send, or something that happened.
+
+More of the reply is a `ReplyPiece`, and a tool that the model calls a `RealtimeToolCall`; answer it with
+`RealtimeProtocol.tool_output`.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from voice.realtime.port import RealtimeToolCall, ReplyPiece
+
 if TYPE_CHECKING:
-    from voice.audio import Pcm
-    from voice.realtime.port import RealtimeToolCall
     from voice.realtime.wire import ClientEvent
 
 
@@ -37,34 +41,11 @@ class InputTranscribed:
 
 
 @dataclass(frozen=True, slots=True)
-class AudioDelta:
-    """More sound of the reply."""
-
-    item_id: str
-    pcm: Pcm
-
-
-@dataclass(frozen=True, slots=True)
-class TextDelta:
-    """More words of the reply."""
-
-    item_id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class ResponseEnded:
     """The reply ended. `code` names the failure, if any."""
 
     how: ResponseStatus
     code: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallRequested:
-    """The model calls a tool; answer with `RealtimeProtocol.tool_output`."""
-
-    call: RealtimeToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +91,9 @@ class ServerError:
 Effect: TypeAlias = (
     SendEvent
     | InputTranscribed
-    | AudioDelta
-    | TextDelta
+    | ReplyPiece
     | ResponseEnded
-    | ToolCallRequested
+    | RealtimeToolCall
     | SessionReady
     | ConfigurationRefused
     | ToolRefused

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from voice.realtime.active_reply import ActiveReply
 from voice.realtime.effects import (
-    AudioDelta,
     ConfigurationRefused,
     Effect,
     ResponseEnded,
@@ -23,11 +22,9 @@ from voice.realtime.effects import (
     ServerError,
     SessionExpired,
     SessionReady,
-    TextDelta,
-    ToolCallRequested,
     ToolRefused,
 )
-from voice.realtime.port import ConversationItem, ItemRole, ReplyResumed
+from voice.realtime.port import ConversationItem, ItemRole, ReplyPiece, ReplyResumed
 from voice.realtime.session_tools import SessionTools
 from voice.realtime.untranscribed_inputs import UntranscribedInputs
 from voice.realtime.wire import (
@@ -64,8 +61,6 @@ ONLY_CALLS = "only_tool_calls"
 TOO_LONG = "reply_too_long"
 # Responses that nobody waits for, which end within moments.
 _MOST_ORPHANS = 64
-# Items of tool calls and of their results that are not deleted yet: more than one reply has.
-_MOST_TOOL_ITEMS = 64
 # Error codes caused by races with the server: it had already done what was requested.
 NOTHING_TO_CANCEL = "response_cancel_not_active"
 HARMLESS = frozenset({NOTHING_TO_CANCEL, "item_not_found"})
@@ -84,8 +79,6 @@ class RealtimeProtocol:
         self._reply: ActiveReply | None = None
         # Responses that the server began after their reply was given up.
         self._orphans: dict[str, None] = {}
-        # The items of tool calls and of their results on this connection.
-        self._tool_items: dict[str, None] = {}
         self._tools = SessionTools()
 
     @property
@@ -114,7 +107,7 @@ class RealtimeProtocol:
     def on_connected(self, briefing: Briefing) -> list[ClientEvent]:
         """Return the first events of a new connection: settings, recent turns, pending inputs and the pending reply."""
         self._connected = True
-        tools = self._tools.offer(briefing.tools, CONFIGURATION_ID)
+        tools = self._tools.offer(briefing.tools)
         events = [
             session_update(self._configuration, replace(briefing, tools=tools)),
             *(create_item(item) for item in briefing.items),
@@ -136,7 +129,7 @@ class RealtimeProtocol:
         self._connected = False
         self._inputs.on_connection_lost()
         self._orphans.clear()
-        self._tool_items.clear()
+        self._tools.items.clear()
         reply = self._reply
         if reply is None:
             return []
@@ -215,9 +208,8 @@ class RealtimeProtocol:
 
     def set_tools(self, tools: Iterable[RealtimeTool]) -> list[ClientEvent]:
         """Change the tools that the model may call."""
-        event_id = self._own_id("tools")
-        wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in self._tools.offer(tools, event_id)]}
-        return [{"type": "session.update", "event_id": event_id, "session": wanted}] if self._connected else []
+        wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in self._tools.offer(tools)]}
+        return [{"type": "session.update", "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
         """Send a tool's output. The model continues when all its calls are answered and the response has ended."""
@@ -226,7 +218,7 @@ class RealtimeProtocol:
             return []
         reply.calls.discard(call_id)
         item = {"type": "function_call_output", "id": self._own_id("result"), "call_id": call_id, "output": output}
-        self._note_tool_item(item["id"])
+        self._tools.note_item(item["id"])
         events: list[ClientEvent] = [{"type": "conversation.item.create", "item": item}]
         if reply.done and not reply.calls and not reply.over:
             events.append(self._request(reply))
@@ -234,13 +226,8 @@ class RealtimeProtocol:
 
     def delete_tool_calls(self) -> list[ClientEvent]:
         """Delete all calls of tools and their results. No turn holds them, and each later reply would be sent them."""
-        items, self._tool_items = self._tool_items, {}
+        items, self._tools.items = self._tools.items, {}
         return self.delete_items(items)
-
-    def _note_tool_item(self, item_id: str) -> None:
-        self._tool_items[item_id] = None
-        while len(self._tool_items) > _MOST_TOOL_ITEMS:
-            del self._tool_items[next(iter(self._tool_items))]
 
     # -- server events ---------------------------------------------------------------------------------------
 
@@ -299,7 +286,7 @@ class RealtimeProtocol:
             return self._done(object_of(event.get("response")))
         if kind == "response.function_call_arguments.done":
             # It is in the conversation, also if its reply was cut off meanwhile.
-            self._note_tool_item(id_of(event.get("item_id")))
+            self._tools.note_item(id_of(event.get("item_id")))
         reply = self._reply
         if reply is None or reply.over:
             return []
@@ -317,13 +304,13 @@ class RealtimeProtocol:
                 if not len(pcm):
                     return []
                 reply.sound[item_id] = reply.sound.get(item_id, 0) + len(pcm)
-                return [AudioDelta(item_id, pcm)]
+                return [ReplyPiece(item_id, pcm=pcm)]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 words = text_of(event.get("delta"))
                 if not words:
                     return []
                 reply.words[item_id] = reply.words.get(item_id, "") + words
-                return [TextDelta(item_id, words)]
+                return [ReplyPiece(item_id, words=words)]
             case "response.function_call_arguments.done":
                 reply.called += 1
                 if not reply.may_call:
@@ -331,7 +318,7 @@ class RealtimeProtocol:
                     return []
                 call = tool_call(event)
                 reply.calls.add(call.call_id)
-                return [ToolCallRequested(call)]
+                return [call]
         return []
 
     def _bounded(self, reply: ActiveReply, effects: list[Effect]) -> list[Effect]:

@@ -22,7 +22,6 @@ from voice.realtime.active_reply import milliseconds
 from voice.realtime.availability import Availability, RealtimeWork
 from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, RealtimeConnection, dial
 from voice.realtime.effects import (
-    AudioDelta,
     ConfigurationRefused,
     InputTranscribed,
     ResponseEnded,
@@ -31,12 +30,9 @@ from voice.realtime.effects import (
     ServerError,
     SessionExpired,
     SessionReady,
-    TextDelta,
-    ToolCallRequested,
     ToolRefused,
 )
 from voice.realtime.error_messages import ErrorMessages
-from voice.realtime.open_responses import OpenResponses
 from voice.realtime.port import (
     REALTIME_LIMITS,
     REALTIME_RATE_HZ,
@@ -44,10 +40,11 @@ from voice.realtime.port import (
     RealtimeFailed,
     RealtimeRenewed,
     RealtimeRestored,
+    RealtimeToolCall,
     ReplyPiece,
 )
 from voice.realtime.protocol import RealtimeProtocol
-from voice.realtime.reply_queue import MOST_SOUND_S, ReplyQueue
+from voice.realtime.reply_queue import MOST_SOUND_S, OpenResponses, ReplyQueue
 from voice.realtime.tool_calls import tool_output
 from voice.realtime.wire import SessionConfiguration, label_ids
 from voice.speaking.resample import resample
@@ -59,7 +56,6 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.realtime.effects import Effect
-    from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import (
         AsyncClock,
         Briefing,
@@ -67,10 +63,10 @@ if TYPE_CHECKING:
         RealtimeLimits,
         RealtimeNews,
         RealtimeTool,
-        RealtimeToolCall,
         ReplyResumed,
         ToolRunner,
     )
+    from voice.realtime.reply_queue import FinishedResponse
     from voice.realtime.settings import RealtimeSettings
     from voice.realtime.wire import ClientEvent
 
@@ -348,17 +344,13 @@ class RealtimeSession:
                     waiting = self._transcripts.get(effect.input_id)
                     if waiting is not None and not waiting.done():
                         waiting.set_result(effect)
-                case AudioDelta(item_id, pcm):
-                    self._hand_on(ReplyPiece(item_id, pcm=pcm))
-                case TextDelta(item_id, words):
-                    self._hand_on(ReplyPiece(item_id, words=words))
-                case ResponseEnded():
+                case ReplyPiece() | ResponseEnded():
                     self._hand_on(effect)
-                case ToolCallRequested(call):
+                case RealtimeToolCall():
                     assert self._connection is not None, "the call has come over it"
                     if self._pieces is not None:
                         self._pieces.wait_anew()
-                    self._connection.start(self._call(call), f"realtime-tool-{call.name}")
+                    self._connection.start(self._call(effect), f"realtime-tool-{effect.name}")
                 case SessionReady():
                     self.ready.set()
                     if self._availability.record_recovery():

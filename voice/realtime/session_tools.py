@@ -1,4 +1,4 @@
-"""The tools that a speech-to-speech session offers its model, without those that the server does not take. Pure."""
+"""The tools of a speech-to-speech session: those offered to its model, and what calls of them leave behind. Pure."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ if TYPE_CHECKING:
 
     from voice.realtime.port import RealtimeTool
 
+# Items of calls and of their results that are not deleted yet: more than one reply has.
+_MOST_ITEMS = 64
+
 
 class SessionTools:
     """The tools of one session, over any number of connections. A server that refuses one refuses all that was sent
-    with it. `offered`: those that were offered last.
+    with it. `offered`: those that were offered last. `items`: those of calls and of their results on this connection.
     """
 
     def __init__(self) -> None:
         self.offered: tuple[RealtimeTool, ...] = ()
-        # The event that offered them.
-        self._event_id = ""
+        self.items: dict[str, None] = {}
         # By name. A tool that is described anew is not offered again either: each try may cost a connection.
         self._refused: set[str] = set()
 
-    def offer(self, tools: Iterable[RealtimeTool], event_id: str) -> tuple[RealtimeTool, ...]:
-        """Return the tools that the server has not refused. This event offers them."""
+    def offer(self, tools: Iterable[RealtimeTool]) -> tuple[RealtimeTool, ...]:
+        """Return the tools that the server has not refused, to be offered now."""
         self.offered = tuple(tool for tool in tools if tool.name not in self._refused)
-        self._event_id = event_id
         return self.offered
 
     def refuse(self, error: Mapping[str, Any]) -> str:
@@ -35,8 +36,14 @@ class SessionTools:
         is about none of those that were offered last.
         """
         number = tool_number_of(error)
-        if number is None or number >= len(self.offered) or error.get("event_id") != self._event_id:
+        if number is None or number >= len(self.offered):
             return ""
         name = self.offered[number].name
         self._refused.add(name)
         return name
+
+    def note_item(self, item_id: str) -> None:
+        """Note an item of a call or of its result."""
+        self.items[item_id] = None
+        while len(self.items) > _MOST_ITEMS:
+            del self.items[next(iter(self.items))]

@@ -1,6 +1,6 @@
 """Converts a reply's pieces to speech for playback: 48 kHz, whole frames, each piece with its words. Pure.
 
-Words are assigned to the sound at a usual speaking rate (`voice.realtime.word_timing`). If the reply is interrupted,
+Words are assigned to the sound at a usual speaking rate (`voice.realtime.active_reply`). If the reply is interrupted,
 about the right words are therefore remembered. The remaining words go with the last piece. In scripts without spaces a
 piece may end within a sentence without a space, and the next one is then `glued` to it.
 """
@@ -14,8 +14,8 @@ import numpy as np
 
 from voice.asr.unspaced import word_ends
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
+from voice.realtime.active_reply import words_within
 from voice.realtime.port import REALTIME_RATE_HZ
-from voice.realtime.word_timing import words_within
 from voice.speaking.port import Speech
 from voice.speaking.resample import StreamResampler
 

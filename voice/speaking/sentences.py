@@ -13,7 +13,7 @@ import unicodedata
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from voice.speaking.german_ordinals import is_ordinal
+from voice.speaking.german_symbols import is_ordinal
 from voice.speaking.hidden_passages import HiddenPassages
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import davey
 
-from voice.transport.aead import NONCE_BYTES, PacketOpener
 from voice.transport.opus import SILENCE_FRAME
-from voice.transport.rtp import NONCE_SUFFIX_BYTES
+from voice.transport.rtp import NONCE_BYTES, NONCE_SUFFIX_BYTES, PacketOpener
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

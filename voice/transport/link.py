@@ -15,13 +15,12 @@ import structlog
 
 from voice.errors import LinkError, RemovedFromChannelError
 from voice.shielded import run_shielded
-from voice.transport.close_codes import SENT_AWAY
 from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.handover import Handover
 from voice.transport.link_events import Connected, Deaf, Lost, Recovering
 from voice.transport.outgoing import Outgoing
 from voice.transport.receiver import Receiver
-from voice.transport.reconnection import ReconnectPauses
+from voice.transport.reconnection import SENT_AWAY, ReconnectPauses
 from voice.transport.watchdog import NobodyHeard, ReaderTaskDead, RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:

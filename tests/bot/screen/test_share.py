@@ -14,8 +14,7 @@ from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
 from tests.voice.screen.screens import jpeg, screen
 from voice.screen.frame_diff import WHOLE
-from voice.screen.note_schedule import CUT_SPACING_S
-from voice.screen.notes import TEXT_SPACING_S, ScreenNoteReason
+from voice.screen.notes import CUT_SPACING_S, TEXT_SPACING_S, ScreenNoteReason
 from voice.screen.port import VisionError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from rehearsal.servers.transcription import (
 from tests.bot.monitoring.test_metrics import new_metrics
 from tests.fakes.recogniser import FakeEngine
 from tests.voice.recordings import bicycle, voiced
-from voice.asr import reading_recogniser, text_end
+from voice.asr import text_end
 from voice.asr.placement import CudaFailure
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.scheduler import QueuedRecogniser
@@ -86,7 +86,7 @@ async def test_what_the_local_model_heard_is_read(
 ) -> None:
     """Where the model that reads is there, it says of unfinished speech what may follow. /status tells if it fails."""
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
-    monkeypatch.setattr(reading_recogniser, "CERTAIN_AFTER_S", 60.0)
+    monkeypatch.setattr(text_end, "CERTAIN_AFTER_S", 60.0)
     health = Health(SystemClock())
     settings = AsrSettings()
     folder = tiny_reading_model.parent

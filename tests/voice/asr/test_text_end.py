@@ -13,9 +13,8 @@ from tests.patience import PATIENCE_S
 from tests.voice.recordings import silence
 from voice.asr import text_end
 from voice.asr.port import Recognition, TextEnd
-from voice.asr.reading_recogniser import ReadingRecogniser
 from voice.asr.scheduler import CERTAIN_AFTER_S
-from voice.asr.text_end import WORDS_READ, QueuedSentenceReader, SentenceReader
+from voice.asr.text_end import WORDS_READ, QueuedSentenceReader, ReadingRecogniser, SentenceReader
 from voice.errors import RecogniserOverloadedError
 from voice.quick_model import TurnModelError
 
@@ -65,7 +64,10 @@ def test_a_model_that_cannot_be_read_is_a_plain_sentence(tmp_path: Path) -> None
         SentenceReader(tmp_path)
 
 
-class _Reader(SentenceReader):
+READ = TextEnd(0.6, 0.1)
+
+
+class Model(SentenceReader):
     """Says the same of every text."""
 
     def __init__(self) -> None:
@@ -73,14 +75,14 @@ class _Reader(SentenceReader):
 
     def read(self, text: str) -> TextEnd | None:
         self.texts.append(text)
-        return TextEnd(0.6, 0.1)
+        return READ
 
 
 async def test_only_the_language_of_the_model_is_read() -> None:
     """In another language, or where nobody knows which it is, the recogniser's marks decide as without the model."""
-    model = _Reader()
+    model = Model()
     async with QueuedSentenceReader(lambda: model) as reader:
-        assert await reader.read("That is all.", "en") == TextEnd(0.6, 0.1)
+        assert await reader.read("That is all.", "en") == READ
         assert await reader.read("Das ist alles.", "de") is None
         assert await reader.read("That is all.", "") is None
     assert model.texts == ["That is all."]
@@ -97,20 +99,6 @@ def test_a_whole_sentence_reads_finished(reading_model: Path) -> None:
     assert breaks_off is not None
     assert whole.ends > 0.2 > half.ends > breaks_off.ends
     assert half.goes_on > whole.goes_on
-
-
-READ = TextEnd(0.6, 0.1)
-
-
-class Model(SentenceReader):
-    """Says the same of every text."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def read(self, text: str) -> TextEnd | None:
-        self.texts.append(text)
-        return READ
 
 
 class Recogniser:
@@ -187,16 +175,3 @@ async def test_speech_that_nobody_has_taken_back_for_long_is_not_read(bench: Ben
     bench.recogniser.gate.set()
     assert (await ended, await latest) == (None, READ)
     assert len(bench.model.texts) == 1
-
-
-async def test_what_fails_or_is_cancelled_leaves_nothing(bench: Bench) -> None:
-    """Speakers come and go for hours."""
-    bench.recogniser.answer = RecogniserOverloadedError("The queue is full.")
-    with pytest.raises(RecogniserOverloadedError):
-        await bench.text_end()
-    bench.recogniser.gate.clear()
-    going_on = asyncio.create_task(bench.text_end(speaker_id=2))
-    await asyncio.sleep(0)
-    going_on.cancel()
-    await asyncio.gather(going_on, return_exceptions=True)
-    assert vars(bench.reading)["_unfinished"] == {}

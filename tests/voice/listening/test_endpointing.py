@@ -247,13 +247,6 @@ def test_fewer_texts_could_decide_where_none_is_read(known: PauseEvidence) -> No
     assert least <= unread_least <= unread_most <= most
 
 
-def test_the_pause_is_announced_before_the_shortest_silence() -> None:
-    """Recognition begins in a pause, so the shortest silence must leave it time."""
-    parameters = EndpointingParameters()
-    assert parameters.pause_s + 0.1 < END_POLICY.shortest_s
-    assert parameters.end_silence_s < END_POLICY.longest_s
-
-
 @pytest.mark.parametrize(
     ("sure", "unsure"),
     [

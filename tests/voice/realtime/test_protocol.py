@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from voice.realtime.active_reply import MOST_CALLS, MOST_CHARS, MOST_ITEMS, MOST_SOUND_S, TOOL_STEPS
 from voice.realtime.effects import (
-    AudioDelta,
     ConfigurationRefused,
     InputTranscribed,
     ResponseEnded,
@@ -22,12 +21,28 @@ from voice.realtime.effects import (
     ServerError,
     SessionExpired,
     SessionReady,
-    TextDelta,
-    ToolCallRequested,
 )
-from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall, ReplyResumed
+from voice.realtime.port import (
+    Briefing,
+    ConversationItem,
+    ItemRole,
+    RealtimeTool,
+    RealtimeToolCall,
+    ReplyPiece,
+    ReplyResumed,
+)
 from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, ONLY_CALLS, STILL_ANSWERING, TOO_LONG, RealtimeProtocol
-from voice.realtime.wire import MOST_ID_CHARS, SessionConfiguration, label_ids
+from voice.realtime.wire import (
+    APPEND_BYTES,
+    LEAST_COMMIT_SAMPLES,
+    MOST_ID_CHARS,
+    TRANSCRIPTION_MODEL,
+    SessionConfiguration,
+    decode_audio,
+    input_events,
+    label_ids,
+    session_update,
+)
 
 SECOND = np.full(24_000, 7, np.int16)
 BRIEFING = Briefing(
@@ -207,10 +222,11 @@ def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
     protocol = _answering()
     assert not protocol.idle
     (sound,) = protocol.receive(_sound(0.5))
-    assert isinstance(sound, AudioDelta)
+    assert isinstance(sound, ReplyPiece)
+    assert sound.pcm is not None
     assert len(sound.pcm) == 12_000
     words = {"type": "response.output_audio_transcript.delta", "response_id": "resp_1", "item_id": "item_1"}
-    assert protocol.receive({**words, "delta": "Hi "}) == [TextDelta("item_1", "Hi ")]
+    assert protocol.receive({**words, "delta": "Hi "}) == [ReplyPiece("item_1", words="Hi ")]
     assert protocol.receive(_done()) == [ResponseEnded(ResponseStatus.COMPLETE)]
     assert protocol.idle
 
@@ -231,7 +247,7 @@ def test_a_response_that_begins_after_its_reply_was_given_up_is_cancelled() -> N
     cancelled = _done("cancelled", response="resp_1")
     cancelled["response"]["output"] = [{"id": "item_1"}, "no item"]
     assert protocol.receive(cancelled) == [SendEvent({"type": "conversation.item.delete", "item_id": "item_1"})]
-    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
+    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], ReplyPiece)
     assert protocol.receive(_done(response="resp_2")) == [ResponseEnded(ResponseStatus.COMPLETE)]
 
 
@@ -247,7 +263,7 @@ def test_a_refused_request_is_made_again_when_the_earlier_response_is_over(ended
     assert isinstance(again, SendEvent)
     assert protocol.receive(ended) == []
     assert protocol.receive(_created(again.event, "resp_1")) == []
-    assert isinstance(protocol.receive(_sound())[0], AudioDelta)
+    assert isinstance(protocol.receive(_sound())[0], ReplyPiece)
 
 
 def test_an_answer_in_writing_alone_has_failed() -> None:
@@ -323,7 +339,7 @@ def test_a_reply_without_an_end_is_ended(pieces: list[dict[str, Any]]) -> None:
     *within, beyond = pieces
     for piece in within:
         (effect,) = protocol.receive(piece)
-        assert isinstance(effect, AudioDelta | TextDelta | ToolCallRequested)
+        assert isinstance(effect, ReplyPiece | RealtimeToolCall)
     cancel, ended = protocol.receive(beyond)
     assert cancel == SendEvent({"type": "response.cancel"})
     assert ended == ResponseEnded(ResponseStatus.FAILED, TOO_LONG)
@@ -331,11 +347,21 @@ def test_a_reply_without_an_end_is_ended(pieces: list[dict[str, Any]]) -> None:
     assert protocol.idle
 
 
+def test_responses_that_nobody_waits_for_are_not_kept_for_ever() -> None:
+    """A server may begin as many as it likes. The newest are known when they end."""
+    protocol = _open()
+    for number in range(1_000):
+        protocol.receive({"type": "response.created", "response": {"id": f"resp_{number}"}})
+    ended = [{"id": f"resp_{number}", "output": [{"id": "item"}]} for number in (0, 999)]
+    known = [protocol.receive({"type": "response.done", "response": each}) for each in ended]
+    assert known == [[], [SendEvent({"type": "conversation.item.delete", "item_id": "item"})]]
+
+
 def test_what_a_server_names_is_cut_and_a_sentence_is_no_code() -> None:
     """Codes are logged, and tasks have the names of tools."""
     protocol = _answering()
     (called,) = protocol.receive({**_called("c" * 1_000), "name": "n" * 1_000, "arguments": "a" * 100_000})
-    assert called == ToolCallRequested(RealtimeToolCall("c" * MOST_ID_CHARS, "n" * MOST_ID_CHARS, "a" * 20_000))
+    assert called == RealtimeToolCall("c" * MOST_ID_CHARS, "n" * MOST_ID_CHARS, "a" * 20_000)
     assert protocol.receive(_refusal("Ada said no")) == [ServerError("unknown", "")]
     assert protocol.receive(_done("failed", code="Ada said no")) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
 
@@ -345,14 +371,14 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
     protocol = _answering()
     for step in range(1, TOOL_STEPS + 1):
         wanted = protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
-        assert wanted == [ToolCallRequested(RealtimeToolCall(f"c{step}", "look", "{}"))]
+        assert wanted == [RealtimeToolCall(f"c{step}", "look", "{}")]
         assert protocol.receive(_done(response=f"resp_{step}")) == []
         output, again = protocol.tool_output(f"c{step}", "a cat")
         told = {"type": "function_call_output", "call_id": f"c{step}", "output": "a cat"}
         assert output["item"] == {**told, "id": output["item"]["id"]}
         assert again.get("response", {}).get("tool_choice") == ("none" if step == TOOL_STEPS else None)
         protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
-    assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], AudioDelta)
+    assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], ReplyPiece)
     assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [ResponseEnded(ResponseStatus.COMPLETE)]
 
 
@@ -463,7 +489,7 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     assert again["type"] == "response.create"
     assert protocol.resumed == ReplyResumed("Well,", (spoken["item"]["id"], why["item"]["id"]))
     protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
-    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
+    assert isinstance(protocol.receive(_sound(response="resp_2"))[0], ReplyPiece)
     assert protocol.on_disconnected() == [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
     assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update"]
 
@@ -565,7 +591,7 @@ def test_what_is_no_text_is_not_taken_for_words(written: object) -> None:
         piece = {"type": f"response.{kind}.delta", "response_id": "resp_1", "item_id": "item_2", "delta": written}
         assert protocol.receive(piece) == []
     call = {"type": "response.function_call_arguments.done", "response_id": "resp_1", "call_id": "c", "name": "time"}
-    assert protocol.receive({**call, "arguments": written}) == [ToolCallRequested(RealtimeToolCall("c", "time", ""))]
+    assert protocol.receive({**call, "arguments": written}) == [RealtimeToolCall("c", "time", "")]
 
 
 def test_without_a_connection_nothing_is_sent() -> None:
@@ -601,7 +627,7 @@ _OBJECTS = st.recursive(
             {"type": st.sampled_from(_KINDS) | _VALUES},
             optional={"item_id": _IDS, "response_id": _IDS, "delta": _VALUES, "error": _OBJECTS, "response": _OBJECTS},
         ),
-        max_size=20,
+        max_size=8,
     )
 )
 def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> None:
@@ -626,3 +652,44 @@ def test_what_is_abandoned_is_not_brought_up_again() -> None:
     ]
     assert protocol.interrupt(500) == []
     assert protocol.idle
+
+
+@given(st.integers(1, 3 * APPEND_BYTES // 2))
+def test_an_input_is_a_name_its_sound_and_a_commit(length: int) -> None:
+    """An input is a name, all its sound in order and a commit. Sound that is too short is filled up with silence."""
+    pcm = (np.arange(length) % 3000 + 1).astype(np.int16)
+    who, *sound, commit = input_events(5, "Ada speaks:", pcm)
+    assert who["item"]["content"] == [{"type": "input_text", "text": "Ada speaks:"}]
+    assert commit == {"type": "input_audio_buffer.commit"}
+    assert all(len(base64.b64decode(each["audio"])) <= APPEND_BYTES for each in sound)
+    heard = np.concatenate([decode_audio(each["audio"]) for each in sound])
+    assert len(heard) == max(length, LEAST_COMMIT_SAMPLES)
+    assert np.array_equal(heard[:length], pcm)
+    assert not heard[length:].any()
+
+
+@pytest.mark.parametrize(("encoded", "length"), [("", 0), ("not base64!", 0), ("AAAA", 1), ("AAAAAA==", 2)])
+def test_sound_that_cannot_be_read_is_none(encoded: str, length: int) -> None:
+    """Sound with invalid base64 is empty, and half a sample is left out."""
+    assert len(decode_audio(encoded)) == length
+
+
+def test_settings_leave_turns_to_the_room() -> None:
+    """The settings turn the server's turn detection off and name the language if there is one."""
+    tool = RealtimeTool("look", "Looks.", {"type": "object"})
+    session = session_update(SessionConfiguration("marin", "de"), Briefing("Be kind.", tools=(tool,)))["session"]
+    assert session["instructions"] == "Be kind."
+    assert session["audio"]["input"]["turn_detection"] is None
+    assert session["audio"]["input"]["transcription"] == {"model": TRANSCRIPTION_MODEL, "language": "de"}
+    assert [each["name"] for each in session["tools"]] == ["look"]
+    anything = session_update(SessionConfiguration("marin"), Briefing(""))["session"]
+    assert anything["audio"]["input"]["transcription"] == {"model": TRANSCRIPTION_MODEL}
+
+
+def test_a_tool_s_choice_of_parameters_costs_no_session() -> None:
+    """OpenAI refuses a choice at the top of a tool's schema, and with it the whole session. Elsewhere it takes one."""
+    when: dict[str, object] = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    shown: dict[str, object] = {"type": "object", "properties": {"when": when}}
+    tool = RealtimeTool("timer", "Starts.", {**shown, "anyOf": [{"required": ["when"]}]})
+    session = session_update(SessionConfiguration("marin"), Briefing("", tools=(tool,)))["session"]
+    assert session["tools"][0]["parameters"] == shown

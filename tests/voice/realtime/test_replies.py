@@ -9,9 +9,16 @@ import pytest
 
 from voice.realtime import reply_queue
 from voice.realtime.effects import ResponseEnded, ResponseStatus
-from voice.realtime.open_responses import MOST_OPEN, FinishedResponse, OpenResponses
 from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
-from voice.realtime.reply_queue import MOST_AT_ONCE, MOST_CHARS, MOST_SOUND_S, ReplyQueue
+from voice.realtime.reply_queue import (
+    MOST_AT_ONCE,
+    MOST_CHARS,
+    MOST_OPEN,
+    MOST_SOUND_S,
+    FinishedResponse,
+    OpenResponses,
+    ReplyQueue,
+)
 
 
 def sound(item_id: str, samples: int, words: str = "") -> ReplyPiece:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
+from voice.realtime.active_reply import WORDS_A_SECOND, words_heard
 from voice.realtime.port import ReplyPiece
 from voice.realtime.speech_assembler import SpeechAssembler
-from voice.realtime.word_timing import WORDS_A_SECOND, words_heard
 from voice.speaking.playback import joined_texts
 
 if TYPE_CHECKING:

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.screen.frame_diff import WHOLE, Box, ChangeKind, FrameChange
-from voice.screen.note_schedule import CUT_SPACING_S, LookIntervals, PendingChange
 from voice.screen.notes import (
+    CUT_SPACING_S,
     MAX_NOTE_CHARS,
     TEXT_SPACING_S,
+    LookIntervals,
     NoteTaker,
+    PendingChange,
     ReadFrame,
     ScreenNoteReason,
     shorten_note,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE_S
-from tests.voice.screen.screens import HUD, jpeg, screen
+from tests.voice.screen.screens import jpeg, screen
 from voice.screen import picture_worker
 from voice.screen.picture_worker import BoundedRecogniser
 
@@ -86,7 +86,6 @@ def test_the_real_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picture_worker, "READ_S", PATIENCE_S)
     engine, picture = picture_worker._engine(), jpeg(screen())
     whole = [[0.0, 0.0, 1.0, 1.0]]
-    assert len(picture_worker._read(engine, picture, whole)) == len(HUD)
     monkeypatch.setattr(picture_worker, "_MOST_COLUMNS", 1)
     ((text, *_),) = picture_worker._read(engine, picture, [*whole, *whole])
     assert text == "Round 2 of 3", "the shortest line"

@@ -109,15 +109,6 @@ def test_no_sound_is_said(content_type: str, body: bytes) -> None:
         heard(content_type, [body])
 
 
-def test_quiet_pcm_is_no_mpeg() -> None:
-    """PCM that begins like an MPEG frame (samples of minus five) is decoded as PCM if the server says it is PCM."""
-    body = np.full(2_400, -5, dtype="<i2").tobytes()
-    assert body.startswith(b"\xfb\xff")
-    shifted = b"\xff\xfb" + body[:-2]
-    _, sounds = heard("audio/pcm", [shifted])
-    assert len(joined(sounds)) == 2_400
-
-
 @pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
 def test_more_sound_than_a_sentence_has_is_refused(body: bytes) -> None:
     """Sound is refused when it is too long, in every format, and not when the bytes that hold it are too many."""

@@ -111,21 +111,6 @@ class Table:
 Step: TypeAlias = Callable[[Table], None]
 
 
-def test_speech_over_the_bot_ducks_pauses_and_then_stops_it() -> None:
-    """Speech over the bot makes it softer after 200 ms, pauses it after 700 ms, and stops it if the words were real."""
-    table = Table()
-    table.speak(ADA, s=1.5)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-    (ducked_at, _), (paused_at, _) = table.acts
-    assert DUCK_S <= ducked_at - 100.0 <= DUCK_S + 2 * WINDOW_S
-    assert STOP_S <= paused_at - 100.0 <= STOP_S + 2 * WINDOW_S
-    table.speak(s=1.0)
-    table.end_speech()
-    table.means(ADA, OverlapIntent.YIELD)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
-    assert table.machine.level is PlaybackLevel.FULL
-
-
 def voiced(*people: int, s: float) -> Step:
     """Let these people speak; nobody: let time pass."""
     return lambda table: table.speak(*people, s=s)
@@ -142,6 +127,12 @@ LONG_WORDS = (voiced(ADA, s=1.5), voiced(s=0.6), Table.end_speech)
 @pytest.mark.parametrize(
     ("steps", "acts"),
     [
+        pytest.param(
+            (voiced(ADA, s=1.5), voiced(s=1.0), Table.end_speech, meant(ADA, YIELD)),
+            (DUCK, PAUSE, BargeInAction.STOP),
+            id="real words make it softer, pause it and stop it",
+        ),
+        pytest.param((voiced(ADA, s=DUCK_S - WINDOW_S), voiced(s=0.5)), (), id="a click"),
         pytest.param(
             (voiced(ADA, s=0.4), voiced(s=0.5), meant(ADA, CONTINUE), meant(ADA, YIELD)),
             (DUCK, RESUME),

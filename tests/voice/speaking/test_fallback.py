@@ -69,8 +69,8 @@ async def test_when_both_fail_both_say_why() -> None:
 
 
 async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
-    """If the first voice breaks off, the second speaks the rest. Once the pace is known, no word is lost or
-    repeated.
+    """Once the pace is known, no word is lost or repeated. If the second fails too, the error says how much was
+    spoken, so that the rest can be written.
     """
     bench = Bench()
     bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
@@ -81,15 +81,6 @@ async def test_the_second_says_the_rest_of_what_the_first_began() -> None:
     speech = await synthesize_all(bench.voice, sentence)
     assert bench.second.spoken == ["six seven eight"]
     assert len(speech.pcm) == 8 * FRAMES * DISCORD_FRAME_SAMPLES
-
-
-async def test_when_both_fail_it_is_known_how_much_was_said() -> None:
-    """If both fail, the error says how much was spoken, so that the rest can be written."""
-    bench = Bench()
-    bench.first.frames_a_word = bench.second.frames_a_word = FRAMES
-    sentence = "one two three four five six seven eight"
-    for _ in range(30):
-        await synthesize_all(bench.voice, sentence)
     bench.first.breaks = {(sentence, 4)}
     bench.second.mute = {"five six seven eight"}
     with pytest.raises(SynthesisError) as caught:

@@ -82,14 +82,6 @@ def test_text_is_cut_at_sentence_ends(text: str, expected: list[str]) -> None:
     assert pieces_of(text) == expected
 
 
-def test_first_clause_is_spoken_before_its_sentence_ends() -> None:
-    """A first clause of 40 characters is returned at once, because a listener waits for the first words."""
-    splitter = SentenceSplitter()
-    first = splitter.feed("If I remember it right, and I think that I do, the ")
-    assert first == ["If I remember it right, and I think that I do,"]
-    assert splitter.feed("boat, which was blue, left at six, ") == []
-
-
 @pytest.mark.parametrize(
     "before",
     [
@@ -112,32 +104,49 @@ def test_the_first_clause_that_is_heard_is_spoken_before_its_sentence_ends(befor
     assert all(len(piece) > len("Two.") for piece in hidden if "," in piece)
 
 
-def test_a_tag_is_not_cut_in_two() -> None:
-    """A tag is not cut in two, because the text that it hides would then be spoken."""
+FIRST_IN_CHINESE = "我记得昨天晚上我们一起坐在河边的那棵大树下面，"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(
+            [
+                (
+                    "If I remember it right, and I think that I do, the ",
+                    ["If I remember it right, and I think that I do,"],
+                ),
+                ("boat, which was blue, left at six, ", []),
+            ],
+            id="a first clause of 40 characters, because a listener waits for the first words",
+        ),
+        pytest.param(
+            [("Well, I think, ", []), ("as far as anybody can; but ", ["Well, I think, as far as anybody can;"])],
+            id="a short clause waits for the next",
+        ),
+        pytest.param(
+            [(f"对，{FIRST_IN_CHINESE}", []), ("后来", [f"对，{FIRST_IN_CHINESE}"])],
+            id="twenty ideographs take as long to say as forty letters",
+        ),
+        pytest.param(
+            [("No. ", []), ("I", ["No."])],
+            id="an abbreviation that may end its sentence waits for the next word, not for the next full stop",
+        ),
+        pytest.param(
+            [
+                (
+                    '<parameter name="one, two, three, four, five, six, seven"> x. </parameter> Yes. ',
+                    ['<parameter name="one, two, three, four, five, six, seven"> x.', "</parameter> Yes."],
+                )
+            ],
+            id="a tag is not cut in two, because the text that it hides would then be spoken",
+        ),
+    ],
+)
+def test_when_a_piece_is_known(steps: list[tuple[str, list[str]]]) -> None:
     splitter = SentenceSplitter()
-    pieces = splitter.feed('<parameter name="one, two, three, four, five, six, seven"> x. </parameter> Yes. ')
-    assert pieces[0].startswith('<parameter name="one, two, three, four, five, six, seven"> x.')
-
-
-def test_first_clause_of_a_language_without_spaces() -> None:
-    """Twenty ideographs take as long to say as forty letters. A shorter clause waits for the next one."""
-    splitter = SentenceSplitter()
-    first = "我记得昨天晚上我们一起坐在河边的那棵大树下面，"
-    assert splitter.feed(f"对，{first}") == []
-    assert splitter.feed("后来") == [f"对，{first}"]
-
-
-def test_a_short_clause_waits_for_the_next() -> None:
-    splitter = SentenceSplitter()
-    assert splitter.feed("Well, I think, ") == []
-    assert splitter.feed("as far as anybody can tell; but ") == ["Well, I think, as far as anybody can tell;"]
-
-
-def test_an_abbreviation_that_may_end_its_sentence_waits_for_one_word() -> None:
-    """An abbreviation that may end its sentence waits for the next word, not for the next full stop."""
-    splitter = SentenceSplitter()
-    assert splitter.feed("No. ") == []
-    assert splitter.feed("I") == ["No."]
+    for text, pieces in steps:
+        assert splitter.feed(text) == pieces
 
 
 def test_ideographs_without_punctuation_are_cut_at_half_the_length() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from voice.speaking.hidden_passages import HiddenPassages
@@ -213,6 +213,7 @@ MARKUP = st.lists(
 
 
 @pytest.mark.slow
+@settings(max_examples=60)
 @given(st.one_of(MARKUP, st.text(max_size=120)))
 @example("Somebody forgets aspacehttps://a.b/c here.")
 @example("Whatevertheyforgethttps://a.b/c")

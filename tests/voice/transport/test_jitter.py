@@ -91,14 +91,6 @@ def test_gap_is_given_up_after_the_hold_and_offers_fec() -> None:
     assert line.jitter.lost == 1
 
 
-def test_packet_that_comes_after_its_gap_is_late() -> None:
-    line = Line()
-    for n in (0, 1, 2, 4, 5, 6, 7, 8):
-        line.arrive(n)
-    assert line.arrive(3, 0.17) is PushResult.LATE
-    assert line.frames() == [0, 1, 2, 4, 5, 6, 7, 8]
-
-
 @pytest.mark.parametrize(("missing", "named"), [(1, 1), (3, 3), (5, 5), (7, 5), (9, 5)])
 def test_long_gaps_are_concealed_for_five_frames(missing: int, named: int) -> None:
     """Five frames of a long gap are concealed, and the rest stays a hole. The frame before the next packet can be

@@ -21,7 +21,7 @@ from tests.voice.transport.receiver_scene import (
 from voice.audio import LISTEN_RATE_HZ
 from voice.transport.audio_events import SpeakerLeft, TalkspurtEnded
 from voice.transport.opus import SILENCE_FRAME
-from voice.transport.packet_rate import MOST_PER_S
+from voice.transport.receiver import MOST_PER_S
 from voice.transport.roster import HELD_FRAMES, HeldFrame, Roster
 
 

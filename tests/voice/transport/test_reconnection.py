@@ -6,8 +6,15 @@ from itertools import pairwise
 
 import pytest
 
-from voice.transport.close_codes import RATE_LIMITED, RESUMABLE, fatal_reason
-from voice.transport.reconnection import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, ReconnectPauses
+from voice.transport.reconnection import (
+    FIRST_PAUSE_S,
+    HEALTHY_S,
+    LONGEST_PAUSE_S,
+    RATE_LIMITED,
+    RESUMABLE,
+    ReconnectPauses,
+    fatal_reason,
+)
 
 
 def test_fatal_codes_name_themselves_and_cannot_be_resumed() -> None:

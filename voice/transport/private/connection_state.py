@@ -12,13 +12,12 @@ from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
 from voice.transport import receive_buffer
-from voice.transport.close_codes import RESUMABLE, SENT_AWAY, fatal_reason
 from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
 from voice.transport.private.attempts import FAILURES, Attempts
 from voice.transport.private.pending_transitions import PendingTransitions
-from voice.transport.private.people_messages import tell_of_people
 from voice.transport.private.socket_reader import PollingReader, end_thread
-from voice.transport.private.websocket import TolerantWebSocket
+from voice.transport.private.websocket import TolerantWebSocket, tell_of_people
+from voice.transport.reconnection import RESUMABLE, SENT_AWAY, fatal_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-# While the bot rejoins the group the server still sends messages of the old one. It waits two seconds for the slowest
-# member.
+# While the bot rejoins the group the server sends messages of the old one. It waits two seconds for the slowest member.
 _REJOIN_S = 3.0
 _REJOIN_GROUP_TIMEOUT_S = 5.0
 
@@ -38,8 +36,7 @@ _REJOIN_GROUP_TIMEOUT_S = 5.0
 _RESUME_S = 3.0
 # The main gateway's word about a voice connection that was closed comes within one round trip of the closing.
 _WORD_S = 1.5
-# Seconds that the handshake with another voice server may take.
-_HANDSHAKE_S = 8.0
+_HANDSHAKE_S = 8.0  # with another voice server
 
 
 class ReceivingState(VoiceConnectionState):
@@ -369,8 +366,6 @@ class ReceivingState(VoiceConnectionState):
             except OSError as error:
                 _log.debug("keepalive_not_sent", error_class=type(error).__name__)
         return not self.keepalive.dead(now)
-
-    # State that the link reads.
 
     @property
     def round_trip_s(self) -> float | None:
