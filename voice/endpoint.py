@@ -59,12 +59,11 @@ class Remedies:
     """The settings that an adapter's error messages name.
 
     `section`: the section with its `model`, `base_url` and `api_key`. `refused`: the settings to check when a request
-    is refused. `timeout`: the setting for more time, if there is one.
+    is refused.
     """
 
     section: str
     refused: str
-    timeout: str = ""
 
 
 def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.AsyncOpenAI:
@@ -156,10 +155,6 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
                 "sent more than {size} MB at once. Check {section}.base_url", size=MAX_ANSWER_MB, section=section
             )
         case openai.APITimeoutError() | TimeoutError() | httpx2.TimeoutException():
-            if remedies.timeout:
-                return EndpointFailureError(
-                    "did not answer in time. Check that it is running, or raise {setting}", setting=remedies.timeout
-                )
             return EndpointFailureError("did not answer in time. Check that it is running and not overloaded")
         case openai.AuthenticationError() | openai.PermissionDeniedError():
             return EndpointFailureError(

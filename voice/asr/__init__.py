@@ -1,11 +1,11 @@
 """Speech recognition. Start at `port`, the interface of a recogniser.
 
 - The local recogniser: `scheduler` puts utterances into a `fair_queue` and has them recognised, some together.
-  `reloading_model` keeps the model running in its thread (`worker`); `whisper` is the engine, with
-  `encoder_window`; `placement` chooses GPU or CPU.
+  `reloading_model` keeps the model running in its thread (`worker`); `whisper` is the engine;
+  `placement` chooses GPU or CPU.
 - Elsewhere: `remote` asks an endpoint, `fallback` counts what became of that and has a second recogniser for when it
   fails.
-- What a text is worth: `guards` drop texts that nobody said (loops by `repetition`), `second_hearing`
+- What a text is worth: `guards` drop texts that nobody said, `second_hearing`
   recognises doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names
   a sound.
 - Whether a sentence is finished: `text_end` asks a small language model beside the recogniser.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import zlib
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -18,6 +19,45 @@ from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
+
+
+# The longest phrase that was seen to loop. A whole sentence fits twice into the cap.
+LONGEST_PHRASE_WORDS = 40
+# Nobody repeats this many words exactly, so the repetition of a longer phrase may break off after them.
+SURELY_REPEATED_WORDS = 8
+# 'No, no' is no loop.
+FEWEST_REPEATED_WORDS = 2
+
+
+def compression_ratio(text: str) -> float:
+    """Return the compression ratio of `text`. Above 2.4 the text repeats itself (Whisper's own measure)."""
+    raw = text.encode()
+    return len(raw) / len(zlib.compress(raw))
+
+
+def remove_repetition(text: str) -> str:
+    """Return `text` with the repeated phrase at its end kept once. The last repetition may be cut off.
+
+    'Lobsters and lobsters Lobsters and lobsters Lobsters and lob' gives 'Lobsters and lobsters'.
+    """
+    words = text.split()
+    keys = [word.strip(".,!?;:…").casefold() for word in words]
+    for length in range(1, min(LONGEST_PHRASE_WORDS, len(words) - 1) + 1):
+        kept = _before_repeats(keys, length)
+        if kept is not None:
+            return " ".join(words[:kept])
+    return text
+
+
+def _before_repeats(keys: list[str], length: int) -> int | None:
+    """Return how many words to keep if the text ends with a repeated phrase of `length` words, else None."""
+    end = len(keys)
+    if keys[-1] != keys[-1 - length] and keys[-1 - length].startswith(keys[-1]):
+        end -= 1  # the cap broke the last word off
+    start = end
+    while start > length and keys[start - 1] == keys[start - 1 - length]:
+        start -= 1
+    return start if end - start >= max(FEWEST_REPEATED_WORDS, min(length, SURELY_REPEATED_WORDS)) else None
 
 
 # No word of any language has a letter this often in a row. People who draw a word out are written with three to five.

@@ -21,9 +21,9 @@ import openai
 import structlog
 
 from voice.asr.glossary import glossary_prompt
+from voice.asr.guards import compression_ratio
 from voice.asr.language_names import language_code
 from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, LanguageHint, Recognition
-from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
 from voice.errors import (

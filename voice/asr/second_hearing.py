@@ -1,6 +1,6 @@
 """Decides which sounds are recognised a second time, and which of the two texts is used.
 
-The first hearing encodes a short window (`voice.asr.encoder_window`). With it, Whisper breaks about one short question
+The first hearing encodes a short window (`voice.asr.worker`). With it, Whisper breaks about one short question
 in forty: it writes the name alone, or the sentence twice. Such a text has fewer or more letters than its speech, or
 the model is not sure of it. So has one in twelve of all short texts, and these are heard again in the whole window,
 which costs six times as much and breaks none (docs/decisions/0006). Whoever hears as a room does calls `hear`.

@@ -20,14 +20,12 @@ from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens
 
-from voice.asr.encoder_window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
 from voice.asr.glossary import glossary_prompt, terms_in
-from voice.asr.guards import MAX_COMPRESSION_RATIO
+from voice.asr.guards import MAX_COMPRESSION_RATIO, compression_ratio, remove_repetition
 from voice.asr.placement import CPU, CudaFallback, cuda_device_count, supported
 from voice.asr.port import Recognition
-from voice.asr.repetition import compression_ratio, remove_repetition
 from voice.asr.sentence_ends import SentenceEnds
-from voice.asr.worker import Engine, nobody_waits
+from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window, nobody_waits
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from voice.asr.encoder_window import encoder_window
 from voice.audio import duration_s
 from voice.daemon_thread import DaemonThread
 from voice.errors import RecogniserError, RecogniserHungError
@@ -22,6 +21,36 @@ if TYPE_CHECKING:
 
     from voice.asr.port import LanguageHint, Recognition
     from voice.audio import Pcm
+
+
+FULL_WINDOW_S = 30.0
+MIN_WINDOW_S = 8.0
+TRAILING_SILENCE_S = 6.0
+# 8 tokens a second is twice what a fast speaker needs, so only a loop reaches it.
+TOKENS_PER_S = 8
+TOKENS_AT_LEAST = 12
+# Whisper's text context; the prompt counts too.
+MAX_TOKENS = 448
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderWindow:
+    """`length_s`: seconds of speech and silence to encode. `token_cap`: the most tokens the answer may have."""
+
+    length_s: float
+    token_cap: int
+
+
+def encoder_window(duration_s: float) -> EncoderWindow:
+    """Return the window for `duration_s` seconds of speech. Only the first 30 s are used."""
+    length_s = min(FULL_WINDOW_S, max(MIN_WINDOW_S, duration_s + TRAILING_SILENCE_S))
+    heard_s = min(duration_s, FULL_WINDOW_S)
+    # Rounded up to 0.1 s: the encoder's second convolution halves an even number of frames.
+    return EncoderWindow(
+        length_s=math.ceil(round(length_s * 10, 6)) / 10,
+        token_cap=math.ceil(TOKENS_PER_S * heard_s) + TOKENS_AT_LEAST,
+    )
+
 
 T = TypeVar("T")
 

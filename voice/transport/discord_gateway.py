@@ -16,7 +16,7 @@ import discord
 import structlog
 
 from voice.errors import LinkError, TakenOverError, VoiceError
-from voice.transport.private.client import is_main_session_ready
+from voice.transport.private.main_session import is_main_session_ready
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -313,7 +313,8 @@ async def test_interims_alone_find_out_that_the_first_is_away() -> None:
         assert (await recogniser.recognise(voiced(1), interim=True)).text == "from here"
     assert first.interims == [True, False, False]
     assert second.interims == [True] * 5
-    assert recogniser.outage is not None
+    outage = recogniser.outage
+    assert outage is not None
     clock[0] = 61
     assert (await recogniser.recognise(voiced(1), interim=True)).text == "from afar"
     assert recogniser.outage is None

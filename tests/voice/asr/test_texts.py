@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.guards import is_gibberish
-from voice.asr.repetition import compression_ratio, remove_repetition
+from voice.asr.guards import compression_ratio, is_gibberish, remove_repetition
 from voice.asr.sentence_ends import SentenceEnds
 from voice.asr.sound_effect import is_sound_effect
 from voice.asr.unspaced import word_ends

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from tests.fakes.recogniser import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
-from voice.asr.encoder_window import MAX_TOKENS, EncoderWindow, encoder_window
 from voice.asr.glossary import choose_glossary
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, surer
-from voice.asr.worker import RecognitionRequest, fit_together
+from voice.asr.worker import MAX_TOKENS, EncoderWindow, RecognitionRequest, encoder_window, fit_together
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 

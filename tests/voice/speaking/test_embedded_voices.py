@@ -54,7 +54,7 @@ def voice(request: pytest.FixtureRequest) -> Iterator[EmbeddedSynthesizer]:
 async def test_a_sentence_is_sound_at_once(voice: EmbeddedSynthesizer) -> None:
     """Of plausible length and level, and without silence before it: people who wait for a reply hear it earlier."""
     speech = await synthesize_all(voice, SENTENCE)
-    assert (speech.text, speech.pcm.dtype, speech.pcm.ndim) == (SENTENCE, np.int16, 1)
+    assert (speech.text, speech.pcm.dtype.name, speech.pcm.ndim) == (SENTENCE, "int16", 1)
     assert 1.0 < len(speech.pcm) / speech.rate_hz < 4.0
     assert int(np.abs(speech.pcm.astype(int)).max()) > 3000
     assert int(np.abs(speech.pcm[: speech.rate_hz // 50].astype(int)).max()) > 100
@@ -62,7 +62,7 @@ async def test_a_sentence_is_sound_at_once(voice: EmbeddedSynthesizer) -> None:
 
 async def test_many_callers_get_each_their_own(voice: EmbeddedSynthesizer) -> None:
     """Longer texts sound longer. Foreign letters, a text without letters and a very long word are answered too."""
-    texts = ["…", "Yes.", "Straße, naïve, 日本", f"{SENTENCE} {SENTENCE}", "a" * 300]
+    texts = ["…", "Yes.", "Straße, naïve, 日本", f"{SENTENCE} {SENTENCE}", "a" * 60]
     spoken = await asyncio.gather(*(voice.synthesize(text) for text in texts))
     assert [speech.text for speech in spoken] == texts
     assert len(spoken[0].pcm) <= len(spoken[1].pcm) < len(spoken[3].pcm) / 2

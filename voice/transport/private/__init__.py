@@ -5,7 +5,8 @@ voice websocket and socket reader where necessary: to receive datagrams, to surv
 and to repair what docs/decisions/0002-discord-private-parts.md lists. They do not interpret packets.
 
 A `client` has a `connection_state`, which has a `websocket` and a `socket_reader`, makes `attempts` to replace a broken
-websocket, and knows which key changes are under way (`pending_transitions`). `rest_pause` mends how requests wait.
+websocket, and knows which key changes are under way (`pending_transitions`). `main_session` tells whether the
+main gateway is there, and `rest_pause` mends how requests wait.
 Only the websocket calls back into its connection state, as discord.py's does.
 `tests/voice/transport/test_private.py` fails when these parts change.
 """
