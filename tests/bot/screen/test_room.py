@@ -206,17 +206,16 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
             assert sharer.share is not None
             # It waits for its turn.
             sharer.share._screen.notes._waiting = (OcrLine("a secret", Box(0.1, 0.1, 0.3, 0.14)),)
-            shares.append((sharer, sharer.share))
-        if ends:
-            for sharer, _ in shares:
-                room._mark_ended(sharer, ShareEnd.STOPPED)
+            shares.append(sharer)
+        endings = [asyncio.create_task(room.end(sharer, ShareEnd.STOPPED)) for sharer in shares if ends]
+        await asyncio.sleep(0)
         room.forget(ADA.id)
-        for sharer, shown in shares:
-            await (room._conclude(sharer, shown, ShareEnd.STOPPED) if ends else room.end(sharer, ShareEnd.STOPPED))
+        for sharer in shares:
+            await room.end(sharer, ShareEnd.STOPPED)
+        await asyncio.gather(*endings)
         assert [note.who for note in watching.notes] == ["Ada", "Bo", "Bo"]
         recaps = [turn.parts[0].text for turn in watching.turns[-2:]]
         assert ["Tokyo" in recap for recap in recaps] == [False, True]
-        assert not room._closing
 
 
 async def test_several_people_share() -> None:

@@ -10,7 +10,7 @@ import pytest
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError
-from bot.screen.watch_service import WatchService
+from bot.screen.screens import WatchService
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.web.server import WebServer
