@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.memory.admin import MemoryAdmin
-from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+from tests.bot.cli.memory.stored_evening import at_evening, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bot.memory.admin import SegmentOverview
     from compaction.model import SessionId
     from tests.bot.evening import Evening
-
-__all__ = ["data_dir"]
 
 
 def files(folder: Path) -> dict[str, object]:

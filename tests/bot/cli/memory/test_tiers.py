@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bot.cli.memory.stored_evening import data_dir, told
+from tests.bot.cli.memory.stored_evening import told
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["data_dir"]
 
 
 def states(capsys: pytest.CaptureFixture[str]) -> list[str]:
