@@ -37,6 +37,22 @@ def require_folder(option: str, file: Path) -> None:
         raise typer.BadParameter(f"{option}: there is no folder {file.parent}. Create it, or name a file elsewhere.")
 
 
+def write_named_file(file: Path, text: str, *, example: str) -> None:
+    """Write a file for its owner alone, in a folder that is made if needed. Raises `SetupError`, with an `example`."""
+    from bot.errors import SetupError
+    from bot.private_files import make_private_folder, write_private_text
+
+    try:
+        make_private_folder(file.parent)
+        write_private_text(file, text)
+    except (OSError, UnicodeEncodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        raise SetupError(
+            f"{file} cannot be written: {reason}. Name a place that you may write to and that has room, for example "
+            f"{example}."
+        ) from error
+
+
 @contextmanager
 def null_console() -> Iterator[TextIO]:
     """Yield a stream that discards what is written, for commands that show something else than the log."""
