@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from bot.cli.doctor import approval
+from bot.cli.doctor.services import approve_tools
 from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
 from bot.mcp.tools import McpTool, digest
@@ -47,10 +47,10 @@ def test_a_yes_approves_what_is_shown(
     async def listed(*_: object) -> tuple[McpTool, ...]:
         return (READ, WRITE, DELETE)
 
-    monkeypatch.setattr(approval, "list_server_tools", listed)
+    monkeypatch.setattr("bot.mcp.servers.list_server_tools", listed)
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     try:
-        approval.approve_tools(settings, "files", yes=False)
+        approve_tools(settings, "files", yes=False)
     except typer.Abort:
         assert not approved
     shown = capsys.readouterr().out
@@ -60,4 +60,4 @@ def test_a_yes_approves_what_is_shown(
     assert "\u202e" not in shown
     assert Approvals(settings.storage.data_dir).of("files") == approved
     with pytest.raises(SetupError, match="There are: files"):
-        approval.approve_tools(settings, "hub", yes=True)
+        approve_tools(settings, "hub", yes=True)
