@@ -265,8 +265,7 @@ class Share:
             self._looked_at = self._clock.monotonic()
         self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
-        assert self._reading is not None, "who has read has asked what"
-        taken = self._reading
+        taken = self._last_taken()
         why = taken.pending.why(self._intervals)
         if why is ScreenNoteReason.CUT and taken.screen is self._screen:
             # The text that waits was in the scene before.
@@ -276,6 +275,10 @@ class Share:
             # The picture shows a screen that is no longer shared.
             return
         await self._take_note(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
+
+    def _last_taken(self) -> _Reading:
+        assert self._reading is not None, "who has read has asked what"
+        return self._reading
 
     def _take_request(self) -> VisionRequest:
         """Return the latest picture and the areas to read. Raises `NoPictureError`."""

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 import typer
 
+from bot.cli.environment import logging_from_settings
 from bot.cli.output import confirm, dashboard_line, open_console, print_indented, print_json, say, svg_picture
-from bot.errors import SetupError
+from bot.errors import BotError, SetupError
 from bot.wiring.pages import LINK_FILE, write_link
+from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,3 +181,22 @@ def test_the_file_that_is_named_has_the_link(tmp_path: Path) -> None:
     assert f"in {tmp_path / LINK_FILE}, which only" in dashboard_line(LINK, tmp_path)
     assert (tmp_path / LINK_FILE).read_text("utf-8") == f"{LINK}\n"
     assert (tmp_path / LINK_FILE).stat().st_mode & 0o077 == 0
+
+
+KEY = "correct-horse-battery"
+
+
+def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
+    """A secret is redacted in the log file and on the terminal, also in the middle of a sentence."""
+    settings = load(
+        overrides={"llm.api_key": KEY, "storage.data_dir": str(tmp_path)},
+        directory=tmp_path,
+        environ={},
+    )
+    terminal = io.StringIO()
+    with logging_from_settings(settings, console=terminal) as logs:
+        structlog.get_logger().warning("endpoint_failed", error=BotError(f"400: {KEY} may not use m"))
+    written = logs.path.read_text("utf-8")
+    assert "[redacted] may not use m" in written
+    assert "[redacted] may not use m" in terminal.getvalue()
+    assert KEY not in written + terminal.getvalue()
