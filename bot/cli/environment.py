@@ -16,19 +16,11 @@ if TYPE_CHECKING:
 
     from bot.logs.log_file import LogFile
     from bot.memory.admin import MemoryAdmin
-    from bot.settings import StorageSettings
     from bot.store.database import Database
     from config.schema import Settings
 
 # Within the data folder: a rehearsal without a token is kept apart from what the bot remembers of real evenings.
 TRIAL_FOLDER = "trial"
-# Within the data folder: the cluster's token, Ray's output, and the process of `cluster up`.
-CLUSTER_FOLDER = "cluster"
-
-
-def cluster_folder(settings: Settings) -> Path:
-    """Return the folder of the cluster's token on this machine."""
-    return settings.storage.data_dir / CLUSTER_FOLDER
 
 
 def require_folder(option: str, file: Path) -> None:
@@ -102,11 +94,13 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
     """Open the configured database. Raises `SetupError` if there is none yet, `StoreError` if it cannot be opened, also
     because a bot of an earlier version runs.
     """
+    from bot.folder_lock import is_locked
     from bot.store.database import open_database
 
     require_database(settings)
     storage = settings.storage
-    migrates = may_migrate(storage)
+    # Not while a bot has it open, which may be of an earlier version. PostgreSQL knows by itself whether one does.
+    migrates = storage.database_url is not None or not is_locked(storage.data_dir)
     async with open_database(storage.database, create=False, migrates=migrates, data_dir=storage.data_dir) as database:
         yield database
 
@@ -119,12 +113,3 @@ async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
 
     async with open_existing_database(settings) as database:
         yield MemoryAdmin(database, SystemClock())
-
-
-def may_migrate(storage: StorageSettings) -> bool:
-    """Return whether a command may bring the database up to date: not while a bot has it open, which may be of an
-    earlier version. PostgreSQL knows by itself whether one does.
-    """
-    from bot.folder_lock import is_locked
-
-    return storage.database_url is not None or not is_locked(storage.data_dir)
