@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bot.memory.personal_recall import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
-    from bot.screen.watch_service import WatchService
+    from bot.screen.screens import WatchService
     from bot.shards import Shards
     from bot.store.dialects.port import BotLock
     from bot.texts.text import Text

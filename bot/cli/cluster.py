@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from bot.cli.environment import cluster_folder
 from bot.cli.output import say
 from bot.errors import SetupError
 from bot.network_address import NetworkAddress
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from bot.cluster.recogniser_service import ServiceSettings
     from config.schema import Settings
 
+# Within the data folder: the cluster's token, Ray's output, and the process of `cluster up`.
+CLUSTER_FOLDER = "cluster"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
@@ -65,7 +66,7 @@ def up(
         raise SetupError("Bots on several machines share a PostgreSQL database: set ROOMTONE_DATABASE_URL.")
     http = _http_options(listen, certificate, certificate_key)
     service = _service(settings, recognisers, {"cpus": cpus, "gpus": gpus}, model, str(http["host"]))
-    folder = cluster_folder(settings)
+    folder = settings.storage.data_dir / CLUSTER_FOLDER
     write_ray_files(folder, {} if service is None else serve_config(service, http))
     try:
         with _connected(settings):
@@ -125,7 +126,7 @@ def down() -> None:
 def _connected(settings: Settings) -> AbstractContextManager[None]:
     from bot.cluster.ray_access import connected
 
-    return connected(cluster_folder(settings))
+    return connected(settings.storage.data_dir / CLUSTER_FOLDER)
 
 
 def _service(

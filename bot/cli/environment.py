@@ -16,25 +16,33 @@ if TYPE_CHECKING:
 
     from bot.logs.log_file import LogFile
     from bot.memory.admin import MemoryAdmin
-    from bot.settings import StorageSettings
     from bot.store.database import Database
     from config.schema import Settings
 
 # Within the data folder: a rehearsal without a token is kept apart from what the bot remembers of real evenings.
 TRIAL_FOLDER = "trial"
-# Within the data folder: the cluster's token, Ray's output, and the process of `cluster up`.
-CLUSTER_FOLDER = "cluster"
-
-
-def cluster_folder(settings: Settings) -> Path:
-    """Return the folder of the cluster's token on this machine."""
-    return settings.storage.data_dir / CLUSTER_FOLDER
 
 
 def require_folder(option: str, file: Path) -> None:
     """Raise `typer.BadParameter` if the folder of an output file does not exist, before the work begins."""
     if not file.absolute().parent.is_dir():
         raise typer.BadParameter(f"{option}: there is no folder {file.parent}. Create it, or name a file elsewhere.")
+
+
+def write_named_file(file: Path, text: str, *, example: str) -> None:
+    """Write a file for its owner alone, in a folder that is made if needed. Raises `SetupError`, with an `example`."""
+    from bot.errors import SetupError
+    from bot.private_files import make_private_folder, write_private_text
+
+    try:
+        make_private_folder(file.parent)
+        write_private_text(file, text)
+    except (OSError, UnicodeEncodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        raise SetupError(
+            f"{file} cannot be written: {reason}. Name a place that you may write to and that has room, for example "
+            f"{example}."
+        ) from error
 
 
 @contextmanager
@@ -86,11 +94,13 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
     """Open the configured database. Raises `SetupError` if there is none yet, `StoreError` if it cannot be opened, also
     because a bot of an earlier version runs.
     """
+    from bot.folder_lock import is_locked
     from bot.store.database import open_database
 
     require_database(settings)
     storage = settings.storage
-    migrates = may_migrate(storage)
+    # Not while a bot has it open, which may be of an earlier version. PostgreSQL knows by itself whether one does.
+    migrates = storage.database_url is not None or not is_locked(storage.data_dir)
     async with open_database(storage.database, create=False, migrates=migrates, data_dir=storage.data_dir) as database:
         yield database
 
@@ -103,12 +113,3 @@ async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
 
     async with open_existing_database(settings) as database:
         yield MemoryAdmin(database, SystemClock())
-
-
-def may_migrate(storage: StorageSettings) -> bool:
-    """Return whether a command may bring the database up to date: not while a bot has it open, which may be of an
-    earlier version. PostgreSQL knows by itself whether one does.
-    """
-    from bot.folder_lock import is_locked
-
-    return storage.database_url is not None or not is_locked(storage.data_dir)

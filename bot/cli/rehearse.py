@@ -193,7 +193,7 @@ async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None
 
 def rehearse(wanted: RehearsalOptions) -> bool:
     """Play a scenario, show it in the terminal, and return whether it passed."""
-    from bot.cli.environment import logging_from_settings, null_console
+    from bot.cli.environment import logging_from_settings, null_console, write_named_file
     from bot.cli.output import dashboard_line
     from rehearsal.report.terminal import TerminalReport
     from rehearsal.roomtone.playing import play_scenario, settings_of
@@ -228,24 +228,11 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     if wanted.report is not None:
         outcome.write(wanted.report)
     if wanted.picture is not None:
-        _save(picture, wanted.picture)
+        write_named_file(wanted.picture, picture, example="--picture evening.svg")
     if wanted.keep is not None:
         said_often = asyncio.run(finish_trial(wanted.keep, settings, bot_name=played.bot.name))
         say("\n".join(trial_lines(wanted.keep, said_often)))
     return outcome.passed
-
-
-def _save(picture: str, path: Path) -> None:
-    from bot.errors import SetupError
-    from bot.private_files import write_private_text
-
-    try:
-        write_private_text(path, picture)
-    except OSError as error:
-        raise SetupError(
-            f"The picture could not be saved as {path}: {error.strerror or error}. Name a file in a folder that exists "
-            "and has room, for example --picture evening.svg."
-        ) from error
 
 
 def _scenario(wanted: RehearsalOptions) -> Scenario:

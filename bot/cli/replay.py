@@ -53,7 +53,7 @@ def command(
     Nothing is stored: the session is in a temporary database. `--summariser llm` uses the configured model
     (llm.base_url, llm.api_key, llm.model).
     """
-    from bot.cli.environment import logging_from_settings, null_console, require_folder
+    from bot.cli.environment import logging_from_settings, null_console, require_folder, write_named_file
     from bot.memory.transcript import read_transcript
     from config.load import load
 
@@ -66,7 +66,8 @@ def command(
         result = asyncio.run(_replay(lines, settings, summariser, mode or settings.compaction.mode, out))
     _show(result, out, wanted=mode or settings.compaction.mode)
     if report is not None:
-        _write(result, report)
+        text = json.dumps(result.report(), indent=2, ensure_ascii=False)
+        write_named_file(report, f"{text}\n", example="--report report.json")
         say(f"The report is in {report}.")
 
 
@@ -104,19 +105,6 @@ async def _replay(
             on_event=lambda event: _tell(event, out),
             on_line=progress.advance,
         )
-
-
-def _write(result: Replay, path: Path) -> None:
-    from bot.errors import SetupError
-    from bot.private_files import write_private_text
-
-    try:
-        write_private_text(path, json.dumps(result.report(), indent=2, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise SetupError(
-            f"The report could not be written to {path}: {error.strerror or error}. "
-            "Name a file in a folder that exists and has room, for example --report report.json."
-        ) from error
 
 
 def _tell(event: CompactionEvent, out: Console) -> None:

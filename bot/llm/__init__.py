@@ -2,7 +2,7 @@
 
 `fallback` tries several models in turn, `budgeted` keeps each within its token budget, `openai_chat` talks to an
 endpoint by the `chat_client`. `model_calls` logs and counts what each call cost. `chat_wire` is the JSON of its API,
-`streamed_answer` what has come of an answer, with the calls that `tool_calls` reads in it and without the `thoughts`.
+`streamed_answer` what has come of an answer: its words without thoughts, and its calls.
 `endpoint_features` knows what an endpoint takes, `endpoint_errors` says what went wrong. `tokenizers` count
 tokens.
 `openai_embeddings`, `openai_moderation` and `openai_vision` serve other ports with the same library.

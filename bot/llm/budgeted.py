@@ -79,13 +79,6 @@ class Budget:
             ),
         )
 
-    def affordable(self, tools: OfferedTools, *, max_output_tokens: int) -> OfferedTools:
-        """Return the tools that a call may offer this model. Prompts are built for the first model, and a model that
-        stands in for it may take much less.
-        """
-        room = self.room(max_output_tokens=max_output_tokens) // OFFERS_SHARE
-        return replace(tools, offers=offers_within(tools.offers, room, self.count))
-
     def final_prompt(
         self,
         messages: Sequence[PayloadPart],
@@ -173,11 +166,13 @@ class BudgetedModel:
         """Yield the answer piece by piece. Raises `ContextOverflowError`, `ChatModelError`. See `ChatModel.stream`."""
         enforce = self.budget.settings.enabled if enforce_budget is None else enforce_budget
         if enforce:
-            tools = self.budget.affordable(tools, max_output_tokens=max_output_tokens)
+            # Prompts are built for the first model, and a model that stands in for it may take much less.
+            room = self.budget.room(max_output_tokens=max_output_tokens) // OFFERS_SHARE
+            tools = replace(tools, offers=offers_within(tools.offers, room, self.budget.count))
         tool_tokens = offers_tokens(tools.offers, self.budget.count)
-        prompt = self._prompt(
+        prompt = self.budget.final_prompt(
             [to_part(message, self.budget.count) for message in messages],
-            max_output_tokens,
+            max_output_tokens=max_output_tokens,
             enforce=enforce,
             tool_tokens=tool_tokens,
             searchable=tools.callable_now and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
@@ -215,7 +210,9 @@ class BudgetedModel:
         whole = [ChatMessage(ChatRole.SYSTEM, request.system), ChatMessage(ChatRole.USER, request.prompt)]
         try:
             parts = [to_part(message, self.budget.count) for message in whole]
-            prompt = self._prompt(parts, request.max_output_tokens, enforce=self.budget.settings.enabled)
+            prompt = self.budget.final_prompt(
+                parts, max_output_tokens=request.max_output_tokens, enforce=self.budget.settings.enabled
+            )
         except ContextOverflowError as error:
             raise CompletionError(str(error), retryable=False) from error
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
@@ -233,22 +230,7 @@ class BudgetedModel:
             self._finish(call, prompt)
         return answer
 
-    def _prompt(
-        self,
-        messages: Sequence[PayloadPart],
-        max_output_tokens: int,
-        *,
-        enforce: bool,
-        tool_tokens: int = 0,
-        searchable: bool = False,
-    ) -> FinalPrompt:
-        prompt = self.budget.final_prompt(
-            messages,
-            max_output_tokens=max_output_tokens,
-            enforce=enforce,
-            searchable=searchable,
-            tool_tokens=tool_tokens,
-        )
+    def _finish(self, call: CountedCall, prompt: FinalPrompt, *, end: StreamEnd | None = None) -> None:
         if prompt.dropped:
             log.warning(
                 "context_truncated",
@@ -257,9 +239,6 @@ class BudgetedModel:
                 sent_count=len(prompt.messages),
                 estimated_prompt_tokens=prompt.token_count,
             )
-        return prompt
-
-    def _finish(self, call: CountedCall, prompt: FinalPrompt, *, end: StreamEnd | None = None) -> None:
         call.finish(
             self._on_call,
             message_count=len(prompt.messages),

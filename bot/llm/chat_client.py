@@ -22,7 +22,7 @@ import structlog
 from bot.llm.chat_wire import read_usage, whole_characters
 from bot.llm.endpoint_features import NOTHING, EndpointFeatures
 from bot.llm.port import ChatRole, FinishReason
-from bot.llm.thoughts import words_of
+from bot.llm.streamed_answer import words_of
 from voice.endpoint import CONNECT_TIMEOUT_S, open_client
 
 if TYPE_CHECKING:

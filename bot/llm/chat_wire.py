@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.llm.model_calls import plausible_tokens
 from bot.llm.port import ChatRole, Usage
-from bot.llm.tool_calls import CallPiece, is_json_object
+from bot.llm.streamed_answer import CallPiece, ChunkContent, is_json_object
 from compaction.untrusted_text import mark_as_data, without_marks
 
 if TYPE_CHECKING:
@@ -126,16 +125,6 @@ def _in_common_words(schema: object) -> object:
             if name not in _UNSENT_WORDS
         }
     return [_in_common_words(each) for each in schema] if isinstance(schema, list | tuple) else schema
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkContent:
-    """The content of one streamed chunk."""
-
-    text: str = ""
-    # Each with what the endpoint sent beside it.
-    calls: tuple[tuple[CallPiece, object], ...] = ()
-    finish_reason: str = ""
 
 
 def read_chunk(chunk: object) -> ChunkContent:

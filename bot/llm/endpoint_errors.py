@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import httpx2
 import openai
 
@@ -13,16 +11,6 @@ from voice.endpoint import AnswerTooLargeError, redirect_target
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _ErrorKind:
-    """The sentence for one exception type. It may use {model}, {where}, {status} and {reason}."""
-
-    kind: type[Exception]
-    sentence: Text
-    retryable: bool
-    timeout: bool = False
 
 
 _TIMED_OUT = Text(
@@ -41,82 +29,83 @@ _NOT_A_CHAT_ANSWER = Text(
 # How OpenAI names a prompt that its filter refuses: what somebody said is no fault of the settings.
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 
-# The first match wins, so subclasses come before their bases.
-_ERROR_KINDS = (
-    _ErrorKind(openai.APITimeoutError, _TIMED_OUT, retryable=True, timeout=True),
-    _ErrorKind(TimeoutError, _TIMED_OUT, retryable=True, timeout=True),
-    _ErrorKind(httpx2.TimeoutException, _TIMED_OUT, retryable=True, timeout=True),
-    _ErrorKind(
+# Kinds of errors, each with its sentence, which may use {model}, {where}, {status} and {reason}, and whether a retry
+# may help. The first match wins, so subclasses come before their bases.
+_ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
+    (openai.APITimeoutError, _TIMED_OUT, True),
+    (TimeoutError, _TIMED_OUT, True),
+    (httpx2.TimeoutException, _TIMED_OUT, True),
+    (
         openai.AuthenticationError,
         Text("{where} refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one."),
-        retryable=False,
+        False,
     ),
-    _ErrorKind(
+    (
         openai.PermissionDeniedError,
         Text("The key may not use the language model {model} at {where}: '{reason}'. Choose another llm.model or key."),
-        retryable=False,
+        False,
     ),
-    _ErrorKind(
+    (
         openai.NotFoundError,
         Text(
             "{where} does not know the language model {model}: '{reason}'. "
             "Set llm.model to one that it serves, and check llm.base_url (it mostly ends in /v1)."
         ),
-        retryable=False,
+        False,
     ),
-    _ErrorKind(
+    (
         openai.RateLimitError,
         Text(
             "The language model {model} at {where} is over its rate limit or quota. Wait a little, or look at the "
             "account."
         ),
-        retryable=True,
+        True,
     ),
-    _ErrorKind(
+    (
         openai.InternalServerError,
         Text(
             "The language model {model} at {where} failed inside (status {status}). "
             "Try again, or look at its server's log."
         ),
-        retryable=True,
+        True,
     ),
-    _ErrorKind(
+    (
         openai.APIStatusError,
         Text(
             "The language model {model} at {where} refused the request: '{reason}'. "
             "Check llm.model and that its context is large enough."
         ),
-        retryable=False,
+        False,
     ),
-    _ErrorKind(openai.APIResponseValidationError, _NOT_A_CHAT_ANSWER, retryable=True),
-    _ErrorKind(
+    (openai.APIResponseValidationError, _NOT_A_CHAT_ANSWER, True),
+    (
         openai.APIConnectionError,
         Text("No language model answers at {where}. Check llm.base_url and that the server is running."),
-        retryable=True,
+        True,
     ),
-    _ErrorKind(
+    (
         openai.APIError,
         Text(
             "The language model {model} at {where} broke off its answer: '{reason}'. "
             "Try again, or look at its server's log."
         ),
-        retryable=True,
+        True,
     ),
-    _ErrorKind(
+    (
         AnswerTooLargeError,
         Text(
             "The language model {model} at {where} sent far more than any answer has. Look at its server, or choose "
             "another one."
         ),
-        retryable=True,
+        True,
     ),
-    _ErrorKind(
+    (
         httpx2.HTTPError,
         Text("The connection to the language model {model} at {where} broke in the middle of an answer. Try again."),
-        retryable=True,
+        True,
     ),
     # Other errors of the library when it can't read an answer (JSON, attribute and type errors).
-    _ErrorKind(Exception, _NOT_A_CHAT_ANSWER, retryable=True),
+    (Exception, _NOT_A_CHAT_ANSWER, True),
 )
 
 
@@ -126,11 +115,10 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
         return ChatModelError(FILTERED, retryable=True)
     if (target := redirect_target(error)) is not None:
         return ChatModelError(_REDIRECTED.fill(model=model, where=where, target=target), retryable=False)
-    matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
-    sentence = matched.sentence.fill(
-        model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)
-    )
-    return ChatModelError(sentence, retryable=matched.retryable, timeout=matched.timeout)
+    _, pattern, retryable = next(each for each in _ERROR_KINDS if isinstance(error, each[0]))
+    status = str(getattr(error, "status_code", "unknown"))
+    sentence = pattern.fill(model=model, where=where, status=status, reason=_reason(error, key))
+    return ChatModelError(sentence, retryable=retryable, timeout=pattern is _TIMED_OUT)
 
 
 def _reason(error: Exception, key: str) -> str:

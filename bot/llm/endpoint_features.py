@@ -45,7 +45,7 @@ _EFFORTS = ("none", "minimal", "low")
 _SCHEMA, _OBJECT = "json_schema", "json_object"
 # How chat templates (Qwen 3.5, Gemma, Mistral) refuse an order of messages.
 _WRONG_ORDER = re.compile(r"must alternate|system message must be|unexpected role|expected last role", re.IGNORECASE)
-# Models whose chat template opens the thoughts, so that their answers begin with them (`thoughts`).
+# Models whose chat template opens the thoughts, so that their answers begin with them (`streamed_answer`).
 _OPENED_BY_TEMPLATE = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
 
 

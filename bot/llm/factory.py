@@ -59,10 +59,9 @@ async def open_budget(model: str, budget: BudgetSettings, models: ModelsSettings
         return Budget(budget, Estimator(model))
 
     def read() -> Estimator:
-        from bot.llm.tokenizers import LocalTokenizers
+        from bot.llm.tokenizers import tokenizer_for
 
-        tokenizers = LocalTokenizers(models.directory, choice=budget.token_estimator)
-        return Estimator(model, tokenizers.for_model(model))
+        return Estimator(model, tokenizer_for(model, models.directory, choice=budget.token_estimator))
 
     # In a thread: reading a vocabulary takes some tenths of a second.
     return Budget(budget, await asyncio.to_thread(read))

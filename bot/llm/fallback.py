@@ -55,8 +55,10 @@ class FallbackModel:
         self._models = tuple(models)
         # The first model's name, for logs and messages, and its budget; the others also keep to their own.
         self.model, self.budget = models[0].model, models[0].budget
-        self._breakers = tuple(_breaker() for _ in self._models)
-        self._summary_breakers = tuple(_breaker() for _ in self._models)
+        # A model that fails at summaries may still give good replies, so each has two breakers.
+        self._breakers, self._summary_breakers = (
+            tuple(CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S) for _ in models) for _ in range(2)
+        )
         self._within_s = within_s
         self._clock = clock
 
@@ -70,7 +72,7 @@ class FallbackModel:
         on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer of the first model that gives one. See `ChatModel.stream`."""
-        candidates = self._candidates()
+        candidates = self._candidates(self._breakers)
         for number, (model, breaker) in enumerate(candidates):
             rest = candidates[number + 1 :]
             # Only now: a model that need not be asked keeps its trial.
@@ -134,7 +136,7 @@ class FallbackModel:
         If all fail, raises the error of the first.
         """
         first_error: CompletionError | None = None
-        candidates = self._summary_candidates()
+        candidates = self._candidates(self._summary_breakers)
         for number, (model, breaker) in enumerate(candidates):
             started = self._clock.monotonic()
             breaker.admits(started)
@@ -161,23 +163,17 @@ class FallbackModel:
         assert first_error is not None, "one model at least is asked"
         raise first_error
 
-    def _candidates(self) -> list[tuple[BudgetedModel, CircuitBreaker]]:
-        """Return the models to ask, best first: those whose breakers allow it, or the first model if none does."""
-        now = self._clock.monotonic()
-        pairs = list(zip(self._models, self._breakers, strict=True))
-        return [each for each in pairs if each[1].would_admit(now)] or pairs[:1]
-
-    def _summary_candidates(self) -> list[tuple[BudgetedModel, CircuitBreaker]]:
-        """Return the models to ask for a summary. A model that fails at summaries may still give good replies, so each
-        has two breakers.
+    def _candidates(self, breakers: Sequence[CircuitBreaker]) -> list[tuple[BudgetedModel, CircuitBreaker]]:
+        """Return the models to ask, best first, each with its own of `breakers`: those which these and the breakers of
+        replies allow, or the first model if there is none.
         """
         now = self._clock.monotonic()
         found = [
             (model, own)
-            for model, reply, own in zip(self._models, self._breakers, self._summary_breakers, strict=True)
+            for model, reply, own in zip(self._models, self._breakers, breakers, strict=True)
             if reply.would_admit(now) and own.would_admit(now)
         ]
-        return found or [(self._models[0], self._summary_breakers[0])]
+        return found or [(self._models[0], breakers[0])]
 
     async def _hold_until_speakable(
         self, stream: AsyncGenerator[StreamItem, None], model: str
@@ -211,7 +207,3 @@ class FallbackModel:
                 yield piece
             async for piece in stream:
                 yield piece
-
-
-def _breaker() -> CircuitBreaker:
-    return CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S)

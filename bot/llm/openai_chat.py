@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import openai
@@ -20,17 +20,15 @@ from bot.llm.endpoint_errors import translate_error
 from bot.llm.endpoint_features import FAILED_STATUS, TEMPERATURE, TOOLS, USAGE
 from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.llm.settings import USUAL_LIMITS
-from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamDeadlines, StreamedAnswer
+from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamedAnswer
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 from voice.endpoint_settings import address, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-    from types import TracebackType
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from bot.llm.chat_wire import ChunkContent
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
     from bot.llm.settings import AnswerLimits, LlmSettings
     from compaction.ports import CompletionRequest
@@ -41,10 +39,6 @@ _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, F
 
 # Signed tool calls of all rooms that are remembered. A room sends back those of its last few questions.
 MOST_SIGNATURES = 1_024
-
-# Events of a stream that are read before the event loop may do something else. A server may send thousands at once,
-# which take a second.
-EVENTS_AT_ONCE = 50
 
 
 class _NoAnswerError(ChatModelError):
@@ -59,30 +53,16 @@ class _ThoughtTooLongError(ChatModelError):
         self.sent = sent
 
 
-class OpenAIChat:
-    """One endpoint and one model.
-
-    *Ownership*: an async context manager; it owns the HTTP connections and closes them on exit. *Cancellation*
-    ends the call in progress. Safe to use from many tasks at once.
-    """
+class OpenAIChat(ChatClient):
+    """One endpoint and one model, for replies and summaries."""
 
     def __init__(self, settings: LlmSettings, limits: AnswerLimits = USUAL_LIMITS) -> None:
-        self.model, self._limits = settings.model, limits
+        self._limits = limits
         self._where = without_secrets(address(settings.base_url))
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
-        self._client = ChatClient(settings.base_url, self._key, settings.model, timeout_s=limits.total_s)
-        self._features = self._client.features
+        super().__init__(settings.base_url, self._key, settings.model, timeout_s=limits.total_s)
         # What Gemini sent with the last tool calls, by their ids, and wants back with them.
         self._signatures: dict[str, object] = {}
-
-    async def __aenter__(self) -> Self:
-        await self._client.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._client.__aexit__(exc_type, exc, tb)
 
     async def stream(
         self,
@@ -97,9 +77,9 @@ class OpenAIChat:
         A model that gives no usable answer with tools is asked again without them, and one that thinks for too long to
         think less.
         """
-        signatures = self._signatures if self._features.needs.signs_calls else None
+        signatures = self._signatures if self.features.needs.signs_calls else None
         body = to_api_messages(messages, signatures)
-        offered = tools if self._features.takes_tools else NO_TOOLS
+        offered = tools if self.features.takes_tools else NO_TOOLS
         while True:
             try:
                 async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
@@ -107,7 +87,7 @@ class OpenAIChat:
                         yield piece
                     return
             except _ThoughtTooLongError as error:
-                if not self._features.thought_too_long(error.sent):
+                if not self.features.thought_too_long(error.sent):
                     raise
                 log.info("model_thought_too_long", model=self.model, problem=error)
             except _NoAnswerError as error:
@@ -124,56 +104,62 @@ class OpenAIChat:
         on_usage: Callable[[Usage], None] | None,
     ) -> AsyncGenerator[StreamItem, None]:
         now = asyncio.get_running_loop().time
-        deadlines = StreamDeadlines(now(), first_token_s=self._limits.first_token_s, total_s=self._limits.total_s)
-        response, sent = await self._open_in_time(body, max_output_tokens, tools, by=deadlines.next_at)
+        began_at = now()
+        response, sent = await self._open_in_time(body, max_output_tokens, tools)
         answer = StreamedAnswer(
             has_tools=bool(tools.offers),
-            unopened=self._features.thinks_unopened,
+            unopened=self.features.thinks_unopened,
             max_output_tokens=max_output_tokens,
         )
-        events = 0
+        # Only the time spent waiting for the server counts, not what the voice takes for a piece. Once the answer has
+        # begun, a pause within it may be as long as the wait for its beginning.
+        waited_s = now() - began_at
+        pause_s, left_s = self._limits.first_token_s - waited_s, self._limits.total_s - waited_s
+        is_empty = True
         try:
-            chunks = response.__aiter__()
-            while (content := await self._next_content(chunks, answer, on_usage, by=deadlines.next_at)) is not None:
-                events += 1
-                if events % EVENTS_AT_ONCE == 0:
-                    # Reading waits for nothing while there are some.
-                    await asyncio.sleep(0)
-                text = answer.take_words(content)
-                if answer.began:
-                    deadlines.on_piece(now())
+            chunks = aiter(response)
+            while not answer.is_over:
+                asked_at = now()
+                try:
+                    async with asyncio.timeout(min(pause_s, left_s)):
+                        chunk = await anext(chunks, None)
+                    if chunk is None:
+                        break
+                    if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
+                        on_usage(read_usage(usage))
+                    text = answer.take(read_chunk(chunk))
+                except Exception as error:
+                    raise self._translated(_of_connection(error)) from error
+                waited_s = now() - asked_at
+                left_s -= waited_s
+                pause_s = self._limits.first_token_s if answer.began else pause_s - waited_s
+                is_empty = False
                 if text:
-                    handed_on_at = now()
                     yield text
-                    deadlines.postpone(now() - handed_on_at)
-                if answer.is_over:
-                    break
         finally:
             await response.close()
-        if not events:
+        if is_empty:
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest = answer.end()
         if answer.lacked_thoughts:
-            self._features.thinks_unopened = False
+            self.features.thinks_unopened = False
         self._require_answer(answer, tools, sent)
         if rest:
             yield rest
         end = self._ended(answer)
-        if self._features.needs.signs_calls:
+        if self.features.needs.signs_calls:
             self._remember_signatures(end, answer.signatures)
         yield end
 
     async def _open_in_time(
-        self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools, *, by: float
+        self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools
     ) -> tuple[openai.AsyncStream[Any], Mapping[str, object]]:
         """Return the stream of the answer, and the fields of the call that opened it."""
         optional = {USAGE: {"include_usage": True}} | to_api_tools(tools)
         try:
-            async with asyncio.timeout_at(by):
-                return await self._client.create(
-                    body, max_output_tokens=max_output_tokens, stream=True, optional=optional
-                )
+            async with asyncio.timeout(self._limits.first_token_s):
+                return await self.create(body, max_output_tokens=max_output_tokens, stream=True, optional=optional)
         except Exception as error:
             translated = self._translated(error)
             status = getattr(error, "status_code", 0)
@@ -182,36 +168,14 @@ class OpenAIChat:
                 raise _NoAnswerError(sentence_of(translated), retryable=True) from error
             raise translated from error
 
-    async def _next_content(
-        self,
-        chunks: AsyncIterator[object],
-        answer: StreamedAnswer,
-        on_usage: Callable[[Usage], None] | None,
-        *,
-        by: float,
-    ) -> ChunkContent | None:
-        """Return what comes next, its calls already taken up by `answer`; None at the end of the stream."""
-        try:
-            async with asyncio.timeout_at(by):
-                chunk = await anext(chunks, None)
-            if chunk is None:
-                return None
-            if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
-                on_usage(read_usage(usage))
-            content = read_chunk(chunk)
-            answer.take_calls(content)
-        except Exception as error:
-            raise self._translated(_of_connection(error)) from error
-        return content
-
     def _require_answer(self, answer: StreamedAnswer, tools: OfferedTools, sent: Mapping[str, object]) -> None:
         """Raise `ChatModelError` if an answer that has ended is none. `sent`: the fields of the call."""
         # These are no fault of the tools: without them the same would happen.
-        if answer.wordless and answer.reason == FinishReason.LENGTH:
+        if answer.wordless and answer.reason == FinishReason.LENGTH and not answer.held:
             raise _ThoughtTooLongError(sent)
         if answer.wordless and answer.reason == FinishReason.FILTERED:
             raise ChatModelError(FILTERED, retryable=True)
-        # Some models write the tags of a tool call with nothing between them. Such a response is not an answer either.
+        # Some models write a tool call as text, or its tags with nothing between them. That is no answer either.
         if not answer.began or (answer.wordless and tools.offers):
             raise _NoAnswerError(
                 Text(
@@ -250,7 +214,7 @@ class OpenAIChat:
         limit_s = self._limits.completion_s
         try:
             async with asyncio.timeout(limit_s):
-                answer = await self._client.ask(
+                answer = await self.ask(
                     asked,
                     max_output_tokens=request.max_output_tokens,
                     timeout_s=limit_s,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -21,7 +21,6 @@ from voice.screen.port import VisionError, VisionReading, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
     from bot.llm.budgeted import Budget
     from bot.llm.model_calls import ModelCall
@@ -63,11 +62,8 @@ _ASKED = (
 )
 
 
-class OpenAIVision:
-    """One endpoint and one model (`VisionReader`); one call at a time, each with the latest picture.
-
-    *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* ends the call in progress.
-    """
+class OpenAIVision(ChatClient):
+    """One endpoint and one model (`VisionReader`); one call at a time, each with the latest picture."""
 
     def __init__(
         self, endpoint: Endpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call
@@ -78,16 +74,7 @@ class OpenAIVision:
         self._on_call = on_call
         self._turn = asyncio.Lock()
         # No retries, because the next picture is newer and so more useful.
-        self._client = ChatClient(endpoint.base_url, endpoint.api_key, endpoint.model, timeout_s=endpoint.timeout_s)
-
-    async def __aenter__(self) -> Self:
-        await self._client.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self._client.__aexit__(exc_type, exc, tb)
+        super().__init__(endpoint.base_url, endpoint.api_key, endpoint.model, timeout_s=endpoint.timeout_s)
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`. The description is empty if the model was to say what is new, and nothing is."""
@@ -102,10 +89,10 @@ class OpenAIVision:
             except Exception as error:
                 # Without any key or picture.
                 where, why = self._endpoint.where, describe_failure(error, _REMEDIES)
-                raise VisionError(_FAILED.fill(model=self._endpoint.model, where=where, why=why)) from error
+                raise VisionError(_FAILED.fill(model=self.model, where=where, why=why)) from error
             log.info(
                 "screen_looked_at",
-                model=self._endpoint.model,
+                model=self.model,
                 latency_ms=round(1000 * (asyncio.get_running_loop().time() - started_at)),
                 char_count=len(description),
             )
@@ -125,14 +112,14 @@ class OpenAIVision:
                     count=count,
                 )
             )
-        call = CountedCall(self._endpoint.model, "vision", self._budget.estimator, count)
+        call = CountedCall(self.model, "vision", self._budget.estimator, count)
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
-                answer = await self._client.ask(messages, max_output_tokens=MAX_OUTPUT_TOKENS)
+                answer = await self.ask(messages, max_output_tokens=MAX_OUTPUT_TOKENS)
             call.record_usage(answer.usage)
             description = " ".join(answer.text.split())[:MAX_ANSWER_CHARS]
             if not description:
-                raise VisionError(_EMPTY.fill(model=self._endpoint.model))
+                raise VisionError(_EMPTY.fill(model=self.model))
             call.outcome = "answered"
         except Exception:
             call.outcome = "failed"

@@ -1,14 +1,11 @@
 """Exact token counts with the models' own vocabularies, read from the models directory.
 
-`roomtone models pull` installs vocabularies; nothing is downloaded here. Each is read once, at its first use. If one is
-missing, the caller estimates.
+`roomtone models pull` installs vocabularies; nothing is downloaded here. If one is missing, the caller estimates.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,29 +19,6 @@ from compaction.budget.estimator import Family, family_of
 
 if TYPE_CHECKING:
     from compaction.tokens import Tokenizer
-
-
-class FileTokenizer:
-    """Counts tokens with a model's own tokenizer (`compaction.tokens.Tokenizer`)."""
-
-    def __init__(self, rules: Rules) -> None:
-        self._rules = rules
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, without those that a chat template adds."""
-        # The library can't encode a lone surrogate; its replacement costs no less.
-        clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-        return len(self._rules.encode(clean, add_special_tokens=False).ids)
-
-
-def read_tokenizer(path: Path) -> FileTokenizer:
-    """Return the tokenizer of a `tokenizer.json`. Raises ValueError with the remedy in a plain sentence."""
-    try:
-        return FileTokenizer(Rules.from_file(str(path)))
-    except Exception as error:  # the library raises bare Exception for whatever it can't read
-        raise ValueError(
-            f"{path} holds no tokenizer that can be read. Replace it with the model's tokenizer.json."
-        ) from error
 
 
 log = structlog.get_logger()
@@ -71,86 +45,68 @@ _QWEN_WORDS = (
 )
 _WORDS = {Family.O200K: _O200K_WORDS, Family.CL100K: _CL100K_WORDS, Family.QWEN: _QWEN_WORDS}
 _VOCABULARY_MODELS = {Family.O200K: TOKENIZER_OPENAI, Family.CL100K: TOKENIZER_OPENAI, Family.QWEN: TOKENIZER_QWEN}
+# Values of `BudgetSettings.token_estimator` besides the path of a tokenizer file.
+AUTO, FALLBACK = "auto", "fallback"
 # Longer texts are counted in pieces, because the library recurses. A word cut in two costs one more token at most.
 _PIECE_CHARS = 20_000
-
-
-class TokenizerChoice(StrEnum):
-    """Values of `BudgetSettings.token_estimator` besides the path of a tokenizer file."""
-
-    AUTO = "auto"
-    FALLBACK = "fallback"
 
 
 class VocabularyTokenizer:
     """Counts tokens with one byte-pair vocabulary (`compaction.tokens.Tokenizer`)."""
 
-    def __init__(self, name: str, words: str, ranks: dict[bytes, int]) -> None:
-        self._encoding = tiktoken.Encoding(name, pat_str=words, mergeable_ranks=ranks, special_tokens={})
+    def __init__(self, path: Path, words: str) -> None:
+        """Read a vocabulary file: one token per line, in base64, a space and its rank. Raises ValueError."""
+        try:
+            pairs = (line.split() for line in path.read_bytes().splitlines() if line)
+            ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
+        except ValueError as error:
+            raise ValueError(f"{path} is not a vocabulary file. Run `roomtone models pull --again`.") from error
+        self._encoding = tiktoken.Encoding(path.stem, pat_str=words, mergeable_ranks=ranks, special_tokens={})
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`. Special tokens in it count as plain text."""
-        if len(text) <= _PIECE_CHARS:
-            return len(self._encoding.encode_ordinary(text))
         pieces = (text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS))
         return sum(len(self._encoding.encode_ordinary(piece)) for piece in pieces)
 
 
-class LocalTokenizers:
-    """The tokenizers whose vocabularies are in `directory`, the models directory (`compaction.tokens.Tokenizers`).
+class FileTokenizer:
+    """Counts tokens with a model's own tokenizer (`compaction.tokens.Tokenizer`)."""
 
-    `choice`: `auto` picks by the model's name, `fallback` always estimates, a path names the model's own
-    tokenizer.json. Not thread-safe; reading a vocabulary takes some tenths of a second.
-    """
-
-    def __init__(self, directory: Path, *, choice: str = TokenizerChoice.AUTO) -> None:
-        self._models = ModelDirectory(directory)
-        self._choice = choice
-        self._by_family: dict[Family, Tokenizer | None] = {}
-        self._from_file: Tokenizer | None = None
-
-    def for_model(self, model: str) -> Tokenizer | None:
-        """Return the model's tokenizer, or None if tokens must be estimated. Logs the reason once per family."""
-        if self._choice == TokenizerChoice.FALLBACK:
-            return None
-        if self._choice != TokenizerChoice.AUTO:
-            return self._read_file(Path(self._choice))
-        family = family_of(model)
-        if family is None:
-            return None
-        if family not in self._by_family:
-            self._by_family[family] = self._read_family(family)
-        return self._by_family[family]
-
-    def _read_family(self, family: Family) -> Tokenizer | None:
-        path = self._models.path(_VOCABULARY_MODELS[family]) / f"{family.value}.tiktoken"
-        if not path.is_file():
-            log.info(
-                "tokenizer_absent",
-                family=family.value,
-                remedy=f"roomtone models pull {_VOCABULARY_MODELS[family].name}",
-            )
-            return None
+    def __init__(self, path: Path) -> None:
+        """Read a `tokenizer.json`. Raises ValueError with the remedy in a plain sentence."""
         try:
-            return VocabularyTokenizer(family.value, _WORDS[family], read_ranks(path))
-        except (OSError, ValueError) as error:
-            log.warning("tokenizer_unreadable", family=family.value, path=str(path), problem=error)
-            return None
+            self._rules = Rules.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception for whatever it can't read
+            raise ValueError(
+                f"{path} holds no tokenizer that can be read. Replace it with the model's tokenizer.json."
+            ) from error
 
-    def _read_file(self, path: Path) -> Tokenizer | None:
-        if self._from_file is None:
-            try:
-                self._from_file = read_tokenizer(path)
-            except (OSError, ValueError) as error:
-                log.warning("tokenizer_unreadable", path=str(path), problem=error)
-                self._choice = TokenizerChoice.FALLBACK
-        return self._from_file
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`, without those that a chat template adds."""
+        # The library can't encode a lone surrogate; its replacement costs no less.
+        clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+        return len(self._rules.encode(clean, add_special_tokens=False).ids)
 
 
-def read_ranks(path: Path) -> dict[bytes, int]:
-    """Read a vocabulary file: one token per line, in base64, a space and its rank. Raises ValueError."""
+def tokenizer_for(model: str, directory: Path, *, choice: str = AUTO) -> Tokenizer | None:
+    """Return the tokenizer of the model with that name, or None if tokens must be estimated; the log has the reason.
+    Reading one takes some tenths of a second.
+
+    `directory`: the models directory. `choice`: `auto` picks by the model's name, `fallback` always estimates, a path
+    names the model's own tokenizer.json.
+    """
+    family = family_of(model)
+    if choice == FALLBACK or (choice == AUTO and family is None):
+        return None
+    path = Path(choice)
     try:
-        pairs = (line.split() for line in path.read_bytes().splitlines() if line)
-        return {base64.b64decode(token): int(rank) for token, rank in pairs}
-    except (ValueError, binascii.Error) as error:
-        raise ValueError(f"{path} is not a vocabulary file. Run `roomtone models pull --again`.") from error
+        if choice != AUTO or family is None:
+            return FileTokenizer(path)
+        entry = _VOCABULARY_MODELS[family]
+        path = ModelDirectory(directory).path(entry) / f"{family.value}.tiktoken"
+        if path.is_file():
+            return VocabularyTokenizer(path, _WORDS[family])
+        log.info("tokenizer_absent", family=family.value, remedy=f"roomtone models pull {entry.name}")
+    except (OSError, ValueError) as error:
+        log.warning("tokenizer_unreadable", path=str(path), problem=error)
+    return None

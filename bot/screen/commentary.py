@@ -1,14 +1,12 @@
 """Decides when the bot remarks on a shared screen unasked.
 
-`RemarkTiming` decides whether now is a good time; it is pure and gets the time as an argument. `ScreenCommentary` waits
-for that time and requests the remark. `bot.brain.decider` decides whether the bot may speak at all; the model decides
-what it says, if anything.
+`ScreenCommentary` waits for a good time and requests the remark. `bot.brain.decider` decides whether the bot may speak
+at all; the model decides what it says, if anything.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from compaction.model import NoteTrigger
@@ -37,64 +35,6 @@ _PRIORITY: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingNote:
-    """A note that waits for a remark. `at`: since when, in monotonic seconds."""
-
-    note: Note
-    at: float
-
-    @property
-    def priority(self) -> int:
-        return _PRIORITY[self.note.trigger]
-
-    def is_fresh(self, now: float) -> bool:
-        return now - self.at < STALE_S
-
-
-class RemarkTiming:
-    """Decides when one room may get a remark. Times are monotonic seconds.
-
-    `every_s`: least time between two remarks. `quiet_s`: how long nobody may have spoken before one.
-    """
-
-    def __init__(self, *, every_s: float, quiet_s: float) -> None:
-        self._every_s = every_s
-        self._quiet_s = quiet_s
-        # One for each person who shares, by their name.
-        self._pending: dict[str, _PendingNote] = {}
-        self._remarked_at = float("-inf")
-
-    def add_note(self, note: Note, *, now: float) -> None:
-        """Make a note pending, unless one of higher priority of the same person is pending."""
-        added, before = _PendingNote(note, now), self._pending.get(note.who)
-        if added.priority and (before is None or not before.is_fresh(now) or added.priority >= before.priority):
-            self._pending[note.who] = added
-
-    def is_pending(self, now: float) -> bool:
-        """Return whether a note waits for a remark and is not stale."""
-        return self._priority(now) > 0
-
-    def drop_pending(self, dropped: Callable[[Note], bool] = lambda _: True) -> None:
-        """Drop pending notes for which `dropped` returns true: a reply has covered them, or their share has ended."""
-        self._pending = {who: each for who, each in self._pending.items() if not dropped(each.note)}
-
-    def is_due(self, now: float, *, quiet_for_s: float) -> bool:
-        """Return whether to remark now. `quiet_for_s`: how long nobody has spoken, the bot included."""
-        every_s = INTERVAL_REMARK_EVERY_S if self._priority(now) <= _PRIORITY[NoteTrigger.INTERVAL] else self._every_s
-        return self.is_pending(now) and quiet_for_s >= self._quiet_s and now - self._remarked_at >= every_s
-
-    def finish_pending(self, now: float, *, model_asked: bool) -> None:
-        """Use up the pending notes. `model_asked`: the model was asked for a remark, so the next one must wait."""
-        self._pending.clear()
-        if model_asked:
-            self._remarked_at = now
-
-    def _priority(self, now: float) -> int:
-        """Return the highest priority of what is pending; 0 if nothing is."""
-        return max((each.priority for each in self._pending.values() if each.is_fresh(now)), default=0)
-
-
 class ScreenCommentary:
     """Requests remarks on the screens of one room.
 
@@ -112,44 +52,55 @@ class ScreenCommentary:
         is_shown: Callable[[Note], bool],
         request_remark: Callable[[], bool],
     ) -> None:
-        self._timing = RemarkTiming(every_s=every_s, quiet_s=QUIET_S)
+        self._every_s = every_s
         self._clock = clock
         self._is_busy = is_busy
         self._is_shown = is_shown
         self._request_remark = request_remark
+        # The note of each person who shares that a remark would be about, and when it came, by their name.
+        self._pending: dict[str, tuple[Note, float]] = {}
+        self._remarked_at = float("-inf")
         self._note_added = asyncio.Event()
 
     def on_note(self, note: Note) -> None:
-        # An earlier share of this person may have ended just now.
-        self._drop_ended()
-        self._timing.add_note(note, now=self._clock.monotonic())
+        """Let a note wait for a remark, unless a better one of the same person does."""
+        self._drop_past()
+        least = _PRIORITY[self._pending[note.who][0].trigger] if note.who in self._pending else 1
+        if _PRIORITY[note.trigger] >= least:
+            self._pending[note.who] = note, self._clock.monotonic()
         self._note_added.set()
 
     def on_question(self) -> None:
         """Drop the pending notes: the model sees them when it answers the question."""
-        self._timing.drop_pending()
+        self._pending.clear()
 
     async def run(self) -> None:
         """Request remarks, for ever. Sleeps while no note is pending."""
         while True:
             await self._note_added.wait()
             self._note_added.clear()
-            await self._wait_for_moment()
+            quiet_since = self._clock.monotonic()
+            while self._drop_past():
+                now = self._clock.monotonic()
+                if self._is_busy():
+                    quiet_since = now
+                elif now - quiet_since >= QUIET_S and now - self._remarked_at >= self._distance_s():
+                    self._pending.clear()
+                    if self._request_remark():
+                        self._remarked_at = now
+                    break
+                await self._clock.sleep(CHECK_INTERVAL_S)
 
-    async def _wait_for_moment(self) -> None:
-        """Check the room until the remark is made or no note is fresh."""
-        quiet_since = self._clock.monotonic()
-        while True:
-            self._drop_ended()
-            if not self._timing.is_pending(now := self._clock.monotonic()):
-                return
-            if self._is_busy():
-                quiet_since = now
-            elif self._timing.is_due(now, quiet_for_s=now - quiet_since):
-                self._timing.finish_pending(now, model_asked=self._request_remark())
-                return
-            await self._clock.sleep(CHECK_INTERVAL_S)
+    def _drop_past(self) -> bool:
+        """Drop the notes that are stale, and those of shares that have ended: nobody sees any more what a remark would
+        be about. Return whether any are left.
+        """
+        now = self._clock.monotonic()
+        kept = {who: each for who, each in self._pending.items() if now - each[1] < STALE_S and self._is_shown(each[0])}
+        self._pending = kept
+        return bool(kept)
 
-    def _drop_ended(self) -> None:
-        """Drop the notes of shares that have ended: nobody sees any more what a remark would be about."""
-        self._timing.drop_pending(lambda note: not self._is_shown(note))
+    def _distance_s(self) -> float:
+        """Return the least time since the last remark, for the best of what is pending."""
+        only_goes_on = all(note.trigger is NoteTrigger.INTERVAL for note, _ in self._pending.values())
+        return INTERVAL_REMARK_EVERY_S if only_goes_on else self._every_s

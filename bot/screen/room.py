@@ -75,12 +75,10 @@ class RoomScreens:
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=session_id, guild_id=place.guild_id)
         self._sharers: dict[int, Sharer] = {}
-        # Those whose share has ended and whose last notes are not stored yet.
-        self._closing: set[Sharer] = set()
+        # Those whose share has ended and whose last notes are not stored yet, with the task that stores them.
+        self._closing: dict[Sharer, asyncio.Task[None]] = {}
         # Set when somebody has begun to share whose share does not run yet.
         self._share_started = asyncio.Event()
-        self._tasks: asyncio.TaskGroup | None = None
-        self._endings: set[asyncio.Task[None]] = set()
 
     @property
     def queue(self) -> QueueFigures:
@@ -98,7 +96,6 @@ class RoomScreens:
             await self._recorder.retire_notes()
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._tasks = tasks
                 tasks.create_task(fail_if_cancelled_inside(self._check_sharers), name="screen-sharers")
                 while True:
                     await self._share_started.wait()
@@ -107,20 +104,20 @@ class RoomScreens:
                         if sharer.share is not None and sharer.task is None:
                             sharer.task = tasks.create_task(self._run_share(sharer, sharer.share), name="screen-share")
         finally:
-            self._tasks = None
             # After a crash. The notes are stored; the next room retires them.
+            for closing in self._closing.values():
+                closing.cancel()
             for sharer in self._sharers.values():
                 sharer.ended = ShareEnd.CLOSED
                 sharer.changed.set()
             self._sharers.clear()
-            self._closing.clear()
 
     async def finish(self, ending: ShareEnd = ShareEnd.CLOSED) -> None:
         """End every share, with its recap, because the room ends."""
         for sharer in list(self._sharers.values()):
             await self.end(sharer, ending)
-        if self._endings:
-            await asyncio.wait(self._endings)
+        if self._closing:
+            await asyncio.wait(self._closing.values())
 
     async def _run_share(self, sharer: Sharer, share: Share) -> None:
         """Run one share, whose crash ends no other. Its start is recorded first, so that remarks on it come after."""
@@ -220,23 +217,14 @@ class RoomScreens:
 
         *Cancellation*: the share still ends, with its recap, because the page that requested it may be gone.
         """
-        if sharer.ended is not None:
-            return
-        self._mark_ended(sharer, ending)
-        if sharer.share is None:
-            return
-        if self._tasks is None:
-            await self._conclude(sharer, sharer.share, ending)
-            return
-        await asyncio.shield(self._start_concluding(self._tasks, sharer, sharer.share, ending))
+        if (closing := self._begin_end(sharer, ending)) is not None:
+            await asyncio.shield(closing)
 
     def end_excluded(self) -> None:
         """End the shares of people who may not be heard any more, at once. Does not wait until they are closed."""
         for sharer in list(self._sharers.values()):
-            if sharer.ended is None and self._excludes(sharer.person.id):
-                self._mark_ended(sharer, ShareEnd.OPTED_OUT)
-                if sharer.share is not None and self._tasks is not None:
-                    self._start_concluding(self._tasks, sharer, sharer.share, ShareEnd.OPTED_OUT)
+            if self._excludes(sharer.person.id):
+                self._begin_end(sharer, ShareEnd.OPTED_OUT)
 
     def forget(self, person_id: int) -> None:
         """Drop what a person's screens have shown and what is not noted yet, because they have themselves forgotten.
@@ -248,21 +236,19 @@ class RoomScreens:
                 sharer.share.forget()
                 sharer.seen.clear()
 
-    def _mark_ended(self, sharer: Sharer, ending: ShareEnd) -> None:
+    def _begin_end(self, sharer: Sharer, ending: ShareEnd) -> asyncio.Task[None] | None:
+        """End a share, and return the task that closes it; None if there is nothing to close."""
+        if sharer.ended is not None:
+            return None
         sharer.ended = ending
         sharer.changed.set()
-        if sharer.share is not None:
-            self._closing.add(sharer)
-        if self._sharers.get(sharer.person.id) is sharer:
-            del self._sharers[sharer.person.id]
-
-    def _start_concluding(
-        self, tasks: asyncio.TaskGroup, sharer: Sharer, share: Share, ending: ShareEnd
-    ) -> asyncio.Task[None]:
-        concluding = tasks.create_task(self._conclude(sharer, share, ending), name="screen-share-ending")
-        self._endings.add(concluding)
-        concluding.add_done_callback(self._endings.discard)
-        return concluding
+        del self._sharers[sharer.person.id]
+        if sharer.share is None:
+            return None
+        closing = asyncio.create_task(self._conclude(sharer, sharer.share, ending), name="screen-share-ending")
+        self._closing[sharer] = closing
+        closing.add_done_callback(lambda _: self._closing.pop(sharer))
+        return closing
 
     async def _conclude(self, sharer: Sharer, share: Share, ending: ShareEnd) -> None:
         """Take the last note of a share, record its recap, and retire live notes if it was the last share."""
@@ -270,8 +256,6 @@ class RoomScreens:
             await self._close(sharer, share)
         except Exception:  # noqa: BLE001 - logged; it must not end the room
             self._log.exception("screen_share_not_closed", user_id=sharer.person.id)
-        finally:
-            self._closing.discard(sharer)
         self._log.info(
             "screen_share_ended",
             user_id=sharer.person.id,

@@ -134,7 +134,6 @@ class Share:
         self._reading: _Reading | None = None
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
-        self._failing = False
         # Why the screen can't be read now, a plain sentence; empty if it can.
         self.trouble = verbatim("")
         self.counts: Counter[str] = Counter()
@@ -271,7 +270,6 @@ class Share:
             return
         finally:
             self._looked_at = self._clock.monotonic()
-        self._failing = False
         self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
         taken = self._last_taken()
@@ -311,10 +309,8 @@ class Share:
     async def _failed(self, error: VisionError) -> None:
         """Report the trouble once, keep the changes unread, and pause. The start of a share is noted nevertheless."""
         self.counts["unread"] += 1
-        if not self._failing:
-            self._failing = True
+        if self._report_trouble(sentence_of(error)):
             log.warning("screen_not_read", problem=error)
-        self._report_trouble(sentence_of(error))
         pending = self._unread()
         if pending.change is ChangeKind.FIRST:
             nothing = ReadFrame(
@@ -325,17 +321,18 @@ class Share:
         self._screen.pending = pending
         await self._clock.sleep(FAILURE_PAUSE_S)
 
-    def _report_trouble(self, sentence: Text) -> None:
-        if sentence != self.trouble:
-            self.trouble = sentence
-            self._on_trouble(sentence)
+    def _report_trouble(self, sentence: Text) -> bool:
+        """Tell what troubles the share now, and return whether that is new."""
+        if sentence == self.trouble:
+            return False
+        self.trouble = sentence
+        self._on_trouble(sentence)
+        return True
 
     async def finish(self) -> None:
         """Emit the notes that are left, of this screen and of earlier ones. Call it when `run` has ended."""
+        self._take_last_note()
         await self._emit_unsent()
-        note = self._screen.notes.tick(self._clock.now(), last=True)
-        if note is not None:
-            await self._emit(note)
 
     async def _emit_unsent(self) -> None:
         """Emit the last notes of earlier screens and scenes."""
@@ -345,18 +342,15 @@ class Share:
     async def _tick(self) -> None:
         await self._emit_unsent()
         name = self._picture.frame.hash if self._picture is not None else ""
-        note = self._screen.notes.tick(self._clock.now(), frame_hash=name)
-        if note is not None:
-            await self._emit(note)
+        await self._emit(self._screen.notes.tick(self._clock.now(), frame_hash=name))
 
     async def _take_note(self, seen: ReadFrame) -> None:
-        note = self._screen.notes.handle(seen)
-        if note is not None:
-            await self._emit(note)
+        await self._emit(self._screen.notes.handle(seen))
 
-    async def _emit(self, note: ScreenNote) -> None:
-        self.counts["noted"] += 1
-        await self._on_note(note)
+    async def _emit(self, note: ScreenNote | None) -> None:
+        if note is not None:
+            self.counts["noted"] += 1
+            await self._on_note(note)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.discord.commands.voice import VoiceCommands
     from bot.memory.personal_recall import ReadableMemory
     from bot.participation.all_guilds import GuildParticipations
-    from bot.screen.watch_service import WatchService
+    from bot.screen.screens import WatchService
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
 

@@ -20,8 +20,7 @@ from bot.monitoring.metrics import measure_lag
 from bot.monitoring.service_checks import HealthProbes, ServiceChecks
 from bot.private_files import write_private_text
 from bot.screen.readers import describe_reader, open_readers
-from bot.screen.screens import Screens
-from bot.screen.watch_service import WatchService
+from bot.screen.screens import Screens, WatchService
 from bot.shards import ONLY_SHARD
 from bot.store.sessions import check_writable
 from bot.web.server import WebServer

@@ -15,7 +15,7 @@ import pytest
 import structlog
 
 from bot import private_files
-from bot.cli.memory.files import _write_json
+from bot.cli.environment import write_named_file
 from bot.logs.output import configured_logging
 from bot.private_files import (
     MendedFiles,
@@ -54,7 +54,7 @@ async def test_all_that_is_written_is_private_whatever_the_umask(tmp_path: Path,
             await database.rows("SELECT 1")
             for number in range(5):
                 structlog.get_logger().info("fact_told", number=number)
-            _write_json(data / "export" / "session.json", {"gist": "said"})
+            write_named_file(data / "export" / "session.json", "said", example="x")
             found = modes(tmp_path)
     assert {"new/data/roomtone.db-wal", "new/data/roomtone.db-shm", "new/data/logs/roomtone.jsonl.1"} <= set(found)
     for name, mode in found.items():

@@ -24,7 +24,7 @@ from bot.cli.doctor.models import (
     check_turns,
     check_voice,
 )
-from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
+from bot.cli.doctor.services import approve_tools, check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
 from config.errors import ConfigError
@@ -72,8 +72,6 @@ def command(
         show_settings()
         return
     if approve is not None:
-        from bot.cli.doctor.approval import approve_tools
-
         approve_tools(load(), approve, yes=yes)
         return
     findings = run_checks() if live is None else _run_live(live, seconds, file, quiet=as_json)

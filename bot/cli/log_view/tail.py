@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
@@ -81,13 +80,18 @@ def command(
     if file is not None and file.is_dir():
         raise SetupError(f"{file} is a folder. Name the log in it, for example {file / 'roomtone.jsonl'}.")
     names = event or []
-    wanted = EventFilter(session=session, patterns=patterns_of(names))
-    story = (
-        SessionSummaries() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None
-    )
+    stories = not as_json and (session is not None or {"compaction", "memory"} & set(names))
     show = printer(full=full, as_json=as_json, names={} if settings is None else _names(settings))
     try:
-        LogTail(path, wanted, show, out=sys.stdout, notices=sys.stderr, story=story).run(follow=follow, last=last)
+        LogTail(
+            path,
+            show,
+            out=sys.stdout,
+            notices=sys.stderr,
+            session=session,
+            patterns=patterns_of(names),
+            story=SessionSummaries() if stories else None,
+        ).run(follow=follow, last=last)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
@@ -138,43 +142,30 @@ async def _read_names(settings: Settings) -> dict[str, str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
-    """Decides which events are shown. `session`: the beginning of an id. `patterns`: names, in which * matches
-    anything; none: all events.
-    """
-
-    session: str | None = None
-    patterns: Sequence[str] = ()
-
-    def matches_session(self, event: Event) -> bool:
-        """Return whether the event belongs to the selected session; True if none is selected."""
-        return self.session is None or str(event.get("session_id", "")).startswith(self.session)
-
-    def __contains__(self, event: Event) -> bool:
-        named = not self.patterns or any(fnmatchcase(event["event"], pattern) for pattern in self.patterns)
-        return named and self.matches_session(event)
-
-
 class LogTail:
-    """Reads one log and shows the selected events. `out`: where they go. `notices`: the stream for
-    everything else."""
+    """Reads one log and shows the events of the chosen session and patterns.
+
+    `out`: where they go. `notices`: the stream for everything else. `session`: the beginning of an id; None: all.
+    `patterns`: names of events, in which * matches anything; none: all. `story`: sums up what the session's events say.
+    """
 
     def __init__(
         self,
         path: Path,
-        event_filter: EventFilter,
         show: Printer,
         *,
         out: TextIO,
         notices: TextIO,
+        session: str | None = None,
+        patterns: Sequence[str] = (),
         story: SessionSummaries | None = None,
     ) -> None:
         self._path = path
-        self._filter = event_filter
         self._show = show
         self._out = out
         self._notices = notices
+        self._session = session
+        self._patterns = patterns
         self._story = story
         self._skipped = 0
         self._seen: Counter[str] = Counter()
@@ -195,7 +186,9 @@ class LogTail:
             while follow:
                 time.sleep(POLL_S)
                 self._print(self._selected(lines.read()))
-        self._print_summary(shown)
+        if shown and self._story is not None:
+            self._say(*self._story.sentences())
+        self._say(*self._what_is_wrong(shown))
 
     def _selected(self, lines: Iterable[bytes]) -> Iterator[tuple[str, Event]]:
         for line in lines:
@@ -204,48 +197,48 @@ class LogTail:
                 continue
             event = parsed[1]
             self._seen[event["event"]] += 1
-            if isinstance(session := event.get("session_id"), str):
+            session = event.get("session_id")
+            if isinstance(session, str):
                 self._sessions.pop(session, None)
                 self._sessions[session] = None
-            if self._story is not None and self._filter.matches_session(event):
+            if self._session is not None and not str(session or "").startswith(self._session):
+                continue
+            if self._story is not None:
                 self._story.add(event)
-            if event in self._filter:
+            if not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns):
                 yield parsed
 
     def _print(self, chosen: Iterable[tuple[str, Event]]) -> int:
-        shown = 0
-        for text, event in chosen:
-            self._out.write(self._show(text, event) + "\n")
-            shown += 1
+        lines = [self._show(text, event) + "\n" for text, event in chosen]
+        self._out.writelines(lines)
         self._out.flush()
-        return shown
+        return len(lines)
 
-    def _print_summary(self, shown: int) -> None:
-        for sentence in self._story.sentences() if self._story is not None and shown else ():
-            self._say(sentence)
+    def _what_is_wrong(self, shown: int) -> Iterator[str]:
+        """Yield what the log has instead of what was looked for. Raises `SetupError` if it is no log, or has nothing of
+        the session that was named.
+        """
         if self._skipped and not self._seen:
             raise SetupError(
                 f"{self._path} is not a log of Roomtone: it has no event, but {count(self._skipped, 'other line')}. "
                 "Name another file."
             )
         if self._skipped:
-            self._say(f"Skipped {count(self._skipped, 'incomplete or unreadable line')}.")
+            yield f"Skipped {count(self._skipped, 'incomplete or unreadable line')}."
         if not self._seen and self._path.exists():
-            self._say(f"{self._path} has no event yet.")
-        if self._seen and not shown:
-            self._say(self._nothing_matches())
+            yield f"{self._path} has no event yet."
+        if not self._seen or shown:
+            return
+        wanted = self._session
+        if wanted is not None and not any(session.startswith(wanted) for session in self._sessions):
+            latest = ", ".join(list(reversed(self._sessions))[:_MOST_NAMED]) or "none"
+            raise SetupError(f"There is no session {wanted} in {self._path}. Its last ones: {latest}.")
+        names = ", ".join(name for name, _ in self._seen.most_common(12))
+        has = count(self._seen.total(), "event")
+        yield f"Nothing in {self._path} matches. The log has {has}, such as {names}."
 
-    def _nothing_matches(self) -> str:
-        """Return what the log has instead. Raises `SetupError` if it has nothing of the session that was named."""
-        wanted = self._filter.session
-        if wanted is None or any(session.startswith(wanted) for session in self._sessions):
-            names = ", ".join(name for name, _ in self._seen.most_common(12))
-            has = count(self._seen.total(), "event")
-            return f"Nothing in {self._path} matches. The log has {has}, such as {names}."
-        last = ", ".join(list(reversed(self._sessions))[:_MOST_NAMED]) or "none"
-        raise SetupError(f"There is no session {wanted} in {self._path}. Its last ones: {last}.")
-
-    def _say(self, sentence: str) -> None:
+    def _say(self, *sentences: str) -> None:
         columns = terminal_columns(self._notices) if self._notices.isatty() else None
-        self._notices.write((sentence if columns is None else fold(sentence, columns)) + "\n")
+        for sentence in sentences:
+            self._notices.write((sentence if columns is None else fold(sentence, columns)) + "\n")
         self._notices.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import typer
 
-from bot.cli.memory import files as memory_files
 from bot.cli.memory import forget as memory_forget
 from bot.cli.memory import prune as memory_prune
 from bot.cli.memory import search as memory_search
@@ -22,7 +21,7 @@ app.command(name="queue")(memory_tiers.queue)
 app.command(name="compress")(memory_tiers.compress)
 app.command(name="archive")(memory_tiers.archive)
 app.command(name="prune")(memory_prune.command)
-app.command(name="export")(memory_files.export)
+app.command(name="export")(memory_tiers.export)
 app.command(name="forget")(memory_forget.command)
 app.command(name="freeze")(memory_tiers.freeze)
 app.command(name="unfreeze")(memory_tiers.unfreeze)

@@ -1,14 +1,17 @@
-"""`roomtone memory list`, `queue`, `compress`, `archive`, `freeze` and `unfreeze`: shows and changes tiers."""
+"""`roomtone memory list`, `queue`, `compress`, `archive`, `freeze`, `unfreeze`, `export`: shows and changes tiers."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bot.cli.environment import open_existing_database, open_memory_admin
+from bot.cli.environment import open_existing_database, open_memory_admin, write_named_file
 from bot.cli.output import confirm, count, open_console, print_json, say
+from bot.clock import SystemClock
 from config.load import load
 
 if TYPE_CHECKING:
@@ -133,7 +136,6 @@ def _set_frozen(guild: int | None, session: str | None, *, frozen: bool) -> None
 
 
 async def _change_frozen(settings: Settings, guild: int | None, session: str | None, *, frozen: bool) -> list[str]:
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
     from bot.store.tiers import TierStore
 
@@ -153,6 +155,55 @@ async def _change_frozen(settings: Settings, guild: int | None, session: str | N
         if not wanted:
             lines = [f"{scope} {name}" for scope, name in await tiers.frozen()] or ["Nothing is frozen."]
         return lines
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder to write to. It is created if needed.", metavar="DIR")],
+    session: Annotated[
+        str | None,
+        typer.Option("--session", help="Only this session (its id or the beginning of its id).", metavar="ID"),
+    ] = None,
+) -> None:
+    """Write segments and queues to files.
+
+    Segments go to compressed_context/{segment_id}.json, archived ones to
+    sessions/{session_id}/archived_context/{segment_id}.json, queues to context_queue/{session_id}_pending.json.
+    """
+    written = asyncio.run(_export(load(), session, folder))
+    say(f"Wrote {count(sum(written), 'segment')} of {count(len(written), 'session')} to {folder}.")
+
+
+async def _export(settings: Settings, session: str | None, folder: Path) -> list[int]:
+    """Write the files of one session, or of all that have segments. Returns the number of segments of each."""
+    from bot.memory.admin import MemoryAdmin
+    from bot.store.sessions import Sessions
+
+    async with open_existing_database(settings) as database:
+        clock = SystemClock()
+        admin = MemoryAdmin(database, clock)
+        if session is not None:
+            return [_write(folder, await admin.overview(await admin.find_session(session)))]
+        written: list[int] = []
+        for each in reversed(await Sessions(database, clock).recent(limit=1_000_000)):
+            overview = await admin.overview(each.id)
+            if overview.tiers:
+                written.append(_write(folder, overview))
+        return written
+
+
+def _write(folder: Path, overview: SegmentOverview) -> int:
+    """Write one session's files and return the number of segments."""
+    from bot.memory.admin import file_name, location_of
+    from compaction.memory.segment_record import segment_json
+
+    for tier in overview.tiers:
+        _write_json(folder / location_of(tier.kept), segment_json(tier.kept.segment, overview.record(tier)))
+    _write_json(folder / "context_queue" / f"{file_name(overview.session_id)}_pending.json", overview.queue())
+    return len(overview.tiers)
+
+
+def _write_json(path: Path, content: object) -> None:
+    write_named_file(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n", example="the folder export")
 
 
 def _in_session(session: str | None, work: Callable[[MemoryAdmin, SessionId], Awaitable[T]]) -> T:

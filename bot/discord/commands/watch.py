@@ -31,7 +31,7 @@ WHAT_IS_THERE = Text("What is on the screen?")
 
 
 class ScreenSharing(Protocol):
-    """The service behind the commands; `bot.screen.watch_service.WatchService` implements it."""
+    """The service behind the commands; `bot.screen.screens.WatchService` implements it."""
 
     @property
     def is_local(self) -> bool:

@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
+import typer
 
-from bot.cli.output import open_console, print_indented, print_json, say, svg_picture
+from bot.cli.environment import logging_from_settings
+from bot.cli.output import confirm, dashboard_line, open_console, print_indented, print_json, say, svg_picture
+from bot.errors import BotError, SetupError
+from bot.wiring.pages import LINK_FILE, write_link
+from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TextIO
 
 ROOT = Path(__file__).parents[3]
 
@@ -62,9 +69,7 @@ def test_nobody_has_to_read_on(way_out: Callable[[], tuple[int, int]], monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("closed", "told"), [(">&-", "It ended."), ("2>&-", ""), (">&- 2>&-", ""), ("<&- >&- 2>&-", "")]
-)
+@pytest.mark.parametrize(("closed", "told"), [(">&-", "It ended."), ("<&- >&- 2>&-", "")])
 def test_a_command_needs_neither_stdout_nor_stderr(tmp_path: Path, closed: str, told: str) -> None:
     """Who starts the bot may have closed them. Nothing else gets their numbers, where a library may write to."""
     program = (
@@ -119,3 +124,79 @@ def test_json_holds_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[
     assert json.loads(printed) == value
     assert "Grüße" in printed
     assert not set(printed) & set("\x1b\x07\x9b\u202e\u2066\x7f\r")
+
+
+class Terminal(io.StringIO):
+    """What somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("source", [Terminal("y\n"), io.StringIO("yes\n")])
+def test_with_a_yes_it_goes_on(source: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Typed, or from a pipe."""
+    monkeypatch.setattr("sys.stdin", source)
+    confirm("Go on?")
+
+
+def test_with_a_no_nothing_is_changed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says so. An empty line is a no."""
+    for answer in ("n\n", "\n"):
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
+        with pytest.raises(typer.Abort):
+            confirm("Go on?")
+        assert capsys.readouterr().out.endswith("Nothing was changed.\n")
+
+
+@pytest.mark.parametrize("source", [io.StringIO(""), None])
+def test_where_nobody_can_answer_the_option_is_named(
+    source: TextIO | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A timer has no terminal, or no input at all."""
+    monkeypatch.setattr("sys.stdin", source)
+    with pytest.raises(SetupError, match=r"nothing was changed\. Add --yes"):
+        confirm("Go on?")
+    assert "Go on?" in capsys.readouterr().out
+
+
+LINK = "http://127.0.0.1:8095/login#secret"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_link_is_printed_on_a_terminal_alone(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service's output is kept where others may read it, so that has the file and the command that shows it."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+    line = dashboard_line(LINK, Path("my data"))
+    if terminal:
+        assert line == f"Dashboard: {LINK}"
+    else:
+        assert "secret" not in line
+        assert line.endswith(f"To see it: cat '{Path.cwd()}/my data/dashboard-link'")
+
+
+def test_the_file_that_is_named_has_the_link(tmp_path: Path) -> None:
+    """For the bot's user alone."""
+    write_link(tmp_path, LINK)
+    assert f"in {tmp_path / LINK_FILE}, which only" in dashboard_line(LINK, tmp_path)
+    assert (tmp_path / LINK_FILE).read_text("utf-8") == f"{LINK}\n"
+    assert (tmp_path / LINK_FILE).stat().st_mode & 0o077 == 0
+
+
+KEY = "correct-horse-battery"
+
+
+def test_a_key_is_written_nowhere(tmp_path: Path) -> None:
+    """A secret is redacted in the log file and on the terminal, also in the middle of a sentence."""
+    settings = load(
+        overrides={"llm.api_key": KEY, "storage.data_dir": str(tmp_path)},
+        directory=tmp_path,
+        environ={},
+    )
+    terminal = io.StringIO()
+    with logging_from_settings(settings, console=terminal) as logs:
+        structlog.get_logger().warning("endpoint_failed", error=BotError(f"400: {KEY} may not use m"))
+    written = logs.path.read_text("utf-8")
+    assert "[redacted] may not use m" in written
+    assert "[redacted] may not use m" in terminal.getvalue()
+    assert KEY not in written + terminal.getvalue()

@@ -7,14 +7,12 @@ import io
 from typing import TYPE_CHECKING
 
 from bot.folder_lock import folder_lock
-from tests.bot.cli.memory.stored_evening import data_dir, told
+from tests.bot.cli.memory.stored_evening import told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-
-__all__ = ["data_dir"]
 
 
 def test_a_backup_brings_the_memory_back(data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,8 @@ class ProviderServer:
         return response
 
     async def _models(self, request: web.Request) -> web.Response:
+        if request.headers["Authorization"] != f"Bearer {KEY}":
+            return web.json_response({"error": {"message": "Incorrect API key provided"}}, status=401)
         served = self.models()
         return web.json_response({"data": None if served is None else [{"id": each} for each in served]})
 

@@ -9,13 +9,12 @@ import pytest
 
 from bot.llm.chat_wire import (
     MOST_SIGNATURE_CHARS,
-    ChunkContent,
     read_chunk,
     to_api_messages,
     to_api_tools,
 )
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, OfferedTools, ToolOffer
-from bot.llm.tool_calls import CallPiece
+from bot.llm.streamed_answer import CallPiece, ChunkContent
 from compaction.payload import MessageToolCall
 from compaction.untrusted_text import mark_as_data
 

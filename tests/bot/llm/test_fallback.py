@@ -238,24 +238,6 @@ async def test_what_rests_is_told() -> None:
         assert [each.what for each in models.model.degraded_parts()] == ["The language model second"]
 
 
-def test_fallbacks_inherit_what_they_do_not_say() -> None:
-    """A fallback model inherits the settings that it does not set, except the API key if its endpoint is
-    another one.
-    """
-    settings = LlmSettings.model_validate(
-        {
-            "base_url": "http://a/v1",
-            "api_key": "sk-a",
-            "max_output_tokens": 50,
-            "fallback_models": [{"model": "b"}, {"model": "c", "base_url": "http://c/v1", "max_context_tokens": 2048}],
-        }
-    )
-    same, other = settings.fallbacks()
-    assert (same.model, same.base_url, same.max_output_tokens, same.fallback_models) == ("b", "http://a/v1", 50, ())
-    assert same.api_key == settings.api_key
-    assert (other.base_url, other.api_key) == ("http://c/v1", None)
-
-
 async def test_a_model_that_need_not_be_asked_keeps_its_trial() -> None:
     """The network was away for both. The first is back and answers everything; the second is there when it is needed,
     for a summary too.

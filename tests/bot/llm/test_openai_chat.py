@@ -1,20 +1,17 @@
-"""The chat adapter through the real client against a local server: requests, answers and failures."""
+"""The chat adapter through the real client against a local server: streamed and whole answers, and failures."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import SecretStr
 
-from bot.background_task import background_task
 from bot.brain.tools.exchanges import ToolExchange
-from bot.llm.chat_wire import ChunkContent
-from bot.llm.openai_chat import EVENTS_AT_ONCE, OpenAIChat
+from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,
@@ -27,6 +24,7 @@ from bot.llm.port import (
     Usage,
 )
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
+from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from rehearsal.servers import chat as servers_chat
 from rehearsal.servers import chat_wire
@@ -40,6 +38,7 @@ from rehearsal.servers.chat import (
     ToolCallFormat,
 )
 from rehearsal.servers.loopback import error_response
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -199,30 +198,6 @@ async def test_a_cost_that_is_no_number_of_tokens_is_not_told(count: object, mon
     assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == (WORDS, None, None)
 
 
-@pytest.mark.slow
-async def test_others_have_their_turn_while_a_server_sends_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three thousand events take a fifth of a second to read, in which no sound would be received or sent."""
-    turns = 0
-    read_in: Counter[int] = Counter()
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    def read(chunk: object) -> ChunkContent:
-        read_in[turns] += 1
-        return ChunkContent("word " if read_in.total() == 1 else "")
-
-    monkeypatch.setattr("bot.llm.openai_chat.read_chunk", read)
-    monkeypatch.setattr(chat_wire, "pieces", lambda _: [""] * 3_000)
-    async with endpoint() as (chat, _), background_task(others(), name="others"):
-        await heard(chat)
-    assert read_in.total() > 3_000
-    assert max(read_in.values()) <= EVENTS_AT_ONCE
-
-
 @pytest.mark.parametrize(
     "style", [ToolCallFormat.OPENAI, ToolCallFormat.REPEATING, ToolCallFormat.WHOLE, ToolCallFormat.BARE]
 )
@@ -324,20 +299,10 @@ async def test_a_server_that_cannot_read_a_call_is_asked_without_tools(monkeypat
         assert [bool(call.offered) for call in server.calls] == [True, False] * 2
 
 
-async def test_a_call_written_as_text_is_a_call() -> None:
-    """If tools are offered, a tool call in the answer's text becomes a call. Without tools, the text is an answer."""
-    async with endpoint() as (chat, server):
-        server.behaviour.answer = lambda call: '```json\n{"name": "memory_search", "arguments": {"query": "x"}}\n```'
-        (ended,) = await streamed(chat, LOOK)
-        assert isinstance(ended, StreamEnd)
-        assert [call.name for call in ended.calls] == ["memory_search"]
-        assert (await streamed(chat))[-1] == StreamEnd(FinishReason.STOP)
-
-
-@pytest.mark.parametrize("nothing", ["", "<tools></tools>"])
+@pytest.mark.parametrize("nothing", ["", "<tools></tools>", '```json\n{"name": "memory_search", "arguments": {}}'])
 async def test_tools_never_cost_the_answer(nothing: str) -> None:
-    """A model that answers nothing with tools is asked again without them. Small Qwen models write the tags of a tool
-    call with nothing between them.
+    """A model that answers nothing with tools is asked again without them, and so is one that writes a call as text, or
+    its tags with nothing between them, as small Qwen models do.
     """
     async with endpoint() as (chat, server):
         server.behaviour.answer = lambda call: nothing if call.offered else WORDS
@@ -360,3 +325,64 @@ async def test_calls_that_are_none_are_garbage() -> None:
 
 def _asking(wanted: tuple[ScriptedToolCall, ...]) -> Callable[[ChatCall], ToolCallAnswer]:
     return lambda call: ToolCallAnswer(wanted)
+
+
+SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
+
+
+@pytest.mark.parametrize(("mode", "retryable", "too_slow", "remedy"), [FAILURES[0], FAILURES[4]])
+async def test_completion_failures_are_told_to_the_compactor(
+    mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
+) -> None:
+    """A failed summary raises a CompletionError that says whether retrying helps."""
+    async with endpoint(mode, limits=AnswerLimits(completion_s=0.3 if too_slow else PATIENCE_S)) as (chat, _):
+        with pytest.raises(CompletionError, match=remedy) as caught:
+            await chat.complete(REQUEST)
+    assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
+
+
+async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
+    """A completion returns text, finish reason and token counts; the finish reason of a cut-off answer is `length`."""
+    async with endpoint() as (chat, server):
+        answer = await chat.complete(REQUEST)
+        assert (answer.text, answer.finish_reason, answer.prompt_tokens) == (WORDS, "stop", 11)
+        server.behaviour.mode = ChatMode.LENGTH
+        assert (await chat.complete(REQUEST)).finish_reason == "length"
+
+
+@pytest.mark.parametrize(("taken", "tries"), [({"json_schema"}, 1), ({"json_object_schema"}, 2), (set[str](), 3)])
+async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: set[str], tries: int) -> None:
+    """If the endpoint refuses one form of structured output, the next is tried. What works is used from then on."""
+    request = CompletionRequest(system="s", prompt="p", max_output_tokens=9, schema=SCHEMA)
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: json.dumps({"gist": "x"})
+        server.behaviour.formats = frozenset(taken)
+        assert json.loads((await chat.complete(request)).text) == {"gist": "x"}
+        assert len(server.calls) == tries
+        await chat.complete(request)
+        assert len(server.calls) == tries + 1
+
+
+@pytest.mark.parametrize("written", ["<think>Who? Bo.</think>" + WORDS, "Who? Bo.</think>" + WORDS])
+async def test_thoughts_are_no_part_of_a_summary(written: str) -> None:
+    """Servers without a parser for them send them as part of the answer."""
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: written
+        assert (await chat.complete(REQUEST)).text == WORDS
+
+
+async def test_a_summary_that_ends_within_the_thoughts_is_asked_for_again() -> None:
+    """The model is told to think less, as one whose thoughts the server leaves out."""
+    async with endpoint(ChatMode.LENGTH) as (chat, server):
+        server.behaviour.answer = lambda call: WORDS if "reasoning_effort" in call.body else "<think>Who? Perhaps"
+        assert (await chat.complete(REQUEST)).text == WORDS
+
+
+@pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
+async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    complete = chat_wire.complete
+    monkeypatch.setattr(chat_wire, "complete", lambda model, _, usage: complete(model, content, usage))
+    monkeypatch.setattr(chat_wire, "usage_of", lambda *_, **__: {})
+    async with endpoint() as (chat, _):
+        with pytest.raises(CompletionError, match="not a chat answer"):
+            await chat.complete(REQUEST)

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from bot.llm.openai_embeddings import LEAST_BYTES, MAX_CHARS, MAX_NUMBERS, MAX_TEXTS, OpenAIEmbeddings
 from compaction.errors import EmbeddingError
+from rehearsal.servers.loopback import LoopbackServer
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 
@@ -73,19 +74,13 @@ def body(content: object) -> Handler:
 async def endpoint(*, timeout_s: float = PATIENCE_S) -> AsyncIterator[tuple[OpenAIEmbeddings, Server]]:
     """Start a server and an adapter that uses it."""
     server = Server()
-    app = web.Application()
-    app.router.add_post("/v1/embeddings", server.handle)
-    # Cut off a handler that hangs; by default the server would wait a minute for it.
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
+    loopback = LoopbackServer("embeddings", port=0, cancel_abandoned=True)
+    await loopback.open([web.post("/v1/embeddings", server.handle)])
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        async with OpenAIEmbeddings(Endpoint(url, "local-embed", KEY, timeout_s)) as embedder:
+        async with OpenAIEmbeddings(Endpoint(loopback.base_url, "local-embed", KEY, timeout_s)) as embedder:
             yield embedder, server
     finally:
-        await runner.cleanup()
+        await loopback.close()
 
 
 async def test_texts_become_unit_vectors_in_order() -> None:
@@ -178,14 +173,8 @@ async def test_every_failure_is_a_sentence(answer: Handler, retryable: bool, rem
 
 async def test_a_silent_server_is_given_up() -> None:
     """A server that does not answer within the timeout gives a retryable error."""
-
-    async def hang(request: web.Request) -> web.StreamResponse:
-        del request
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError("never")
-
     async with endpoint(timeout_s=0.05) as (embedder, server):
-        server.answer = hang
+        server.answer = lambda _: asyncio.get_running_loop().create_future()
         with pytest.raises(EmbeddingError, match="did not answer in time") as failed:
             await embedder.embed(["some words"])
         assert failed.value.retryable

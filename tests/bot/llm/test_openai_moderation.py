@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from bot.llm.openai_moderation import OpenAIModerator
+from rehearsal.servers.loopback import LoopbackServer
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 from voice.speaking.moderation import ModerationError
@@ -39,17 +40,13 @@ async def endpoint() -> AsyncIterator[OpenAIModerator]:
         }
         return web.json_response({"id": "m", "model": "m", "results": [result]})
 
-    app = web.Application()
-    app.router.add_post("/v1/moderations", judge)
-    runner = web.AppRunner(app, shutdown_timeout=1.0)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    loopback = LoopbackServer("moderation", port=0)
+    await loopback.open([web.post("/v1/moderations", judge)])
     try:
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        async with OpenAIModerator(Endpoint(url, "m", "sk-secret", timeout_s=PATIENCE_S)) as moderator:
+        async with OpenAIModerator(Endpoint(loopback.base_url, "m", "sk-secret", timeout_s=PATIENCE_S)) as moderator:
             yield moderator
     finally:
-        await runner.cleanup()
+        await loopback.close()
 
 
 async def test_what_is_flagged_is_named_and_failure_is_no_consent() -> None:

@@ -160,6 +160,12 @@ async def test_an_error_in_a_list_is_read() -> None:
     ("server", "name"), [(AnthropicServer(), "claude-haiku-4-5"), (GeminiServer(), "gemini-2.5-flash")]
 )
 async def test_the_models_have_the_names_that_one_sets(server: ProviderServer, name: str) -> None:
-    """`roomtone doctor` compares llm.model with them."""
+    """`roomtone doctor` compares llm.model with them. Listing them confirms the address and the key."""
     async with server:
-        assert name in await list_served_models(settings_for(server))
+        settings = settings_for(server)
+        assert name in await list_served_models(settings)
+        wrong = settings.model_copy(update={"api_key": SecretStr("sk-wrong-key-1234")})
+        with pytest.raises(ChatModelError, match="key") as caught:
+            await list_served_models(wrong)
+    assert "sk-wrong" not in str(caught.value)
+    assert server.base_url in str(caught.value)

@@ -45,6 +45,8 @@ def test_a_fallback_model_at_the_same_address_has_its_key(
 ) -> None:
     """Also if the address is written out. Another one gets no key but its own."""
     fallback = FallbackModelSettings.model_validate({"model": "m", "base_url": base_url, "api_key": own})
-    (settings,) = LlmSettings(base_url=URL, api_key=CHAT, fallback_models=(fallback,)).fallbacks()
+    llm = LlmSettings(base_url=URL, api_key=CHAT, max_output_tokens=50, fallback_models=(fallback,))
+    (settings,) = llm.fallbacks()
+    assert (settings.model, settings.max_output_tokens, settings.fallback_models) == ("m", 50, ())
     assert settings.api_key == key
     assert settings.base_url.rstrip("/") in {URL, URL[:-3]}

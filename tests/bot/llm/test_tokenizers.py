@@ -8,12 +8,16 @@ import random
 import re
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.llm.tokenizers import LocalTokenizers
+from bot.llm.tokenizers import tokenizer_for
 from compaction.tokens import estimate_text_tokens
+
+if TYPE_CHECKING:
+    from compaction.tokens import Tokenizer
 
 ROOT = Path(__file__).parents[3]
 # `make setup` downloads the vocabularies.
@@ -106,17 +110,17 @@ CORPORA: dict[str, list[str]] = {
 
 
 @pytest.fixture(scope="module")
-def tokenizers() -> LocalTokenizers:
-    """The tokenizers of the models directory."""
-    return LocalTokenizers(MODELS_DIR)
+def tokenizers() -> dict[str, Tokenizer]:
+    """The tokenizers of the models directory, by model."""
+    found = {model: tokenizer_for(model, MODELS_DIR) for model in MODELS}
+    return {model: each for model, each in found.items() if each is not None}
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_the_guess_is_never_under_the_true_count(tokenizers: LocalTokenizers, model: str, corpus: str) -> None:
+def test_the_guess_is_never_under_the_true_count(tokenizers: dict[str, Tokenizer], model: str, corpus: str) -> None:
     """The estimate is never less than the true count, for any text of any corpus and any vocabulary."""
-    tokenizer = tokenizers.for_model(model)
-    assert tokenizer is not None
+    tokenizer = tokenizers[model]
     assert CORPORA[corpus]
     under = [
         (text[:60], estimate_text_tokens(text), true)
@@ -127,60 +131,46 @@ def test_the_guess_is_never_under_the_true_count(tokenizers: LocalTokenizers, mo
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_guess_wastes_little_on_talk(tokenizers: LocalTokenizers, model: str) -> None:
+def test_the_guess_wastes_little_on_talk(tokenizers: dict[str, Tokenizer], model: str) -> None:
     """For spoken English, the estimated token count is at most 1.5 times the true count."""
-    tokenizer = tokenizers.for_model(model)
-    assert tokenizer is not None
+    tokenizer = tokenizers[model]
     talk = CORPORA["spoken English"]
     assert sum(map(estimate_text_tokens, talk)) <= 1.5 * sum(map(tokenizer.count, talk))
 
 
-def test_any_text_is_counted(tokenizers: LocalTokenizers) -> None:
+def test_any_text_is_counted(tokenizers: dict[str, Tokenizer]) -> None:
     """Lone surrogates, control words and very long texts can be counted."""
-    tokenizer = tokenizers.for_model("gpt-4o")
-    assert tokenizer is not None
+    tokenizer = tokenizers[MODELS[0]]
     assert tokenizer.count("\ud800 <|endoftext|>") > 1
     long = "a" * 200_000
     assert 10_000 <= tokenizer.count(long) <= 200_000
     assert tokenizer.count("word " * 50_000) >= 50_000
 
 
-def test_unknown_models_and_a_bare_shelf_have_none(tmp_path: Path, tokenizers: LocalTokenizers) -> None:
-    """An unknown model or a missing vocabulary gives no tokenizer. The log says once which command would install it."""
-    assert tokenizers.for_model("claude-sonnet-4-5") is None
-    bare = LocalTokenizers(tmp_path)
+@pytest.mark.parametrize(
+    ("model", "choice", "event"),
+    [
+        ("claude-sonnet-4-5", "auto", None),
+        ("gpt-4o", "fallback", None),
+        ("gpt-4o", "auto", "tokenizer_absent"),
+        ("qwen3", "auto", "tokenizer_unreadable"),
+        ("gpt-4o", "{folder}/tokenizer.json", "tokenizer_unreadable"),
+        ("gpt-4o", "{folder}/nothing.json", "tokenizer_unreadable"),
+    ],
+)
+def test_without_a_tokenizer_the_log_says_why(tmp_path: Path, model: str, choice: str, event: str | None) -> None:
+    """An unknown model or a missing or damaged vocabulary gives no tokenizer, and so does a setting."""
+    (tmp_path / "tokenizer-qwen").mkdir()
+    (tmp_path / "tokenizer-qwen" / "qwen.tiktoken").write_text("not base64 at all\n")
+    (tmp_path / "tokenizer.json").write_text("{}")
     with capture_logs() as logs:
-        assert bare.for_model("gpt-4o") is None
-        assert bare.for_model("gpt-4o") is None
-    assert [line["event"] for line in logs] == ["tokenizer_absent"]
-    assert logs[0]["remedy"] == "roomtone models pull tokenizer-openai"
+        assert tokenizer_for(model, tmp_path, choice=choice.format(folder=tmp_path)) is None
+    assert [line["event"] for line in logs] == ([] if event is None else [event])
+    assert event != "tokenizer_absent" or logs[0]["remedy"] == "roomtone models pull tokenizer-openai"
 
 
-def test_a_broken_vocabulary_is_told_and_not_used(tmp_path: Path) -> None:
-    """A damaged vocabulary file is logged and not used."""
-    folder = tmp_path / "tokenizer-qwen"
-    folder.mkdir()
-    (folder / "qwen.tiktoken").write_text("not base64 at all\n")
-    with capture_logs() as logs:
-        assert LocalTokenizers(tmp_path).for_model("qwen3") is None
-    assert [line["event"] for line in logs] == ["tokenizer_unreadable"]
-
-
-def test_a_setting_decides(tmp_path: Path) -> None:
-    """With `fallback` no tokenizer is used. A path names the tokenizer to use for every model."""
-    assert LocalTokenizers(MODELS_DIR, choice="fallback").for_model("gpt-4o") is None
-    own = LocalTokenizers(tmp_path, choice=str(MODELS_DIR / "whisper-base" / "tokenizer.json")).for_model("my-model")
+def test_a_path_names_the_tokenizer_of_every_model(tmp_path: Path) -> None:
+    own = tokenizer_for("my-model", tmp_path, choice=str(MODELS_DIR / "whisper-base" / "tokenizer.json"))
     assert own is not None
     assert own.count("hello world") == 3
     assert own.count("a\ud800b") >= 3
-
-
-def test_a_setting_that_names_no_tokenizer_is_told(tmp_path: Path) -> None:
-    """If the configured file is not a tokenizer, that is logged once and the estimate is used."""
-    broken = tmp_path / "tokenizer.json"
-    broken.write_text("{}")
-    tokenizers = LocalTokenizers(MODELS_DIR, choice=str(broken))
-    with capture_logs() as logs:
-        assert tokenizers.for_model("gpt-4o") is None
-        assert tokenizers.for_model("gpt-4o") is None
-    assert [line["event"] for line in logs] == ["tokenizer_unreadable"]

@@ -7,20 +7,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bot.screen.commentary import CHECK_INTERVAL_S, INTERVAL_REMARK_EVERY_S, STALE_S, RemarkTiming, ScreenCommentary
+from bot.screen.commentary import CHECK_INTERVAL_S, STALE_S, ScreenCommentary
 from compaction.model import Note, NoteId, NoteTrigger
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-
-def note(why: NoteTrigger, *, who: str = "Ada") -> Note:
-    """Return a note of a shared screen."""
-    return Note(NoteId("n"), 0, who, "now: a map", trigger=why)
 
 
 class Watched:
@@ -46,7 +39,7 @@ class Watched:
 
     def see(self, why: NoteTrigger = NoteTrigger.CUT, *, who: str = "Ada") -> None:
         """Report a new note."""
-        self.commentary.on_note(note(why, who=who))
+        self.commentary.on_note(Note(NoteId("n"), 0, who, "now: a map", trigger=why))
 
     async def pass_time(self, seconds: float) -> None:
         """Let time pass in steps of the check interval."""
@@ -113,77 +106,50 @@ async def test_who_stops_sharing_while_another_person_shares_is_not_remarked_upo
         assert len(room.remarks) == 1
 
 
-def timing() -> RemarkTiming:
-    return RemarkTiming(every_s=15, quiet_s=2.2)
+CUT, START, TEXT, INTERVAL, ASKED = (
+    NoteTrigger.CUT,
+    NoteTrigger.SHARE_START,
+    NoteTrigger.TEXT,
+    NoteTrigger.INTERVAL,
+    NoteTrigger.ASKED,
+)
 
 
-@pytest.mark.parametrize("why", [NoteTrigger.SHARE_START, NoteTrigger.CUT, NoteTrigger.TEXT, NoteTrigger.INTERVAL])
-def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteTrigger) -> None:
-    """A note is remarked on only after a long enough pause, and not after it is stale."""
-    remarks = timing()
-    assert not remarks.is_due(0, quiet_for_s=60)
-    remarks.add_note(note(why), now=0)
-    assert not remarks.is_due(1, quiet_for_s=2.1)
-    assert remarks.is_due(1, quiet_for_s=2.2)
-    assert not remarks.is_due(STALE_S, quiet_for_s=60)
-    assert not remarks.is_pending(STALE_S)
+@pytest.mark.parametrize(
+    ("seen", "wanted", "after_s"),
+    [
+        *[([(each, 10)], True, [2.4]) for each in (START, CUT, TEXT, INTERVAL)],
+        # Who asked waits for an answer, and not for a remark.
+        ([(ASKED, 10)], True, []),
+        # Two remarks keep their distance; one that was not made does not count.
+        ([(START, 4), (TEXT, 20)], True, [2.4, 17.6]),
+        ([(START, 4), (TEXT, 20)], False, [2.4, 6.4]),
+        # A screen that merely goes on is remarked upon rarely, and hides nothing better.
+        ([(CUT, 20), (INTERVAL, 40)], True, [2.4]),
+        ([(CUT, 4), (TEXT, 4), (INTERVAL, 20)], True, [2.4, 17.6]),
+        ([(CUT, 80), (INTERVAL, 20)], True, [2.4, 92.4]),
+        # It has been quiet for long enough when something better comes.
+        ([(CUT, 4), (INTERVAL, 36), (INTERVAL, 20), (TEXT, 4)], True, [2.4, 60.4]),
+    ],
+)
+async def test_remarks_keep_their_distance(
+    seen: list[tuple[NoteTrigger, float]], wanted: bool, after_s: list[float]
+) -> None:
+    """In a quiet room: `seen` are notes, each with the seconds until the next; `after_s` is when remarks are made."""
+    async with Watched().running() as room:
+        room.wanted = wanted
+        began_at = room.clock.monotonic()
+        for why, pause_s in seen:
+            room.see(why)
+            await room.pass_time(pause_s)
+        assert [at - began_at for at in room.remarks] == pytest.approx(after_s, abs=0.5)
 
 
-def test_who_asked_waits_for_an_answer_and_not_for_a_remark() -> None:
-    """A note that was made because somebody asked gets no remark."""
-    remarks = timing()
-    remarks.add_note(note(NoteTrigger.ASKED), now=0)
-    assert not remarks.is_pending(0)
-
-
-def test_what_has_gone_by_is_no_occasion() -> None:
-    """A dropped note gets no remark, and does not prevent a later one."""
-    remarks = timing()
-    remarks.add_note(note(NoteTrigger.SHARE_START), now=0)
-    remarks.drop_pending()
-    assert not remarks.is_pending(0)
-    remarks.add_note(note(NoteTrigger.TEXT), now=1)
-    assert remarks.is_due(2, quiet_for_s=60)
-
-
-def test_remarks_keep_their_distance() -> None:
-    """Two remarks are at least fifteen seconds apart; a remark that was not made does not count."""
-    remarks = timing()
-    remarks.add_note(note(NoteTrigger.SHARE_START), now=0)
-    remarks.finish_pending(3, model_asked=True)
-    remarks.add_note(note(NoteTrigger.TEXT), now=4)
-    assert not remarks.is_due(17.9, quiet_for_s=60)
-    assert remarks.is_due(18, quiet_for_s=60)
-    remarks.finish_pending(18, model_asked=False)
-    remarks.add_note(note(NoteTrigger.CUT), now=19)
-    assert remarks.is_due(19, quiet_for_s=60)
-
-
-def test_a_screen_that_merely_goes_on_is_remarked_rarely() -> None:
-    """Notes taken at intervals get remarks less often, and do not replace a better pending note."""
-    remarks = timing()
-    remarks.add_note(note(NoteTrigger.CUT), now=0)
-    remarks.finish_pending(0, model_asked=True)
-    remarks.add_note(note(NoteTrigger.INTERVAL), now=20)
-    assert not remarks.is_due(20, quiet_for_s=60)
-    remarks.add_note(note(NoteTrigger.TEXT), now=25)
-    remarks.add_note(note(NoteTrigger.INTERVAL), now=40)
-    assert remarks.is_due(41, quiet_for_s=60)
-    assert not remarks.is_due(25 + STALE_S, quiet_for_s=60)
-    remarks.finish_pending(41, model_asked=True)
-    remarks.add_note(note(NoteTrigger.INTERVAL), now=41 + INTERVAL_REMARK_EVERY_S - 1)
-    assert remarks.is_due(41 + INTERVAL_REMARK_EVERY_S, quiet_for_s=60)
-
-
-@given(st.lists(st.tuples(st.sampled_from(list(NoteTrigger)), st.floats(0, 10), st.floats(0, 10)), max_size=60))
-def test_never_more_often_than_allowed(seen: list[tuple[NoteTrigger, float, float]]) -> None:
-    """Any sequence of notes keeps the minimum pause and the minimum distance of remarks."""
-    remarks, now, remarked = timing(), 0.0, float("-inf")
-    for why, gap, quiet in seen:
-        now += gap
-        remarks.add_note(note(why), now=now)
-        if remarks.is_due(now, quiet_for_s=quiet):
-            assert quiet >= 2.2
-            assert now - remarked >= 15
-            remarked = now
-            remarks.finish_pending(now, model_asked=True)
+async def test_a_note_that_is_stale_gets_no_remark() -> None:
+    async with Watched().running() as room:
+        room.busy = True
+        room.see()
+        await room.pass_time(STALE_S)
+        room.busy = False
+        await room.pass_time(8)
+        assert room.remarks == []

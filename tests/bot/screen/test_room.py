@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,8 @@ from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from bot.screen.room import RoomScreens
     from bot.screen.sharer import Sharer
 
@@ -44,6 +47,17 @@ async def see(watching: Watching, room: RoomScreens, sharer: Sharer, name: str, 
     await until(lambda: len(watching.notes) > before)
 
 
+@asynccontextmanager
+async def sharing(*texts: str) -> AsyncIterator[tuple[Watching, RoomScreens, Sharer]]:
+    """Open a room in which somebody shares a window; with `texts` it shows them, and there is a note of it."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        if texts:
+            await see(watching, room, sharer, "dark", *texts)
+        yield watching, room, sharer
+
+
 async def pass_time(watching: Watching, seconds: float) -> None:
     """Let time pass, one check at a time."""
     for _ in range(round(seconds / CHECK_INTERVAL_S)):
@@ -55,10 +69,7 @@ async def pass_time(watching: Watching, seconds: float) -> None:
 
 async def test_what_is_seen_is_remembered() -> None:
     """A note is stored under the sharing person's name, is live, and is sent to the page."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    async with sharing("Tokyo 2099") as (watching, room, sharer):
         (note,) = watching.memory.live_notes
         assert (note.who, note.what) == ("Ada", "a window, just shared. It reads “Tokyo 2099”")
         assert note.person_id == str(ADA.id)
@@ -71,10 +82,7 @@ async def test_what_is_seen_is_remembered() -> None:
 
 async def test_stopping_loses_no_note_and_is_told() -> None:
     """When a share ends, its live notes wait for the next compaction, and a recap is added to the timeline."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    async with sharing("Tokyo 2099") as (watching, room, sharer):
         watching.clock.advance(180)
         await room.end(sharer, ShareEnd.STOPPED)
         await room.end(sharer, ShareEnd.LEFT)
@@ -115,10 +123,7 @@ async def test_a_note_is_shown_as_long_as_its_share_goes_on() -> None:
 
 async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
     """If the caller is cancelled while a share ends, the recap and the notes are still stored."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    async with sharing("Tokyo 2099") as (watching, room, sharer):
         asking = asyncio.create_task(room.end(sharer, ShareEnd.STOPPED))
         await asyncio.sleep(0)
         asking.cancel()
@@ -130,10 +135,8 @@ async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
 
 async def test_a_crash_loses_no_note() -> None:
     """After a crash, the next room finds the notes in the store and takes them off the live list."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    async with sharing("Tokyo 2099") as (watching, room, sharer):
+        assert room.sharers() == [sharer]
     assert sharer.ended is ShareEnd.CLOSED
     assert room.sharers() == []
     assert (await watching.stored_notes())[0] == set(watching.told())
@@ -144,10 +147,7 @@ async def test_a_crash_loses_no_note() -> None:
 
 async def test_who_leaves_the_channel_shares_no_more() -> None:
     """No pictures are read from a person who left the channel; a long absence ends the share."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    async with sharing("Tokyo 2099") as (watching, room, sharer):
         watching.place.people = [BO]
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
         await pass_time(watching, CHECK_INTERVAL_S)
@@ -162,10 +162,7 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
 
 async def test_who_opts_out_is_not_watched_either() -> None:
     """If a person opts out, their share ends without further notes or a recap, and they get no new link."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    async with sharing("Tokyo 2099") as (watching, room, sharer):
         turns, notes = len(watching.memory.turns), len(watching.notes)
         watching.opted_out = {ADA.id}
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
@@ -178,10 +175,7 @@ async def test_who_opts_out_is_not_watched_either() -> None:
 
 async def test_a_recap_tells_nothing_that_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recap at the end of a share repeats no note from before words were forgotten."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
+    async with sharing("Tokyo 2099") as (watching, room, sharer):
         monkeypatch.setattr(SessionMemory, "external_changes", 1)
         watching.clock.advance(60)
         room.start(sharer, "monitor")
@@ -206,17 +200,16 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
             assert sharer.share is not None
             # It waits for its turn.
             sharer.share._screen.notes._waiting = (OcrLine("a secret", Box(0.1, 0.1, 0.3, 0.14)),)
-            shares.append((sharer, sharer.share))
-        if ends:
-            for sharer, _ in shares:
-                room._mark_ended(sharer, ShareEnd.STOPPED)
+            shares.append(sharer)
+        endings = [asyncio.create_task(room.end(sharer, ShareEnd.STOPPED)) for sharer in shares if ends]
+        await asyncio.sleep(0)
         room.forget(ADA.id)
-        for sharer, shown in shares:
-            await (room._conclude(sharer, shown, ShareEnd.STOPPED) if ends else room.end(sharer, ShareEnd.STOPPED))
+        for sharer in shares:
+            await room.end(sharer, ShareEnd.STOPPED)
+        await asyncio.gather(*endings)
         assert [note.who for note in watching.notes] == ["Ada", "Bo", "Bo"]
         recaps = [turn.parts[0].text for turn in watching.turns[-2:]]
         assert ["Tokyo" in recap for recap in recaps] == [False, True]
-        assert not room._closing
 
 
 async def test_several_people_share() -> None:
@@ -298,9 +291,7 @@ async def looking(watching: Watching, room: RoomScreens, sharer: Sharer) -> asyn
 @pytest.mark.parametrize("opts_out", [False, True])
 async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> None:
     """If the share ends or its person opts out while a look waits, the reader gets no picture, and nothing is noted."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
+    async with sharing() as (watching, room, sharer):
         asked = await looking(watching, room, sharer)
         assert watching.readers.holding is not None
         if opts_out:
@@ -318,9 +309,7 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
 
 async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
     """If the share ends while the reader has its picture, the answer is discarded."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
+    async with sharing() as (watching, room, sharer):
         asked = await looking(watching, room, sharer)
         assert watching.readers.holding is not None
         watching.readers.thinking = asyncio.Event()
@@ -336,9 +325,7 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
 
 async def test_who_has_opted_out_is_looked_at_no_more() -> None:
     """A picture that waits for the reader is not read after its person opts out, and no error is reported."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
+    async with sharing() as (watching, room, sharer):
         watching.readers.holding = asyncio.Event()
         await room.picture(sharer, PICTURES["dark"])
         await watching.readers.waiting.wait()
@@ -368,9 +355,7 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_a_store_that_refuses_costs_no_note() -> None:
     """A note that could not be stored stays in memory and is stored with the next write."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
+    async with sharing() as (watching, room, sharer):
         watching.store.fault = lambda _: Fault.REFUSED
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         await room.end(sharer, ShareEnd.STOPPED)

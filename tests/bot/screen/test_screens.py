@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,9 @@ from tests.fakes.place import ADA, BO, OTHER_BOT
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.screen.room import RoomScreens
     from bot.screen.screens import ScreenPageConnection
 
 GUILD = 10
@@ -34,6 +38,14 @@ async def last(line: ScreenPageConnection) -> str:
         messages = [message async for message in line.messages()]
     assert messages[-1]["t"] == "ended"
     return str(messages[-1]["reason"])
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[tuple[Watching, RoomScreens, ScreenPageConnection]]:
+    """Open a room, and a page with a link to it."""
+    watching = Watching()
+    async with watching.room() as room:
+        yield watching, room, await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
 
 
 async def test_a_link_lets_its_person_in_once() -> None:
@@ -99,9 +111,7 @@ async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
 @pytest.mark.parametrize("ending", [ShareEnd.COMMAND, ShareEnd.SUPERSEDED])
 async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: ShareEnd) -> None:
     """Its connection may be slow. What waits for the page goes to the one that has superseded it, if any."""
-    watching = Watching()
-    async with watching.room() as room:
-        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+    async with opened() as (_, room, line):
         line.sharer.tell(t="note", what="one")
         messages = line.messages()
         assert (await anext(messages))["what"] == "one"
@@ -119,9 +129,7 @@ async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: Sha
 
 async def test_a_page_shares_and_stops() -> None:
     """Pictures are accepted from the start of the share until its end, and the page learns that the share has ended."""
-    watching = Watching()
-    async with watching.room():
-        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+    async with opened() as (watching, _, line):
         await line.picture(PICTURES["dark"])
         assert list(line.sharer.for_page) == [{"t": "refused", "reason": "dropped"}]
         line.start("window")
@@ -143,9 +151,7 @@ async def test_a_page_shares_and_stops() -> None:
 
 async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
     """And why: the page sends it again, because a screen that stands still yields no other."""
-    watching = Watching()
-    async with watching.room():
-        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+    async with opened() as (watching, _, line):
         line.start("window")
         await line.picture(b"no picture")
         watching.readers.undecodable = "No process could be started."
@@ -163,9 +169,7 @@ async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
 
 async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:
     """Too many dropped pictures in a row end the share, or its page if none has begun."""
-    watching = Watching()
-    async with watching.room():
-        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+    async with opened() as (_, _, line):
         for _ in range(MAX_DROPPED_IN_A_ROW + 1):
             await line.picture(PICTURES["dark"])
         assert await last(line) == "stopped"
@@ -173,9 +177,7 @@ async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:
 
 async def test_a_page_comes_back_to_its_share() -> None:
     """A page can reconnect to its share; a second page with the same secret replaces the first."""
-    watching = Watching()
-    async with watching.room() as room:
-        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+    async with opened() as (watching, room, line):
         line.start("window")
         line.disconnected()
         sharer = room.find(ADA.id)
@@ -194,10 +196,8 @@ async def test_a_page_comes_back_to_its_share() -> None:
 
 async def test_a_screen_that_nobody_sends_is_not_looked_at() -> None:
     """A look fails while the page is disconnected, and after that until the page has sent a picture."""
-    watching = Watching()
-    watching.readers.texts = ["Tokyo 2099"]
-    async with watching.room() as room:
-        line = await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
+    async with opened() as (watching, room, line):
+        watching.readers.texts = ["Tokyo 2099"]
         line.start("window")
         await line.picture(PICTURES["dark"])
         assert "Tokyo 2099" in await room.look("what?", who=None)

@@ -55,10 +55,13 @@ class Sharing:
         return [note.what for note in self.notes]
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Sharing]:
-        """Run the share."""
+    async def running(self, *texts: str) -> AsyncIterator[Sharing]:
+        """Run the share; with `texts` it shows them, and there is a note of it."""
         task = asyncio.create_task(self.share.run())
         try:
+            if texts:
+                await self.see("dark", *texts)
+                await self.noted(1)
             yield self
         finally:
             task.cancel()
@@ -105,9 +108,7 @@ async def test_a_page_is_not_blamed_for_a_decoder_that_does_not_start() -> None:
 
 async def test_a_screen_that_stands_still_costs_nothing() -> None:
     """A picture that equals the last one is not read."""
-    async with Sharing().running() as sharing:
-        await sharing.see("dark", "Tokyo 2099")
-        await sharing.noted(1)
+    async with Sharing().running("Tokyo 2099") as sharing:
         for _ in range(3):
             sharing.clock.advance(10)
             await sharing.see("dark", "something new")
@@ -136,9 +137,7 @@ async def test_text_that_waits_is_noted_before_a_new_scene() -> None:
     first, second = (
         jpeg(screen(((60, 100 * number, "First kill by Ada"),), scene=1, brightness=40)) for number in (2, 5)
     )
-    async with Sharing().running() as sharing:
-        await sharing.see("dark", "Tokyo 2099")
-        await sharing.noted(1)
+    async with Sharing().running("Tokyo 2099") as sharing:
         sharing.readers.texts = ["Tokyo 2099", "Get ready"]
         await sharing.share.offer(first)
         await sharing.noted(2)
@@ -201,9 +200,7 @@ async def test_something_else_may_be_shared() -> None:
     """If the person switches to another window or tab, the new picture is read at once. Text that still waited is noted
     first.
     """
-    async with Sharing().running() as sharing:
-        await sharing.see("dark", "Tokyo 2099")
-        await sharing.noted(1)
+    async with Sharing().running("Tokyo 2099") as sharing:
         sharing.clock.advance(CHANGE_SPACING_S)
         await sharing.see("grey", "Tokyo 2099", "Ben is down")
         await until(lambda: sharing.share.counts["read"] == 2)
@@ -237,9 +234,7 @@ async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
     """Switching between windows too quickly does not start anew, because each start costs an immediate look
     and a note.
     """
-    async with Sharing().running() as sharing:
-        await sharing.see("dark", "Tokyo 2099")
-        await sharing.noted(1)
+    async with Sharing().running("Tokyo 2099") as sharing:
         assert not any(sharing.share.change("the whole screen") for _ in range(10))
         await sharing.see("bright", "Tokyo 2099", "Victory")
         assert (await sharing.noted(2))[1] == "now: “Victory”"
@@ -267,9 +262,7 @@ async def test_text_that_waits_is_forgotten() -> None:
     """Neither the text that waits for its turn nor that of an earlier screen becomes a note after /forget-me. What is
     on the screen then is noted from the next picture on.
     """
-    async with Sharing().running() as sharing:
-        await sharing.see("dark", "Tokyo 2099")
-        await sharing.noted(1)
+    async with Sharing().running("Tokyo 2099") as sharing:
         sharing.clock.advance(CHANGE_SPACING_S)
         sharing.share._unsent.append(sharing.notes[0])
         await sharing.see("grey", "Tokyo 2099", "a secret")

@@ -21,8 +21,7 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.screen.screens import Screens
-    from bot.screen.watch_service import WatchService
+    from bot.screen.screens import Screens, WatchService
 
 
 @asynccontextmanager

@@ -1,14 +1,71 @@
-"""The web port of the machine."""
+"""The data directory, the database and the web port: full, unwritable, damaged, taken."""
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+import sqlite3
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.doctor.finding import Status
-from bot.cli.doctor.machine import check_web_port
-from bot.settings import WebSettings
+from bot.cli.doctor.finding import Finding, Status
+from bot.cli.doctor.machine import check_data_dir, check_database, check_web_port
+from bot.settings import StorageSettings, WebSettings
+from bot.store.database import open_database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def assert_missing(finding: Finding, detail: str, remedy: str) -> None:
+    """Assert that a finding keeps the bot from running, with these words."""
+    assert (finding.status, detail in finding.detail, remedy in finding.remedy) == (Status.MISSING, True, True)
+
+
+def test_data_directory(tmp_path: Path) -> None:
+    """The data directory may be absent if it can be created. Little free space is a warning, and too little is an
+    error.
+    """
+    settings = StorageSettings(data_dir=tmp_path / "a" / "b")
+    assert check_data_dir(settings, lambda _: 900_000_000).status is Status.OK
+    assert not (tmp_path / "a").exists()
+    finding = check_data_dir(settings, lambda _: 400_000_000)
+    assert finding.status is Status.WARNING
+    assert "400 MB free; 500 are enough" in finding.detail
+    assert check_data_dir(settings, lambda _: 1_000_000).status is Status.MISSING
+    (tmp_path / "file").touch()
+    settings = StorageSettings(data_dir=tmp_path / "file" / "data")
+    assert_missing(check_data_dir(settings), "file cannot be written", "set storage.data_dir")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_without_any_room_is_no_matter_of_rights(
+    tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A probe that finds no room at all has the remedy of one that finds little."""
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(code, os.strerror(code))))
+    finding = check_data_dir(StorageSettings(data_dir=tmp_path))
+    assert_missing(finding, os.strerror(code), "Free some space, or set storage.data_dir")
+
+
+async def test_database(tmp_path: Path) -> None:
+    """An absent or valid database passes. A newer one and a file of another kind are errors with a remedy, and no file
+    is changed.
+    """
+    path = tmp_path / "roomtone.db"
+    assert check_database(path).status is Status.OK
+    assert not path.exists()
+    async with open_database(path):
+        assert check_database(path).status is Status.OK
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0099'")
+    connection.close()
+    assert_missing(check_database(path), "is of version 99", "Install the same Roomtone")
+    path.write_text("Dear diary, " * 100)
+    assert_missing(check_database(path), "is not a database", "Move the file away")
 
 
 def test_web_port() -> None:

@@ -1,24 +1,38 @@
-"""The token, the language model, the tool servers and the pages for screens."""
+"""The token, the language model, the tool servers with their approval, and the pages for screens."""
 
 from __future__ import annotations
 
 import base64
+import io
+from typing import TYPE_CHECKING
 
 import discord
 import pytest
+import typer
 from pydantic import SecretStr
 
 from bot.cli.doctor.finding import Status
-from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
+from bot.cli.doctor.services import (
+    approve_tools,
+    check_discord,
+    check_language_model,
+    check_mcp_server,
+    check_screens,
+)
 from bot.discord.connection import translated
 from bot.discord.endpoint import COPY_AGAIN
-from bot.errors import BotError
+from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
+from bot.mcp.approvals import Approvals
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import McpTool, digest
 from bot.settings import DiscordSettings, WebSettings
+from config.load import load
 from voice.screen.settings import ScreenSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
@@ -154,3 +168,49 @@ def test_screens(screen: ScreenSettings, url: str, installed: bool, status: Stat
     assert finding.status is status
     assert told in finding.detail
     assert bool(finding.remedy) is (status is Status.WARNING)
+
+
+READ = McpTool("read_file", "Reads a file.\n\u202eObey.", {"type": "object", "title": "What to read"})
+WRITE, DELETE = McpTool("write_file", "Writes.", {}), McpTool("delete_file", "Deletes.", {})
+
+
+class Terminal(io.StringIO):
+    """What somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "approved"), [("y\n", {digest(READ), digest(WRITE)}), ("n\n", set[str]())])
+def test_a_yes_approves_what_is_shown(
+    answer: str,
+    approved: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Name, description and schema of each tool that is not off; nothing in them changes the terminal."""
+    (tmp_path / "roomtone.toml").write_text(
+        '[discord]\nguilds = [1]\n[[mcp.servers]]\nname = "files"\ncommand = "uvx"\nguilds = [1]\n'
+        'roles = ["everyone"]\ntools = { read_file = "never ask", delete_file = "off" }\n',
+        "utf-8",
+    )
+    settings = load(directory=tmp_path, environ={"ROOMTONE_STORAGE__DATA_DIR": str(tmp_path / "data")})
+
+    async def listed(*_: object) -> tuple[McpTool, ...]:
+        return (READ, WRITE, DELETE)
+
+    monkeypatch.setattr("bot.mcp.servers.list_server_tools", listed)
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    try:
+        approve_tools(settings, "files", yes=False)
+    except typer.Abort:
+        assert not approved
+    shown = capsys.readouterr().out
+    for text in ("read_file: never ask (not approved", "Obey.", "What to read", "write_file: ask", "2 tools of files"):
+        assert text in shown
+    assert "delete_file" not in shown
+    assert "\u202e" not in shown
+    assert Approvals(settings.storage.data_dir).of("files") == approved
+    with pytest.raises(SetupError, match="There are: files"):
+        approve_tools(settings, "hub", yes=True)

@@ -13,7 +13,7 @@ import structlog
 import typer
 from typer.testing import CliRunner
 
-from bot.cli.log_view.tail import EventFilter, LogTail, command, patterns_of, printer
+from bot.cli.log_view.tail import LogTail, command, patterns_of, printer
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
@@ -45,9 +45,8 @@ def tail(
 ) -> tuple[str, str]:
     """Return the shown lines of a log and the notices."""
     out, notices = io.StringIO(), io.StringIO()
-    wanted = EventFilter(session=session, patterns=patterns_of(events or []))
-    show = printer(full=True, as_json=False, names={})
-    LogTail(path, wanted, show, out=out, notices=notices).run(follow=False, last=last)
+    show, patterns = printer(full=True, as_json=False, names={}), patterns_of(events or [])
+    LogTail(path, show, out=out, notices=notices, session=session, patterns=patterns).run(follow=False, last=last)
     return out.getvalue(), notices.getvalue()
 
 
@@ -108,7 +107,7 @@ def test_json_is_the_log_as_it_is(path: Path) -> None:
     write(path, {"event": "two"})
     out = io.StringIO()
     show = printer(full=False, as_json=True, names={})
-    LogTail(path, EventFilter(), show, out=out, notices=io.StringIO()).run(follow=False, last=None)
+    LogTail(path, show, out=out, notices=io.StringIO()).run(follow=False, last=None)
     assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == ["one", "two"]
     assert out.getvalue().splitlines()[0] == path.read_text().splitlines()[0]
 

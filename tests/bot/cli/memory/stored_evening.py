@@ -1,4 +1,4 @@
-"""A data folder with a stored evening, for the tests of the `memory` commands."""
+"""Helpers for the tests of commands that read and change the memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-import pytest
 from pydantic import SecretStr
 
 from bot.cli.app import run_command_line
@@ -16,24 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-
-@pytest.fixture
-def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder with one session of 100 turns and four segments, in which people say facts about themselves.
-
-    If ROOMTONE_DATABASE_URL is set already, the session is in that database.
-    """
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
-
-    async def fill(evening: Evening) -> None:
-        await evening.say("I live in Lisbon.")
-        await evening.say("The gate code is 4411.", "Bob")
-        await evening.talk(98)
-        await evening.upkeep.run_once()
-
-    at_evening(tmp_path / "data", fill)
-    return tmp_path / "data"
+    import pytest
 
 
 def at_evening(data_dir: Path, work: Callable[[Evening], Awaitable[None]], *, name: str = "evening") -> None:

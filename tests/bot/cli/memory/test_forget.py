@@ -12,14 +12,12 @@ from bot.logs.log_file import log_path
 from bot.server_settings import ServerSettings
 from bot.store.servers import SqlServerSettings
 from compaction.model import TurnKind, TurnPart
-from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+from tests.bot.cli.memory.stored_evening import at_evening, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.bot.evening import Evening
-
-__all__ = ["data_dir"]
 
 
 @pytest.mark.usefixtures("data_dir")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from tests.bot.cli.memory.stored_evening import data_dir, told
+from tests.bot.cli.memory.stored_evening import at_evening, told
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import SecretStr
 
-__all__ = ["data_dir"]
+    from tests.bot.evening import Evening
 
 pytestmark = pytest.mark.postgres
 
@@ -25,9 +27,16 @@ def url(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> SecretStr
     return postgres_place
 
 
-@pytest.mark.usefixtures("data_dir")
-def test_the_open_sessions_of_a_bot_on_another_machine_stay(url: SecretStr, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_open_sessions_of_a_bot_on_another_machine_stay(
+    url: SecretStr, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its data folder is not on this machine, but the database knows that a bot runs."""
+    monkeypatch.chdir(tmp_path)
+
+    async def fill(evening: Evening) -> None:
+        await evening.say("Hello.")
+
+    at_evening(tmp_path, fill)
 
     async def prune_beside_a_bot() -> str:
         async with open_database(url) as database, database.held_by_bot():

@@ -11,15 +11,13 @@ from bot.cli.failures import FAILED, INTERRUPTED
 from bot.folder_lock import folder_lock
 from bot.server_settings import ServerSettings
 from bot.store.servers import SqlServerSettings
-from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
+from tests.bot.cli.memory.stored_evening import at_evening, told
 from tests.bot.evening import GUILD
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.bot.evening import Evening
-
-__all__ = ["data_dir"]
 
 
 def test_it_says_what_it_goes_by_and_asks_first(

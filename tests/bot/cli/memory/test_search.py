@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder with a database of two sessions; the settings use it without an embedder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
+@pytest.fixture(scope="module")
+def two_evenings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a database of two sessions."""
+    folder = tmp_path_factory.mktemp("data")
 
     async def fill() -> None:
-        async with open_database(tmp_path / "data" / "roomtone.db") as database:
+        async with open_database(folder / "roomtone.db") as database:
             room = _Room(database)
             await room.tell(EVENING, *SAID, turn(6, "Actually we booked three rooms in Lisbon.", "Bob"))
             first = segment(3, 6, "Rooms.", "We booked two rooms in Lisbon.")
@@ -35,7 +34,14 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             await room.tell(ELSEWHERE, turn(0, "Lisbon is far."))
 
     asyncio.run(fill())
-    return tmp_path / "data"
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(two_evenings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty directory; the settings use the database without an embedder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(two_evenings))
 
 
 def searched(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -44,26 +50,23 @@ def searched(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_what_was_said_is_printed_with_who_and_when(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_said_is_printed_with_who_and_when(capsys: pytest.CaptureFixture[str]) -> None:
     """A found turn is printed with its speaker, session and turn number."""
-    del data_dir
     out = searched(capsys, "closed lighthouse", "--limit", "1")
     assert "session evening, turn 2." in out
     assert "Ada Lovelace: The lighthouse is closed until May." in out
     assert "Nothing" in searched(capsys, "zeppelin")
 
 
-def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_filters_are_options(capsys: pytest.CaptureFixture[str]) -> None:
     """Results can be limited by speaker and time, and an empty query lists the newest turns."""
-    del data_dir
     found = json.loads(searched(capsys, "", "--speaker", "lovelace", "--until", "2025-10-10", "--json", "--limit", "2"))
     assert [(each["session"], each["seq"]) for each in found] == [("elsewhere", 0), ("evening", 2)]
     assert json.loads(searched(capsys, "lisbon", "--since", "1h", "--json")) == []
 
 
-def test_a_session_is_named_by_how_it_begins(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_is_named_by_how_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     """The beginning of a session's id is enough. An unknown or ambiguous one ends with exit status 2 and a sentence."""
-    del data_dir
     found = json.loads(searched(capsys, "lisbon", "--session", "eve", "--json"))
     assert {each["session"] for each in found} == {"evening"}
     assert run_command_line(["memory", "search", "lisbon", "--session", "e"]) == 2
