@@ -25,6 +25,8 @@ from tests.patience import lengthened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from discord.state import ConnectionState
+
 pytest_plugins = ["rehearsal.pytest_plugin"]
 
 # The same examples in each run: with new ones, a test that passed may fail in a later run of the same code. `pytest
@@ -185,8 +187,25 @@ def _time_for_discord(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let the bot and the local Discord wait for each other on a busy machine, unless the bot's speed is judged."""
     is_timed = request.node.get_closest_marker("timed") is not None
     waits = request.node.get_closest_marker("discord") is not None and not is_timed
-    with lengthened(DISCORD_LIMITS if waits else ()):
+    with lengthened(DISCORD_LIMITS if waits else ()), pytest.MonkeyPatch.context() as patch:
+        if waits:
+            from discord.state import ConnectionState
+
+            patch.setattr(ConnectionState, "guild_ready_timeout", property(_wait_for_servers_s, _keep), raising=False)
         yield
+
+
+def _wait_for_servers_s(connection: ConnectionState[Any]) -> float:
+    """Return how long discord.py waits for one more server before it says that it is ready: its own two seconds while
+    one is missing. It waits them also after the last one, which was most of the time of these tests.
+    """
+    # At first discord.py asks before it has a list.
+    servers = getattr(connection, "_guilds", {}).values()
+    return 2.0 if any(server.unavailable for server in servers) else 0.01
+
+
+def _keep(_: object, __: float) -> None:
+    """Let discord.py set what it takes for the number."""
 
 
 @pytest.fixture(autouse=True)
