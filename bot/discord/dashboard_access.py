@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import discord
@@ -29,7 +29,7 @@ from bot.discord.posting import REQUEST_ERRORS
 from bot.discord.voice_channels import may_enter, reader_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from bot.discord.client import RoomtoneClient
     from bot.readers import Reader
@@ -50,17 +50,6 @@ MOST_KEPT: Final = 2_000
 ASK_S: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class _NamedPlace:
-    """What Discord said of a server or channel: its server's id and its name; None: it is not there, or not known.
-
-    `until`: when to ask again.
-    """
-
-    named: tuple[int, str] | None
-    until: float
-
-
 class PlaceNames:
     """The names of places. `monotonic`: seconds. `within_s`: how long the names of a page may take."""
 
@@ -68,10 +57,8 @@ class PlaceNames:
         self._client = client
         self._monotonic = monotonic
         self._within_s = within_s
-        # By server or channel id.
-        self._told: dict[int, _NamedPlace] = {}
-        # A second page wants what the first asks about.
-        self._one_page_at_a_time = asyncio.Lock()
+        # By server or channel id: its server's id and its name, None if it is not there; and when to ask again.
+        self._told: dict[int, tuple[tuple[int, str] | None, float]] = {}
 
     async def of(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
         """Return the server's and the channel's name of each place that is there. Never raises.
@@ -79,13 +66,11 @@ class PlaceNames:
         A place of which Discord does not tell in time is left out.
         """
         elsewhere = {each for each in places if not self._client.own_shards.serves(each[0])}
-        servers, channels = {place[0] for place in elsewhere}, {place[1] for place in elsewhere}
-        async with self._one_page_at_a_time:
-            now = self._monotonic()
-            unknown = [
-                each for each in (*servers, *channels) if each not in self._told or self._told[each].until <= now
-            ]
-            await self._ask(unknown, servers)
+        fetch_guild = partial(self._client.fetch_guild, with_counts=False)
+        await asyncio.gather(
+            self._ask({server for server, _ in elsewhere}, fetch_guild),
+            self._ask({channel for _, channel in elsewhere}, self._client.fetch_channel),
+        )
         found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
         return {each: names for each, names in found.items() if names is not None}
 
@@ -95,50 +80,39 @@ class PlaceNames:
         return None if guild is None or channel is None else (guild.name, channel.name)
 
     def _told_names(self, place: PlaceId) -> tuple[str, str] | None:
-        server, channel = (each and each.named for each in map(self._told.get, place))
+        server, channel = (self._told[each][0] if each in self._told else None for each in place)
         return None if not server or not channel or channel[0] != place[0] else (server[1], channel[1])
 
-    async def _ask(self, ids: Collection[int], servers: Collection[int]) -> None:
-        """Ask Discord about all of `ids`, of which these are servers."""
-        for each in ids:
+    async def _ask(self, ids: Collection[int], fetch: Callable[[int], Awaitable[object]]) -> None:
+        """Ask Discord about those that are not known."""
+        now = self._monotonic()
+        unknown = [each for each in ids if each not in self._told or self._told[each][1] <= now]
+        for each in unknown:
             # Unless Discord tells something else, what was last known holds for a while.
-            former = self._told.pop(each, None)
-            self._told[each] = _NamedPlace(None if former is None else former.named, self._monotonic() + RETRY_S)
+            former, _ = self._told.pop(each, (None, now))
+            self._told[each] = former, now + RETRY_S
         while len(self._told) > MOST_KEPT:
             del self._told[next(iter(self._told))]
         with suppress(TimeoutError):
             async with asyncio.timeout(self._within_s):
-                await asyncio.gather(*(self._learn(each, is_server=each in servers) for each in ids))
+                await asyncio.gather(*(self._learn(each, fetch) for each in unknown))
 
-    async def _learn(self, id_: int, *, is_server: bool) -> None:
+    async def _learn(self, id_: int, fetch: Callable[[int], Awaitable[object]]) -> None:
         try:
-            found = await (self._server(id_) if is_server else self._channel(id_))
+            found = await fetch(id_)
         except (discord.NotFound, discord.Forbidden):
             found = None
         except REQUEST_ERRORS as error:
             log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
             return
-        self._told[id_] = _NamedPlace(found, self._monotonic() + KEPT_S)
-
-    async def _server(self, guild_id: int) -> tuple[int, str]:
-        """Return a server's id and name, as Discord tells them. Raises what discord.py raises."""
-        guild = await self._client.fetch_guild(guild_id, with_counts=False)
-        return guild.id, guild.name
-
-    async def _channel(self, channel_id: int) -> tuple[int, str] | None:
-        """Return the id of a channel's server, and its own name; None for one that is of no server. Raises what
-        discord.py raises.
-        """
-        channel = await self._client.fetch_channel(channel_id)
-        return (channel.guild.id, channel.name) if isinstance(channel, discord.abc.GuildChannel) else None
+        named = None
+        if isinstance(found, discord.Guild | discord.abc.GuildChannel):
+            named = (found.id if isinstance(found, discord.Guild) else found.guild.id), found.name
+        self._told[id_] = named, self._monotonic() + KEPT_S
 
 
 # To ask Discord about one person on one server.
 MEMBER_TIMEOUT_S: Final = 5.0
-# How long it is believed that somebody is not on a server. A bot may be on hundreds, and all that it asks counts for
-# one limit of Discord's. Who joins a server waits this long at most until they see its rooms.
-ABSENT_S: Final = 300.0
-MOST_ABSENT: Final = 20_000
 
 
 class DiscordDirectory:
@@ -154,9 +128,6 @@ class DiscordDirectory:
         self._servers = servers
         self._client = client
         self._names = PlaceNames(client, monotonic=monotonic)
-        self._monotonic = monotonic
-        # By server and person: when Discord said that they are not there, the oldest first.
-        self._absent: dict[tuple[int, int], float] = {}
 
     @property
     def client_id(self) -> int | None:
@@ -172,12 +143,8 @@ class DiscordDirectory:
         channels: dict[int, frozenset[int]] = {}
         prompts: set[int] = set()
         readers: dict[int, Reader] = {}
-        now = self._monotonic()
-        guilds = [guild for guild in self._client.guilds if not self._is_absent(guild.id, user_id, now)]
-        members = await asyncio.gather(*(_member(guild, user_id) for guild in guilds))
-        for guild, member in zip(guilds, members, strict=True):
-            if member is _NoMember.NOT_THERE:
-                self._note_absent(guild.id, user_id, now)
+        members = await asyncio.gather(*(_member(guild, user_id) for guild in self._client.guilds))
+        for member in members:
             if not isinstance(member, discord.Member):
                 continue
             user = CommandUser(member.guild_permissions, is_owner=member.id in self._client.admission.owners)
@@ -192,17 +159,6 @@ class DiscordDirectory:
             if user.is_manager:
                 prompts.add(member.guild.id)
         return Access(channels, frozenset(prompts), readers, is_whole=_NoMember.NOT_TOLD not in members)
-
-    def _is_absent(self, guild_id: int, user_id: int, now: float) -> bool:
-        """Return whether Discord has said lately that somebody is not on a server."""
-        told_at = self._absent.get((guild_id, user_id))
-        return told_at is not None and now - told_at < ABSENT_S
-
-    def _note_absent(self, guild_id: int, user_id: int, now: float) -> None:
-        self._absent.pop((guild_id, user_id), None)
-        self._absent[guild_id, user_id] = now
-        while len(self._absent) > MOST_ABSENT:
-            del self._absent[next(iter(self._absent))]
 
 
 class _NoMember(Enum):

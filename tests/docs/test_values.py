@@ -10,7 +10,6 @@ from bot.brain import realtime_instructions
 from bot.brain.tools import attachments, frozen_calls
 from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
-from bot.discord import dashboard_access
 from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
 from bot.mcp import connection, message_limit, tools
@@ -66,7 +65,6 @@ QUOTED = [
     ("operations", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),
     ("operations", "from 10 s to # minutes", reloading_model.LONGEST_PAUSE_S / 60),
     ("operations", "within half an hour it goes back to its room", HALF_AN_HOUR),
-    ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
     ("dashboard", "# logged-in browsers", login_routes.MAX_LOGINS),
     ("dashboard", "At most # logins a minute", login_routes.MAX_TRIES),
     ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),

@@ -112,23 +112,6 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
         assert list(await names.of({place})) == [place]
 
 
-async def test_two_pages_at_once_ask_once() -> None:
-    """Whoever comes while another page asks about a name waits for that answer."""
-    async with (
-        LocalDiscord(guild=EVEN) as even,
-        LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
-    ):
-        place = (EVEN.id, 600)
-        names = PlaceNames(client, monotonic=lambda: 100.0, within_s=PATIENCE_S)
-        server, channel = AsyncMock(wraps=client.fetch_guild), AsyncMock(wraps=client.fetch_channel)
-        with patch.object(client, "fetch_guild", server), patch.object(client, "fetch_channel", channel):
-            first, second = await asyncio.gather(names.of({place}), names.of({place}))
-        assert first == second == {place: ("Even", even.guild.channels[0].name)}
-        server.assert_awaited_once()
-        channel.assert_awaited_once()
-
-
 async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
     """One shard loses its connection: the rooms of its servers know, those of the others do not mind. /status and the
     log name it, and it comes back.
