@@ -7,7 +7,7 @@ forgotten or withheld meanwhile. What was said after the command was used is lef
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import discord
 from discord import app_commands
@@ -24,7 +24,7 @@ from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from datetime import tzinfo
 
     from bot.discord.command_tree import CheckedCommandTree
@@ -160,9 +160,14 @@ class RecallSearch:
             text=joined((head, verbatim("\n\n".join(lines))), "\n\n"),
         )
         view = _Pages(self, replace(wanted, page=page), language)
-        view.add_pages(page, pages)
+        if pages > 1:
+            view.add(Text("Before"), "before", disabled=page == 0, page=page - 1)
+            view.add(Text("Next"), "next", disabled=page == pages - 1, page=page + 1)
         for number, (hit, _) in enumerate(shown, start=1):
-            view.add_around(number, hit)
+            # Nothing was said around a note of a screen.
+            if hit.kind is PassageKind.TURN and hit.seq is not None:
+                near = (hit.session_id, int(hit.seq))
+                view.add(Text("Around {number}", number=number), f"around-{number}", row=1, around=near)
         return verbatim(""), embed, view
 
     async def _neighbourhood(
@@ -172,7 +177,7 @@ class RecallSearch:
         session_id, seq = around
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
-        view.add_back()
+        view.add(Text("Back"), "back", around=None)
         session = await self._reader.find(reader, session_id=session_id)
         if session is None:
             return GONE, None, view
@@ -185,7 +190,10 @@ class RecallSearch:
         while len(lines) > 1 and sum(len(line) + 1 for line in lines.values()) > _PAGE_CHARS:
             # Those farthest from the hit.
             del lines[max(lines, key=lambda each: abs(each - seq))]
-        view.add_moves(turns, around)
+        before, after = seq - 2 * AROUND, seq + 2 * AROUND
+        is_first, is_last = turns[0].seq > before + AROUND, turns[-1].seq < after - AROUND
+        view.add(Text("Earlier"), "earlier", disabled=is_first, around=(session_id, before))
+        view.add(Text("Later"), "later", disabled=is_last, around=(session_id, after))
         embed = embed_in(
             language,
             title=Text("What was said in {channel}", channel=channel_name(interaction, session.channel_id)),
@@ -209,38 +217,16 @@ class _Pages(CheckedView):
         self._shown = shown
         self._language = language
 
-    def add_pages(self, page: int, pages: int) -> None:
-        """Add the buttons to the pages before and after, if there are several."""
-        if pages > 1:
-            self._add(Text("Before"), "before", replace(self._shown, page=page - 1), disabled=page == 0)
-            self._add(Text("Next"), "next", replace(self._shown, page=page + 1), disabled=page == pages - 1)
+    def add(self, label: Text, name: str, *, row: int = 0, disabled: bool = False, **changes: Any) -> None:
+        """Add a button. `changes`: what is shown then that is not shown now."""
+        wanted = replace(self._shown, **changes)
 
-    def add_around(self, number: int, hit: RecallHit) -> None:
-        """Add the button to what was said around a hit. Nothing was said around a note of a screen."""
-        if hit.kind is PassageKind.TURN and hit.seq is not None:
-            wanted = replace(self._shown, around=(hit.session_id, int(hit.seq)))
-            self._add(Text("Around {number}", number=number), f"around-{number}", wanted, row=1)
-
-    def add_back(self) -> None:
-        self._add(Text("Back"), "back", replace(self._shown, around=None))
-
-    def add_moves(self, turns: Sequence[Turn], around: tuple[SessionId, int]) -> None:
-        """Add the buttons to what was said before and after. `turns`: all of the session."""
-        session_id, seq = around
-        step = 2 * AROUND
-        earlier = replace(self._shown, around=(session_id, seq - step))
-        later = replace(self._shown, around=(session_id, seq + step))
-        self._add(Text("Earlier"), "earlier", earlier, disabled=turns[0].seq > seq - step + AROUND)
-        self._add(Text("Later"), "later", later, disabled=turns[-1].seq < seq + step - AROUND)
-
-    def _add(self, label: Text, custom_id: str, wanted: _Shown, *, row: int = 0, disabled: bool = False) -> None:
         async def pressed(interaction: discord.Interaction) -> None:
             # The message gets other buttons; these would be kept until their time is over.
             self.stop()
             await self._search.turn(interaction, wanted)
 
-        name = in_language(label, self._language)
-        self.add_button(f"{_BUTTON}{custom_id}", name, pressed, row=row, disabled=disabled)
+        self.add_button(f"{_BUTTON}{name}", in_language(label, self._language), pressed, row=row, disabled=disabled)
 
 
 def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:

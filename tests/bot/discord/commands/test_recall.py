@@ -226,19 +226,3 @@ async def test_a_turn_that_fills_the_page_alone_is_shown(tmp_path: Path) -> None
         around = await here.press(BEN, found, "roomtone:recall-around-1")
         check_embeds(around.payload["embeds"])
         assert "Guest 3000: Medlars, please." in seen(around)
-
-
-async def test_who_was_not_there_finds_nothing(tmp_path: Path) -> None:
-    """A search finds nothing that was said before the person came, nor the words beside."""
-    async with searching(tmp_path, reach="channel", present=(ADA,)) as here:
-        await here.say(ADA, "The gate code is 4411.")
-        here.evening.clock.advance(4.0)
-        await here.come(CHLOE)
-        await here.say(ADA, "Lemons are cheap.")
-        told = seen(await here.use(CHLOE, "recall", words="lemons", channel_id=LOUNGE))
-        assert "Lemons" in told
-        assert "4411" not in told
-        assert "4411" not in seen(await here.use(CHLOE, "recall", words="gate code", channel_id=LOUNGE))
-        assert "4411" in seen(await here.use(ADA, "recall", words="gate code"))
-        for typed_in in (None, LOUNGE, COMMITTEE):
-            assert (await here.use(BEN, "recall", words="gate code", channel_id=typed_in)).content == NOTHING
