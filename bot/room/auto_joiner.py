@@ -90,15 +90,6 @@ class JoinableRooms(Protocol):
         """End the guild's room in order and open the next one in `place`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Missed:
-    """The last arrival of a person while a visit was under way. `left`: the channels that they have left for it."""
-
-    place: RoomChannel
-    person: Person
-    left: frozenset[int]
-
-
 class AutoJoiner:
     """Opens and moves `rooms` when people come into a channel, by the rules of each server's managers (`servers`).
 
@@ -109,8 +100,8 @@ class AutoJoiner:
         self._rooms = rooms
         self._servers = servers
         self._visits: dict[int, asyncio.Task[None]] = {}
-        # Of each guild with a visit, by person.
-        self._missed: dict[int, dict[int, _Missed]] = {}
+        # Of each guild with a visit, by person: the last arrival meanwhile, and where they were before the first.
+        self._missed: dict[int, dict[int, tuple[RoomChannel, Person, int | None]]] = {}
         # The channels that the bot was sent away from, until they are empty.
         self._declined: set[int] = set()
         # Why it could not come was written there last, by channel.
@@ -129,39 +120,25 @@ class AutoJoiner:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
         if person.is_bot or self._is_closed:
             return
-        self._take(place, person, frozenset() if came_from is None else frozenset({came_from}))
-
-    def _take(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
-        """Look at an arrival, now or after the visit that is under way. `left`: the channels that the person has left
-        for this one.
-        """
-        if place.guild_id in self._visits:
-            self._miss(place, person, left)
-        else:
-            self._consider(place, person, left)
-
-    def _miss(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
-        """Keep an arrival until the visit is over."""
+        if place.guild_id not in self._visits:
+            self._consider(place, person, came_from)
+            return
+        # It is looked at after the visit that is under way.
         missed = self._missed.setdefault(place.guild_id, {})
         before = missed.pop(person.id, None)
-        if before is not None and left:
+        if before is not None and came_from is not None:
             # The bot may be on its way to the first of the channels that somebody was moved through.
-            left |= before.left
+            came_from = before[2]
         if len(missed) < MOST_MISSED:
-            missed[person.id] = _Missed(place, person, left)
+            missed[person.id] = place, person, came_from
 
-    def _consider(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
+    def _consider(self, place: RoomChannel, person: Person, came_from: int | None) -> None:
         """Begin a visit if the rules want it."""
         guild_id = place.guild_id
         bot_place = self._rooms.room_place(guild_id)
         stay = None if bot_place is None else BotStay(bot_place.channel_id, _people_in(bot_place))
-        arrival = Arrival(
-            person.id,
-            place.channel_id,
-            people=_people_in(place),
-            came_from=stay.channel_id if stay is not None and stay.channel_id in left else None,
-            declined=place.channel_id in self._declined,
-        )
+        is_declined = place.channel_id in self._declined
+        arrival = Arrival(person.id, place.channel_id, _people_in(place), came_from, is_declined)
         if not should_go(self._servers.of(guild_id), arrival, stay):
             return
         log.info("visit_begun", guild_id=guild_id, channel_id=place.channel_id, follows=stay is not None)
@@ -173,12 +150,10 @@ class AutoJoiner:
     def _on_visit_over(self, visited: RoomChannel) -> None:
         """Look again at who has moved meanwhile and is still where they moved to."""
         self._visits.pop(visited.guild_id, None)
-        missed = self._missed.pop(visited.guild_id, {})
-        for arrival in missed.values():
+        for place, person, came_from in self._missed.pop(visited.guild_id, {}).values():
             # A visit that failed is not repeated for those who came while it lasted.
-            is_elsewhere = arrival.place.channel_id != visited.channel_id
-            if is_elsewhere and not self._is_closed and _is_in(arrival.place, arrival.person):
-                self._take(arrival.place, arrival.person, arrival.left)
+            if place.channel_id != visited.channel_id and any(each.id == person.id for each in place.members()):
+                self.on_arrival(place, person, came_from=came_from)
 
     def on_departure(self, place: RoomChannel) -> None:
         """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
@@ -215,7 +190,3 @@ class AutoJoiner:
 
 def _people_in(place: RoomChannel) -> int:
     return sum(not person.is_bot for person in place.members())
-
-
-def _is_in(place: RoomChannel, person: Person) -> bool:
-    return any(each.id == person.id for each in place.members())

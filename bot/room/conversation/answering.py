@@ -58,9 +58,27 @@ class Answering:
         self.toolbox = services.replies.open_toolbox(here, place)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
         self.participants = Participants(place, session.memory.name_of)
-        self.participation = self._new_participation()
-        self._connect_tools()
-        self.turn_recorder = self._new_turn_recorder()
+        self.participation = Participation(
+            services.participation,
+            session.guild,
+            session_id=session.id,
+            place=place,
+            participants=self.participants,
+            clock=self._clock,
+            replies=self,
+        )
+        self.toolbox.frozen.on_done = self._tell_result
+        if session.upkeep is not None:
+            self.toolbox.on_failure = session.upkeep.on_tool_failed
+        self.toolbox.add(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
+        self.turn_recorder = TurnRecorder(
+            session.memory,
+            place,
+            self.participants,
+            own_name=services.brain.name,
+            clock=self._clock,
+            observe=self._on_recorded,
+        )
         recorder = ReplyRecorder(
             self.participation, self.turn_recorder, toolbox=self.toolbox, clock=self._clock, observe=services.observe
         )
@@ -76,35 +94,6 @@ class Answering:
         self.replier, self.replies = self.speaking.replier, self.speaking.replies
         self.typed_talk = self._new_typed_talk(prompts, recorder)
         self._commentary = self._open_commentary()
-
-    def _new_participation(self) -> Participation:
-        session = self._session
-        return Participation(
-            self._services.participation,
-            session.guild,
-            session_id=session.id,
-            place=session.place,
-            participants=self.participants,
-            clock=self._clock,
-            replies=self,
-        )
-
-    def _connect_tools(self) -> None:
-        """Connect the toolbox with the parts that its calls concern."""
-        self.toolbox.frozen.on_done = self._tell_result
-        if self._session.upkeep is not None:
-            self.toolbox.on_failure = self._session.upkeep.on_tool_failed
-        self.toolbox.add(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
-
-    def _new_turn_recorder(self) -> TurnRecorder:
-        return TurnRecorder(
-            self._session.memory,
-            self._session.place,
-            self.participants,
-            own_name=self._services.brain.name,
-            clock=self._clock,
-            observe=self._on_recorded,
-        )
 
     def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
         """Return what connects the room with a speech-to-speech model, if one answers here."""

@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
+
+import structlog
 
 from bot import events
+from bot.brain.wakeword import strip_call
+from bot.dropped_sounds import OVERLOADED, RECOGNISER_FAILED
 from bot.room.conversation.answering import Answering
-from bot.room.conversation.barge_in import BargeInHandler
 from bot.room.conversation.hearing import Hearing, SoundDelay
 from bot.room.conversation.membership import MembershipRecorder
 from bot.room.conversation.transcriber import room_transcriber
@@ -21,14 +24,32 @@ from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.endpointing import ENDPOINTING, UNREAD_ENDPOINTING
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
+from voice.speaking.backchannel import OverlapIntent, classify_overlap
+from voice.speaking.barge_in import BargeInAction, BargeInDetector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bot.brain.reply import Replier
+    from bot.clock import Clock
+    from bot.participation.participation import Participation
     from bot.room.services import SessionParts
     from bot.texts.text import Text
+    from voice.speaking.playback import Playback
     from voice.transport.audio_events import AudioEvent
 
+log = structlog.get_logger()
+
+# How often to update when no sound arrives; a burst of speech ends by time.
+TICK_S = 0.05
+# After this much voiced sound over the bot, playback is ducked to this level; 1 is unchanged.
+DUCK_AFTER_S = 0.2
+# After this much it falls silent. If the sound was only a 'mm-hm' or a laugh it continues; otherwise the rest is not
+# said. With a shorter time it reacts to listeners' noises.
+STOP_AFTER_S = 0.7
+DUCK_LEVEL = 0.3
+# Sound dropped for these reasons may have been speech; for every other reason it was not.
+_MAYBE_SPEECH = frozenset({OVERLOADED, RECOGNISER_FAILED})
 # At the end: how long the last words may take to become turns.
 LAST_WORDS_S = 6.0
 # At the end of the process nobody has sent the bot away: words that were heard have more time.
@@ -37,6 +58,82 @@ LAST_WORDS_OF_PROCESS_S = 15.0
 LAST_CALLS_S = 5.0
 # What people are told of a reply that failed just then.
 LAST_NOTICES_S = 2.0
+
+
+class BargeInHandler:
+    """Carries out the decisions of `voice.speaking.barge_in` when people speak over the bot: it ducks, pauses or stops
+    the reply. It checks how long each person has spoken whenever sound arrives and every 50 ms, and passes the meaning
+    of recognised words to the detector. `participation`: knows the bot's names.
+
+    *Ownership*: `run` is the room's task; call everything on its loop.
+    """
+
+    def __init__(
+        self,
+        listener: RoomListener,
+        playback: Playback,
+        replier: Replier,
+        participation: Participation,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._listener = listener
+        self._playback = playback
+        self._replier = replier
+        self._participation = participation
+        self._clock = clock
+        self._detector = BargeInDetector(duck_after_s=DUCK_AFTER_S, stop_after_s=STOP_AFTER_S)
+
+    async def run(self) -> None:
+        """Update as time passes. Never returns."""
+        while True:
+            await self._clock.sleep(TICK_S)
+            self.update()
+
+    def update(self) -> None:
+        """Decide again from how long each person has spoken by now."""
+        voiced, now = self._listener.voiced_s, self._clock.monotonic()
+        self._apply(self._detector.update(voiced, audible=self._replier.speaking, now=now))
+
+    def on_event(self, event: events.Event) -> None:
+        """Handle the recognised text or the drop of somebody's sound; ignore other events."""
+        match event:
+            case events.UtteranceTranscribed():
+                self._on_meaning(event, classify_overlap(strip_call(event.text, self._participation.wake_names)))
+            case events.SpeechDropped():
+                meaning = OverlapIntent.YIELD if event.reason in _MAYBE_SPEECH else OverlapIntent.CONTINUE
+                self._on_meaning(event, meaning)
+            case _:
+                pass
+
+    def _on_meaning(self, event: events.UtteranceTranscribed | events.SpeechDropped, meaning: OverlapIntent) -> None:
+        act = self._detector.on_words(
+            event.speaker_id,
+            meaning,
+            started_at=event.started_at,
+            ended_at=event.ended_at,
+            audible=self._replier.speaking,
+            now=self._clock.monotonic(),
+        )
+        self._apply(act)
+
+    def _apply(self, act: BargeInAction | None) -> None:
+        match act:
+            case None:
+                pass
+            case BargeInAction.DUCK:
+                self._playback.duck(DUCK_LEVEL)
+            case BargeInAction.PAUSE:
+                self._playback.pause()
+                log.info("reply_paused")
+            case BargeInAction.RESUME:
+                self._playback.resume()
+                log.debug("reply_resumed")
+            case BargeInAction.STOP:
+                self._replier.interrupt_current()
+                log.info("reply_interrupted")
+            case _:
+                assert_never(act)
 
 
 class Conversation:

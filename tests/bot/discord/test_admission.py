@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import discord
 import pytest
 from structlog.testing import capture_logs
 
 from bot.discord.admission import GuildAdmission, Verdict, owners_of
-from bot.discord.connection import connected
 from bot.settings import DiscordSettings
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for, settle
-from tests.patience import PATIENCE_S
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.discord.client import RoomtoneClient
+from tests.bot.discord.test_client import ADA, BEN, answered, online, settle
 
 STRANGER = 9_999
 GUILD = 500
 NOT_FOUND = discord.NotFound(cast("Any", SimpleNamespace(status=404, reason="no")), "Unknown Member")
 FORBIDDEN = discord.Forbidden(cast("Any", SimpleNamespace(status=403, reason="no")), "Missing Access")
-
-
-@asynccontextmanager
-async def online(**settings: tuple[int, ...]) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient]]:
-    """Start a local Discord, whose guild Ada owns, with the bot's client."""
-    async with LocalDiscord() as local:
-        wanted = settings_for(local).model_copy(update=settings)
-        async with connected(wanted, FakeSupervisor()) as client:
-            yield local, client
 
 
 @pytest.mark.parametrize(
@@ -45,7 +27,7 @@ async def online(**settings: tuple[int, ...]) -> AsyncIterator[tuple[LocalDiscor
 async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int, ...]]) -> None:
     """A server that is not in the settings, or has none of the owners, gets one sentence, and the bot leaves it."""
     with capture_logs() as logs:
-        async with online(**settings) as (local, client):
+        async with online(**settings) as (local, client, _):
             await settle(lambda: not client.guilds)
             (told,) = local.messages
             assert told.channel_id == local.guild.text_channel.id
@@ -63,10 +45,8 @@ async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int
 )
 async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ...]]) -> None:
     """The bot serves the servers in the settings; if there are none, those that one of its owners is a member of."""
-    async with online(**settings) as (local, client):
-        result = await local.invoke(BEN, "status")
-        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        assert result.replies[0].content == "I am well."
+    async with online(**settings) as (local, client, _):
+        assert await answered(local, BEN, "status") == ["I am well."]
         assert await client.admission.serves(GUILD)
         assert not await client.admission.serves(77)
         assert local.messages == ()
@@ -79,23 +59,18 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
         raise FORBIDDEN
 
     monkeypatch.setattr(discord.Guild, "leave", refuse)
-    async with online(guilds=(77,)) as (local, client):
+    async with online(guilds=(77,)) as (local, client, _):
         await settle(lambda: local.messages)
-        result = await local.invoke(ADA, "join")
-        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        assert result.replies[0].content == Verdict.UNINVITED.sentence
+        assert await answered(local, ADA, "join") == [Verdict.UNINVITED.sentence]
         assert client.guilds
 
 
 async def test_an_owner_has_a_moderators_commands() -> None:
     """Who runs the bot may use the commands of moderators, without any permission on the server."""
     for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and moderators")):
-        async with online(guilds=(GUILD,), owners=(owner,)) as (local, client):
-            supervisor = cast("Any", client)._supervisor
+        async with online(guilds=(GUILD,), owners=(owner,)) as (local, client, supervisor):
             supervisor.place = client.place(GUILD, 600)
-            result = await local.invoke(BEN, "status")
-            await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-            assert result.replies[0].content.startswith(expected)
+            assert (await answered(local, BEN, "status"))[0].startswith(expected)
 
 
 class Guild:
@@ -113,14 +88,12 @@ class Guild:
         self.left = 0
 
     async def fetch_member(self, user_id: int) -> object:
-        """Return the member, or raise the prepared error."""
         self.asked += 1
         if self.error is not None:
             raise self.error
         return object()
 
     async def leave(self) -> None:
-        """Record it."""
         self.left += 1
 
 

@@ -67,14 +67,6 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
         assert local.messages[0].content == "Ich darf wieder sprechen."
 
 
-async def test_discord_gets_the_names_in_every_language() -> None:
-    """Each command is registered with its English name and its German one."""
-    async with online() as (local, _, _):
-        registered = {command["name"]: command for _, command in local._state.all_commands()}
-        assert registered["join"]["name_localizations"] == {"de": "komm"}
-        assert registered["join"]["description_localizations"]["de"].startswith("Ruf mich in deinen Sprachkanal")
-
-
 def test_an_embed_fits_discords_limits() -> None:
     """Parts that are too long are cut, an empty field gets a dash, and the 26th field is left out."""
     fields = [Field(verbatim("n" * 300), verbatim("v" * 2_000)), *[Field(verbatim("x"), verbatim(""))] * 30]
@@ -186,13 +178,11 @@ class BusyStore(MemoryServerSettings):
         self.free = asyncio.Event()
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
-        """Wait, and say how many facts are gone."""
         del guild_id, person_id
         await self.free.wait()
         return 3
 
     async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
-        """Wait, and store."""
         await self.free.wait()
         await super().put(guild_id, settings, by=by)
 
@@ -205,7 +195,6 @@ class BusyOptOuts(FakeOptOuts):
         self._free = free
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Wait, and store."""
         await self._free.wait()
         await super().put(guild_id, person_id, out=out)
 

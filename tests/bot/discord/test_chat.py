@@ -52,11 +52,9 @@ class Attachment:
 
     @property
     def size(self) -> int:
-        """Return the size that Discord reports."""
         return len(self.content) if self.claims is None else self.claims
 
     async def read(self) -> bytes:
-        """Return the content."""
         return self.content
 
 
@@ -74,7 +72,6 @@ class Guild:
         self.me = SimpleNamespace(id=OWN_ID)
 
     async def fetch_member(self, user_id: int) -> Any:
-        """Return the member."""
         self.asked.append(user_id)
         if self.error is not None:
             raise self.error
@@ -92,7 +89,6 @@ class Channel:
     guild: Guild = field(default_factory=Guild)
 
     def permissions_for(self, member: Any) -> discord.Permissions:
-        """Return what the asker may do here."""
         assert member is MEMBER
         return self.allowed
 
@@ -104,7 +100,6 @@ class Channel:
             yield message
 
     async def send(self, text: str, *, allowed_mentions: discord.AllowedMentions, nonce: str) -> None:
-        """Record what is sent."""
         assert nonce
         if self.error is not None:
             raise self.error

@@ -27,6 +27,7 @@ from bot.discord.place import DiscordPlace
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
+from bot.server_settings import no_server_settings
 from bot.settings import DiscordSettings, RehearsedDiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
@@ -36,6 +37,7 @@ from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
+from tests.fakes.rooms import FakeRoom
 from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
     from bot.discord.client import RoomtoneClient
-    from bot.health import HealthFault
-    from bot.models.voices import EmbeddedVoice
     from bot.room.guild_room import MakeRoom
     from voice.transport.outgoing import FrameSource
 
@@ -74,30 +74,24 @@ class FakeSupervisor:
         self.departures: list[int] = []
 
     async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
-        """Record the place, or raise the prepared error."""
         if self.refuse is not None:
             raise self.refuse
         self.place, self.listens = place, listen
 
     async def leave(self, guild_id: int) -> bool:
-        """Forget the place, and return whether there was one."""
         was_there, self.place = self.place is not None, None
         return was_there
 
     def place_of(self, guild_id: int) -> RoomChannel | None:
-        """Return the joined place."""
         return self.place
 
     def only_listens(self, guild_id: int) -> bool:
-        """Return whether the bot was called to write down."""
         return self.listens is not None
 
     def status(self, guild_id: int) -> Text:
-        """Return the prepared status."""
         return self.state
 
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
-        """Return the prepared words."""
         return self.words
 
     async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
@@ -108,24 +102,19 @@ class FakeSupervisor:
         return self.no_answer
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
-        """Record the change."""
         self.movements.append((guild_id, channel_id, change))
         self.told.set()
 
     def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
-        """Record who came from where."""
         self.arrivals.append((place.channel_id, person.name, came_from))
 
     def on_departure(self, place: RoomChannel) -> None:
-        """Record which channel somebody left."""
         self.departures.append(place.channel_id)
 
     def on_bot_moved(self, place: RoomChannel) -> None:
-        """Record the new place."""
         self.drags.append((place.guild_id, place.channel_id))
 
     def on_bot_taken_out(self, guild_id: int) -> None:
-        """Record the server."""
         self.taken_out.append(guild_id)
 
 
@@ -146,14 +135,31 @@ async def choose_scribes(client: RoomtoneClient) -> None:
 
 
 @asynccontextmanager
-async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeSupervisor]]:
-    """Start a local Discord with the bot's client connected to it."""
+async def online(
+    guild: GuildSpec | None = None, **settings: tuple[int, ...]
+) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeSupervisor]]:
+    """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners."""
     supervisor = FakeSupervisor()
     async with (
         LocalDiscord(guild=guild) as local,
-        connected(settings_for(local), supervisor) as client,
+        connected(settings_for(local).model_copy(update=settings), supervisor) as client,
     ):
         yield local, client, supervisor
+
+
+async def answered(local: LocalDiscord, user_id: int, command: str, replies: int = 1, **options: object) -> list[str]:
+    """Use a command, and return the answers, which only this person sees."""
+    result = await local.invoke(user_id, command, options)
+    await result.until(lambda current: len(current.replies) >= replies, timeout_s=PATIENCE_S)
+    assert all(reply.ephemeral for reply in result.replies)
+    return [reply.content for reply in result.replies]
+
+
+async def enters(local: LocalDiscord, supervisor: FakeSupervisor, user_id: int, channel_id: int = 600) -> None:
+    """Let somebody join a voice channel, and wait until the bot knows."""
+    before = len(supervisor.movements)
+    await local.join(user_id, channel_id=channel_id)
+    await settle(lambda: len(supervisor.movements) > before)
 
 
 async def test_discord_tells_whose_token_it_is() -> None:
@@ -192,18 +198,10 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     """
     monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
     async with online() as (local, client, supervisor):
-
-        async def say(command: str, user_id: int = ADA, replies: int = 1, **options: object) -> list[str]:
-            result = await local.invoke(user_id, command, options)
-            await result.until(lambda current: len(current.replies) >= replies, timeout_s=PATIENCE_S)
-            assert all(reply.ephemeral for reply in result.replies)
-            return [reply.content for reply in result.replies]
-
+        say = partial(answered, local, ADA)
         assert await say("join") == ["Join a voice channel first, then use this command again."]
         assert await say("leave") == ["I am not in a voice channel here."]
-        await local.join(ADA)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
+        await enters(local, supervisor, ADA)
         assert await say("join") == ["I am coming to Evening."]
         await settle(lambda: supervisor.place is not None)
         place = supervisor.place
@@ -216,9 +214,8 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert await say("join", listen="file") == ["I am in Evening already. Use /leave first."]
         supervisor.listens = ListenRequest("file", 600)
         assert await say("join", listen="file") == ["I am in Evening already, and only write down what is said."]
-        await local.join(BEN, channel_id=602)
-        await settle(lambda: len(supervisor.movements) == 2)
-        assert await say("join", BEN) == [ELSEWHERE]
+        await enters(local, supervisor, BEN, 602)
+        assert await answered(local, BEN, "join") == [ELSEWHERE]
         assert await say("status") == ["I am well."]
         supervisor.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
         parts = await say("status", replies=2)
@@ -236,11 +233,6 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         supervisor.words = ()
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
         await settle(lambda: supervisor.place is None)
-        supervisor.refuse = LinkError("No voice server answers.")
-        assert await say("join", replies=2) == [
-            "I am coming to Evening.",
-            "I could not join Evening. No voice server answers.",
-        ]
 
 
 @pytest.mark.parametrize(
@@ -253,28 +245,24 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
 async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, told: str) -> None:
     """After the first answer Discord would show nothing any more, whatever happens."""
     async with online() as (local, _, supervisor):
-        await local.join(ADA)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
+        await enters(local, supervisor, ADA)
         supervisor.refuse = error
-        result = await local.invoke(ADA, "join")
-        await result.until(lambda current: len(current.replies) == 2, timeout_s=PATIENCE_S)
-        assert [reply.content for reply in result.replies] == ["I am coming to Evening.", told]
-        assert all(reply.ephemeral for reply in result.replies)
+        assert await answered(local, ADA, "join", 2) == ["I am coming to Evening.", told]
 
 
 @pytest.mark.parametrize(
-    ("where", "typed_in", "answered"),
+    ("where", "heard_in", "typed_in", "answered"),
     [
-        ("thread", 600, "I am coming to Private, and only write down what is said."),
-        ("thread", 601, "You may not begin threads in this channel, so I do not do it for you."),
-        ("thread", 602, "You may not write in this channel, so I do not do it for you."),
-        ("thread", 603, "I am coming to Private, and only write down what is said."),
-        ("file", 602, "I am coming to Private, and only write down what is said."),
+        ("thread", 600, 600, "I am coming to Private, and only write down what is said."),
+        ("thread", 600, 601, "You may not begin threads in this channel, so I do not do it for you."),
+        ("thread", 600, 602, "You may not write in this channel, so I do not do it for you."),
+        ("thread", 600, 603, "I am coming to Private, and only write down what is said."),
+        ("file", 600, 602, "I am coming to Private, and only write down what is said."),
+        ("thread", 604, 603, FOR_EVERY_AGE.fill(channel="Free")),
     ],
 )
 async def test_words_go_only_where_who_asks_may_bring_them(
-    where: Literal["thread", "file"], typed_in: int, answered: str
+    where: Literal["thread", "file"], heard_in: int, typed_in: int, answered: str
 ) -> None:
     """/join with `listen:thread` writes into the channel where it was typed. Ben, in a private channel in whose chat
     nobody may write, cannot have its words written where he may not write himself.
@@ -285,6 +273,7 @@ async def test_words_go_only_where_who_asks_may_bring_them(
             Channel(600, "Private", denied=no_words),
             Channel(602, "Open", denied=no_words),
             Channel(603, "Free"),
+            Channel(604, "Late Show", age_restricted=True),
         ),
         text_channel=Channel(601, "general", denied=no_threads),
         roles=(SCRIBE,),
@@ -292,9 +281,7 @@ async def test_words_go_only_where_who_asks_may_bring_them(
     )
     async with online(guild) as (local, client, supervisor):
         await choose_scribes(client)
-        await local.join(BEN, channel_id=600)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
+        await enters(local, supervisor, BEN, heard_in)
         result = await local.invoke(BEN, "join", {"listen": where}, channel_id=typed_in)
         assert result.replies[0].content == answered
         comes = answered.startswith("I am coming")
@@ -317,29 +304,9 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
     monkeypatch.setattr(payloads, "channel", typed_in)
     async with online(GuildSpec(roles=(SCRIBE,), people=SCRIBES)) as (local, client, supervisor):
         await choose_scribes(client)
-        await local.join(BEN, channel_id=600)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
+        await enters(local, supervisor, BEN)
         result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=601)
         assert result.replies[0].content == NO_THREAD_HERE
-        assert supervisor.place is None
-
-
-async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> None:
-    """/join says so before the bot comes."""
-    guild = GuildSpec(
-        voice_channels=(Channel(600, "Late Show", age_restricted=True),),
-        text_channel=Channel(601, "general"),
-        roles=(SCRIBE,),
-        people=SCRIBES,
-    )
-    async with online(guild) as (local, client, supervisor):
-        await choose_scribes(client)
-        await local.join(BEN, channel_id=600)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
-        result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=601)
-        assert result.replies[0].content == FOR_EVERY_AGE.fill(channel="general")
         assert supervisor.place is None
 
 
@@ -352,9 +319,7 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         await answer(interaction, text)
 
     async with online() as (local, _, supervisor):
-        await local.join(ADA)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
+        await enters(local, supervisor, ADA)
         monkeypatch.setattr(room_commands, "answer", slowly)
         joining = asyncio.create_task(local.invoke(ADA, "join"), name="joining")
         await settle(lambda: supervisor.place is not None)
@@ -363,24 +328,6 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         answered.set()
         assert (await joining).replies[0].content == "I am coming to Evening."
         assert (await leaving).replies[0].content == "I am leaving Evening. What was said stays remembered."
-
-
-async def test_what_is_written_reaches_the_channel() -> None:
-    """What the bot writes stands in the voice channel's own chat, wherever /join was typed; a long text is parted."""
-    async with online() as (local, _, supervisor):
-        await local.join(ADA)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
-        await local.invoke(ADA, "join")
-        await settle(lambda: supervisor.place is not None)
-        assert supervisor.place is not None
-        await supervisor.place.write(verbatim("I listen. @everyone"))
-        await supervisor.place.write(verbatim("x" * 5000))
-        (first, *parts) = [message.content for message in local.messages]
-        assert {message.channel_id for message in local.messages} == {600}
-        assert first.startswith("I listen. @")
-        assert parts == ["x" * 2000, "x" * 2000, "x" * 1000]
-        assert len(local.messages[1].content) == 2000
 
 
 async def test_movements_are_handed_on() -> None:
@@ -441,62 +388,18 @@ class Silence:
         """Return no frame."""
 
 
-class Visit:
+class Visit(FakeRoom):
     """A room that only connects, writes that it listens, and stays until it is closed."""
 
-    def __init__(self, place: RoomChannel) -> None:
-        self.place = place
-        self.opened = asyncio.Event()
-        self.ending: str | None = None
-        self.left_session_open = False
-        self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-
     async def run(self) -> str:
-        """Connect, and wait until the room is closed."""
         async with self.place.connect(Silence(), lambda _: None, excludes=lambda _: False):
             await self.place.write(verbatim("I listen."))
-            self.opened.set()
-            return await self._closing
-
-    def is_busy(self) -> bool:
-        """Return False: nobody speaks."""
-        return False
-
-    def close(self, reason: str) -> None:
-        """End the visit."""
-        self.ending = self.ending or reason
-        if not self._closing.done():
-            self._closing.set_result(reason)
-
-    def on_membership(self, change: MembershipChange) -> None:
-        """Ignore the change."""
-
-    async def take_typed(self, message: TypedMessage) -> Text | None:
-        """Answer nothing."""
-        del message
-        return None
-
-    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
-        """Play nothing."""
-        del voice
-        return None
-
-    def faults(self) -> list[HealthFault]:
-        """Return none."""
-        return []
-
-    def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        """Return nothing."""
-        return ()
-
-    def status(self) -> Text:
-        """Return an empty status."""
-        return verbatim("")
+            return await super().run()
 
 
-async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() -> None:
+async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
     """If a moderator moves the bot, its room closes, and a new one opens in the new channel and writes its notice
-    there.
+    there. Where the server has not chosen the channel, it does not stay, and /join says why.
     """
     visits: list[Visit] = []
 
@@ -504,21 +407,41 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
         visits.append(Visit(place))
         return visits[-1]
 
-    rooms = Rooms(cast("MakeRoom", make), clock=FakeClock())
-    async with LocalDiscord() as local, connected(settings_for(local), rooms) as client, rooms:
-        place = client.place(local.guild.id, 600)
-        assert place is not None
-        await rooms.join(place)
-        await local.join(ROOMTONE_BOT_ID, channel_id=602)
-        await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
-        here = rooms.place_of(local.guild.id)
-        assert here is not None
-        assert (here.channel_id, here.name) == (602, "Side room")
-        assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]
-        assert [(message.channel_id, message.content) for message in local.messages] == [
-            (600, "I listen."),
-            (602, "I listen."),
-        ]
+    rooms, servers = Rooms(cast("MakeRoom", make), clock=FakeClock()), no_server_settings()
+    guild = GuildSpec(voice_channels=(Channel(600, "Evening"), Channel(602, "Side room"), Channel(603, "Attic")))
+    async with LocalDiscord(guild=guild) as local:
+        await servers.change(guild.id, lambda now: replace(now, channels=(600, 602)), by=None)
+        async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
+            place = client.place(guild.id, 600)
+            assert place is not None
+            await rooms.join(place)
+            await local.join(ROOMTONE_BOT_ID, channel_id=602)
+            await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
+            here = rooms.place_of(guild.id)
+            assert here is not None
+            assert (here.channel_id, here.name) == (602, "Side room")
+            assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]
+            await local.join(ROOMTONE_BOT_ID, channel_id=603)
+            await settle(lambda: rooms.place_of(guild.id) is None)
+            await settle(lambda: local.status()["voice_states"] == [])
+            await local.join(BEN, channel_id=603)
+            await settle(lambda: client.get_channel(603).members)  # type: ignore[union-attr]
+            assert "I may not be called into Attic" in (await answered(local, BEN, "join"))[0]
+        written = [(message.channel_id, message.content) for message in local.messages]
+        assert written[:2] == [(600, "I listen."), (602, "I listen.")]
+        assert written[2][0] == 603
+        assert "could not come along" in written[2][1]
+
+
+async def test_the_gateways_losses_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection is away until Discord is back, whichever way it comes back."""
+    async with online() as (_, client, _):
+        noted: list[tuple[str, int]] = []
+        monkeypatch.setattr(client.shard_losses, "lost", lambda shard: noted.append(("lost", shard)))
+        monkeypatch.setattr(client.shard_losses, "back", lambda shard: noted.append(("back", shard)))
+        await client.ws.close(4000)
+        await settle(lambda: len(noted) == 2)
+        assert noted == [("lost", 0), ("back", 0)]
 
 
 @pytest.mark.parametrize("require_e2ee", [False, True])
@@ -583,24 +506,6 @@ async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others() -> No
             await settle(lambda: guild.me.nick is not None)
             await clean_up()
             await settle(lambda: guild.me.nick is None)
-
-
-async def test_a_place_follows_discord_through_a_new_main_session() -> None:
-    """A place from before a new gateway session still shows who joins and leaves, although discord.py replaced its
-    objects.
-    """
-    async with online() as (local, client, supervisor):
-        await local.join(ADA)
-        await settle(lambda: len(supervisor.movements) == 1)
-        place = client.place(local.guild.id, 600)
-        assert place is not None
-        before = client.get_channel(600)
-        local._gateway.invalidate(ROOMTONE_BOT_ID, stays_in_voice=True)
-        await settle(lambda: client.get_channel(600) is not None and client.get_channel(600) is not before)
-        await local.join(BEN)
-        await local.leave(ADA)
-        await settle(lambda: len(supervisor.movements) == 3)
-        assert [person.name for person in place.members()] == ["Ben"]
 
 
 def a_stage(*, moderator: bool) -> GuildSpec:
@@ -681,26 +586,3 @@ async def settle(holds: object) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - another client has no event to wait for
             await asyncio.sleep(0.005)
-
-
-async def test_it_knows_since_when_the_gateway_is_away() -> None:
-    """The time of a loss is kept until Discord is back, whichever way it comes back."""
-    async with online() as (_, client, _):
-        assert not client.shard_losses.away
-        lost = asyncio.create_task(client.wait_for("disconnect", timeout=PATIENCE_S), name="lost")
-        back = {
-            asyncio.create_task(client.wait_for(event, timeout=PATIENCE_S), name=event)
-            for event in ("resumed", "ready")
-        }
-        await asyncio.sleep(0)
-        await client.ws.close(4000)
-        await lost
-        await settle(lambda: bool(client.shard_losses.away))
-        away = dict(client.shard_losses.away)
-        await client.on_disconnect()
-        assert client.shard_losses.away == away, "a second failure is the same loss"
-        _, waiting = await asyncio.wait(back, return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-        await settle(lambda: not client.shard_losses.away)

@@ -5,7 +5,6 @@ used a command or a button that breaks reads why, whatever Discord was told befo
 from __future__ import annotations
 
 import re
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,92 +27,57 @@ from bot.discord.commands.sessions import add_recap, add_transcript
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
-from bot.discord.connection import connected
 from bot.discord.place import DiscordPlace
 from bot.memory.session_reader import SessionReader
-from bot.room.rooms import Rooms
-from bot.server_settings import ServerSettings, no_server_settings
 from bot.settings import DiscordSettings
 from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads, permissions
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, Visit, online, settings_for, settle
-from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
-    from bot.channel.port import ListenRequest, RoomChannel
     from bot.discord.client import AddCommands
-    from bot.room.guild_room import MakeRoom
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 NOTHING = cast("Any", object())
 
 
-class Evening:
-    """A local Discord with the bot's client, whose bot can be put into a voice channel."""
-
-    def __init__(self, local: LocalDiscord, client: RoomtoneClient, supervisor: FakeSupervisor) -> None:
-        self.local, self.client, self.supervisor = local, client, supervisor
-
-    async def say(self, user_id: int, command: str, **options: object) -> str:
-        """Use a command and return the first answer, which only this person sees."""
-        result = await self.local.invoke(user_id, command, options)
-        await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        assert all(reply.ephemeral for reply in result.replies)
-        return result.replies[0].content
-
-    async def enter(self, user_id: int, channel_id: int = 600) -> None:
-        """Let somebody join a voice channel."""
-        before = len(self.supervisor.movements)
-        await self.local.join(user_id, channel_id=channel_id)
-        await settle(lambda: len(self.supervisor.movements) > before)
-
-
-@asynccontextmanager
-async def evening(*, bot_in: int | None = 600, **settings: tuple[int, ...]) -> AsyncIterator[Evening]:
-    """Start a local Discord and the client. `bot_in`: the channel that the bot is in. `settings`: roles, channels."""
-    supervisor = FakeSupervisor()
-    async with LocalDiscord() as local:
-        wanted = settings_for(local).model_copy(update=settings)
-        async with connected(wanted, supervisor) as client:
-            supervisor.place = None if bot_in is None else client.place(local.guild.id, bot_in)
-            yield Evening(local, client, supervisor)
-
-
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
-    async with evening() as here:
-        await here.enter(BEN)
-        server = {"id": str(here.local.guild.id), "unavailable": True}
-        here.client._connection._add_guild_from_data(cast("Any", server))
+    async with online() as (local, client, supervisor):
+        supervisor.place = client.place(local.guild.id, LOUNGE)
+        await enters(local, supervisor, BEN)
+        client._connection._add_guild_from_data(cast("Any", {"id": str(local.guild.id), "unavailable": True}))
         for command in ("leave", "join"):
-            assert await here.say(BEN, command) == NOT_SHOWN
-        assert here.supervisor.place is not None
+            assert await answered(local, BEN, command) == [NOT_SHOWN]
+        assert supervisor.place is not None
 
 
 async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Permissions count on the whole server: who may manage the channel in which they type is no moderator by that."""
-    async with evening() as here:
+    async with online() as (local, client, supervisor):
+        supervisor.place = client.place(local.guild.id, LOUNGE)
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
-        assert await here.say(BEN, "leave") == f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."
-        assert await here.say(ADA, "status") == "I am well."
+        assert await answered(local, BEN, "leave") == [f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."]
+        assert await answered(local, ADA, "status") == ["I am well."]
 
 
 async def test_discord_is_told_the_default_permissions() -> None:
-    """Discord shows commands only on servers, and those of the voice channel only to people who may connect."""
-    async with evening() as here:
-        registered = {command["name"]: command for _, command in here.local._state.all_commands()}
+    """Discord shows commands only on servers, and those of the voice channel only to people who may connect; and their
+    names in German.
+    """
+    async with online() as (local, _, _):
+        registered = {command["name"]: command for _, command in local._state.all_commands()}
     assert registered["join"]["default_member_permissions"] == discord.Permissions(connect=True).value
     assert registered["leave"]["default_member_permissions"] is None
     assert {tuple(command["contexts"]) for command in registered.values()} == {(0,)}
     assert {tuple(command["integration_types"]) for command in registered.values()} == {(0,)}
+    assert registered["join"]["name_localizations"] == {"de": "komm"}
+    assert registered["join"]["description_localizations"]["de"].startswith("Ruf mich in deinen Sprachkanal")
 
 
 async def test_a_command_without_a_rule_stops_the_bot() -> None:
@@ -204,17 +168,6 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
         assert [line["button"] for line in logs if line["event"] == "button_failed"] == ["roomtone:catch-up"]
 
 
-async def test_who_uses_a_command_that_an_upgrade_has_removed_is_told_what_to_do() -> None:
-    """Discord clients go on showing it for a while. It is no fault of the bot."""
-    async with online() as (local, client, _):
-        client.tree.remove_command("status")
-        with capture_logs() as logs:
-            result = await local.invoke(BEN, "status")
-            await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-        assert result.replies[0].content == OUTDATED
-        assert [line for line in logs if line["log_level"] == "error"] == []
-
-
 _COMMAND = cast("Any", SimpleNamespace(name="look", qualified_name="watch look"))
 
 
@@ -252,31 +205,3 @@ async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandEr
         await command_failed(cast("Any", interaction), error)
     assert sent == [told]
     assert [line["log_level"] for line in logs] == [level]
-
-
-async def test_the_bot_comes_only_into_the_channels_that_the_server_has_chosen() -> None:
-    """If the server leaves a channel out, /join answers that, and the bot does not stay where somebody moves it."""
-    visits: list[Visit] = []
-
-    def make(place: RoomChannel, _: ListenRequest | None) -> Visit:
-        visits.append(Visit(place))
-        return visits[-1]
-
-    rooms = Rooms(cast("MakeRoom", make), clock=FakeClock())
-    async with LocalDiscord() as local:
-        servers = no_server_settings()
-        await servers.change(local.guild.id, lambda _: ServerSettings(channels=(600,)), by=None)
-        async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
-            place = client.place(local.guild.id, 600)
-            assert place is not None
-            await rooms.join(place)
-            await local.join(ROOMTONE_BOT_ID, channel_id=602)
-            await settle(lambda: rooms.place_of(local.guild.id) is None)
-            await settle(lambda: local.status()["voice_states"] == [])
-            await local.join(BEN, channel_id=602)
-            await settle(lambda: client.get_channel(602).members)  # type: ignore[union-attr]
-            result = await local.invoke(BEN, "join")
-            await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-            assert "I may not be called into Side room" in result.replies[0].content
-            assert [message.channel_id for message in local.messages] == [600, 602]
-            assert "could not come along" in local.messages[1].content

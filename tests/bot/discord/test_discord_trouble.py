@@ -215,6 +215,7 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
         await settle(lambda: len(supervisor.movements) == 2)
         supervisor.movements.clear()
         supervisor.arrivals.clear()
+        here = client.place(local.guild.id, CHANNEL)
         await local.fault(fault, user_id=ROOMTONE_BOT_ID, **options)
         await local.leave(ADA)
         await local.join(BEN, channel_id=SIDE_ROOM)
@@ -230,8 +231,7 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
         assert len(supervisor.movements) == 4
         assert sorted(supervisor.arrivals) == [(CHANNEL, "Chloe", None), (SIDE_ROOM, "Ben", CHANNEL)]
         assert sorted(supervisor.departures) == [CHANNEL, CHANNEL]
-        here = client.place(local.guild.id, CHANNEL)
-        assert here is not None
+        assert here is not None, "discord.py replaced its objects"
         assert [person.name for person in here.members()] == ["Chloe"]
         assert (await local.invoke(BEN, "status", timeout_s=PATIENCE_S)).replies
 

@@ -86,17 +86,17 @@ async def test_packets_are_counted_and_nobody_is_decrypted(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("fault", "options", "seconds", "told"),
+    ("fault", "options", "told"),
     [
-        ("kill_voice_websocket", {"close_code": 4006}, 60.0, "The voice server ended the connection (close code 4006)"),
-        ("kill_voice_websocket", {"close_code": 0}, 10.0, "broke 1 time and came back"),
-        ("leave", {}, 60.0, "Somebody took the bot out of the channel after"),
-        ("silence", {}, 60.0, "The voice server stopped answering"),
-        ("", {}, 3.0, "held to the end"),
+        ("kill_voice_websocket", {"close_code": 4006}, "The voice server ended the connection (close code 4006)"),
+        ("kill_voice_websocket", {"close_code": 0}, "broke 1 time and came back"),
+        ("leave", {}, "Somebody took the bot out of the channel after"),
+        ("silence", {}, "The voice server stopped answering"),
+        ("", {}, "held to the end"),
     ],
 )
 async def test_what_became_of_the_connection_is_named(
-    monkeypatch: pytest.MonkeyPatch, fault: str, options: dict[str, Any], seconds: float, told: str
+    monkeypatch: pytest.MonkeyPatch, fault: str, options: dict[str, Any], told: str
 ) -> None:
     """The probe sends keepalives as a room does, ends when its connection is lost, and says why."""
     monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.1)
@@ -108,6 +108,14 @@ async def test_what_became_of_the_connection_is_named(
         return echoes[-1]
 
     monkeypatch.setattr(Keepalive, "echoed", counted)
+    changes, note = list[str](), live_probe._ConnectionRecord.note
+
+    def noted(self: live_probe._ConnectionRecord, change: str, **more: Any) -> None:
+        changes.append(change)
+        note(self, change, **more)
+
+    monkeypatch.setattr(live_probe._ConnectionRecord, "note", noted)
+    watch = Watch(monkeypatch)
     async with LocalDiscord() as local:
         with repointed(local):
 
@@ -120,10 +128,14 @@ async def test_what_became_of_the_connection_is_named(
                         monkeypatch.setattr(Keepalive, "dead", lambda *_: True)
                     case _ if fault:
                         await local.fault(fault, **options)
+                # One that comes back, or was never away, ends when its time is over.
+                if not fault or options.get("close_code") == 0:
+                    await until(lambda: changes.count("up") == 1 + bool(fault), "the connection")
+                    watch.is_over = True
 
             harming = asyncio.create_task(harm(), name="harm")
             async with asyncio.timeout(PATIENCE_S):
-                record = await probe_channel(settings_of(local), CHANNEL, seconds=seconds, say=lambda _: None)
+                record = await probe_channel(settings_of(local), CHANNEL, seconds=60.0, say=lambda _: None)
             await harming
         assert local.messages[-1].content == "The test of the voice connection is over. Thank you."
         assert not local.status()["voice_states"]

@@ -40,11 +40,6 @@ def presence() -> VoicePresence:
     return VoicePresence(cast("Any", lambda member: member))
 
 
-def test_the_first_look_tells_nothing() -> None:
-    """Who is there when the bot starts is no news."""
-    assert presence().look(guild(evening=(ADA,))) == ()
-
-
 def test_a_move_before_the_first_look_makes_nobody_new() -> None:
     """At the start discord.py tells of moves before it shows the server. The bot does not come to who was there: nobody
     has arrived.

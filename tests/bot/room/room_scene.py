@@ -223,12 +223,14 @@ async def a_house(folder: Path) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def living(house: House, *, opens: bool = True) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:
+async def living(
+    house: House, *, room: Session | None = None, opens: bool = True
+) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:
     """Run a room until the block is left. If it has not ended by then, it is cancelled, as in a crash.
 
-    `opens`: the block begins when the room is open, or over.
+    `room`: another one than the house makes. `opens`: the block begins when the room is open, or over.
     """
-    room = house.room()
+    room = room or house.room()
     task = asyncio.create_task(room.run(), name="room-under-test")
     try:
         if opens:

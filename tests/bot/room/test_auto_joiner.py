@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from bot.server_settings import ServerSettings
+from bot.room.auto_joiner import Arrival, BotStay, should_go
+from bot.server_settings import FollowRule, ServerSettings
 from bot.texts.text import Text
 from tests.fakes.brain import until
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -121,3 +122,49 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
         "I could not come by myself. No room.",
         "I could not come by myself. Discord hung up.",
     ]
+
+
+LOUNGE, ELSEWHERE, FRIEND, STRANGER = 600, 602, 1, 2
+BY_NUMBER = ServerSettings(auto_join_channels=(LOUNGE,), auto_join_people=2)
+WITH_FRIEND = ServerSettings(auto_join_with=(FRIEND,))
+
+
+@pytest.mark.parametrize(
+    ("rules", "arrival", "goes"),
+    [
+        (ServerSettings(), Arrival(FRIEND, LOUNGE, 9), False),
+        (BY_NUMBER, Arrival(FRIEND, LOUNGE, 1), False),
+        (BY_NUMBER, Arrival(STRANGER, LOUNGE, 2), True),
+        (BY_NUMBER, Arrival(STRANGER, LOUNGE, 3), True),
+        (BY_NUMBER, Arrival(STRANGER, ELSEWHERE, 3), False),
+        (BY_NUMBER, Arrival(STRANGER, LOUNGE, 2, declined=True), False),
+        (WITH_FRIEND, Arrival(FRIEND, ELSEWHERE, 1), True),
+        (WITH_FRIEND, Arrival(STRANGER, ELSEWHERE, 5), False),
+        (WITH_FRIEND, Arrival(FRIEND, ELSEWHERE, 1, declined=True), False),
+    ],
+)
+def test_it_comes_by_the_servers_rules(rules: ServerSettings, arrival: Arrival, goes: bool) -> None:
+    """With enough people in a chosen channel, or with a chosen person, unless it was sent away from there."""
+    assert should_go(rules, arrival, None) is goes
+
+
+@pytest.mark.parametrize(
+    ("follow", "person", "came_from", "left", "goes"),
+    [
+        ("nobody", FRIEND, LOUNGE, 0, False),
+        ("people", FRIEND, LOUNGE, 3, True),
+        ("people", FRIEND, None, 0, False),
+        ("people", FRIEND, 604, 0, False),
+        ("people", STRANGER, LOUNGE, 0, False),
+        ("everybody", STRANGER, LOUNGE, 1, False),
+        ("everybody", STRANGER, LOUNGE, 0, True),
+        ("everybody", STRANGER, 604, 0, False),
+    ],
+)
+def test_it_follows_by_the_servers_rule(
+    follow: FollowRule, person: int, came_from: int | None, left: int, goes: bool
+) -> None:
+    """Only from the channel that it is in: with the chosen people, or with the last one who goes."""
+    rules = ServerSettings(follow=follow, auto_join_with=(FRIEND,), auto_join_channels=(ELSEWHERE,), auto_join_people=1)
+    assert should_go(rules, Arrival(person, ELSEWHERE, 1, came_from), BotStay(LOUNGE, left)) is goes
+    assert not should_go(rules, Arrival(person, LOUNGE, 1, came_from), BotStay(LOUNGE, left))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +19,7 @@ from bot.room.notice import DEFAULT_NOTICE
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import a_house, ended, living, settle
+from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
@@ -48,13 +47,12 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
         life.append(())
 
     async with a_house(tmp_path) as house:
-        room = Session(house.place, replace(house.services(), show_live=show))
-        task = asyncio.create_task(room.run(), name="room-under-test")
-        await settle(room.opened.is_set)
-        await house.say(ADA.id, "The train leaves at nine.")
-        await house.pass_time(CHECK_ROOM_S + 1)
-        room.close("left")
-        await ended(house, task)
+        shown_room = Session(house.place, replace(house.services(), show_live=show))
+        async with living(house, room=shown_room) as (room, task):
+            await house.say(ADA.id, "The train leaves at nine.")
+            await house.pass_time(CHECK_ROOM_S + 1)
+            room.close("left")
+            await ended(house, task)
     begun, over = life
     assert begun[1:] == (house.place.channel_id, begun[0], house.place.guild_id)
     assert over == ()

@@ -8,18 +8,28 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.room.endings import HANDED_OVER, PROCESS_ENDS
+from bot.room.endings import HANDED_OVER, PROCESS_ENDS, ReachedLimit, SessionLimits
+from bot.room.room_status import (
+    DEAFENED,
+    MUTED,
+    UNDEAFENED,
+    UNMUTED,
+)
+from bot.room.stay import CHECK_ROOM_S, GPU_FAILED
 from bot.server_settings import ServerSettings
+from bot.store.turns import SqlTurnStore
+from compaction.errors import StoreError
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO, FakePlace
-from voice.errors import LinkError, RemovedFromChannelError
+from voice.errors import LinkError, RecogniserError, RemovedFromChannelError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from compaction.model import SessionId, Turn
     from voice.transport.audio_events import SpeechFrames
 
 
@@ -195,3 +205,121 @@ async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path:
         # Bo has interrupted the answer, so it is recorded before what they said.
         assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
         assert len(responder.contexts) == 1
+
+
+async def test_a_gpu_that_fails_is_told_once_in_the_channel(tmp_path: Path) -> None:
+    """People who talk when the GPU fails learn why texts come later. A room that opens afterwards does not tell it."""
+    async with a_house(tmp_path) as house:
+        for told in (1, 0):
+            async with living(house):
+                house.place.written.clear()
+                house.gpu_failure = RecogniserError("CUDA failed (no memory).")
+                await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+                assert house.place.written.count(GPU_FAILED) == told
+        problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
+        assert problems == ["CUDA failed (no memory)."]
+
+
+class FullDisk:
+    """A turn store whose disk can be full."""
+
+    def __init__(self, store: SqlTurnStore) -> None:
+        self._store = store
+        self.full = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
+        if self.full:
+            raise StoreError("The disk is full. Make room.")
+        await self._store.append_turn(session_id, turn)
+
+
+async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> None:
+    """A full disk is reported once in the channel, and the turns of that time are stored when there is space again."""
+    async with a_house(tmp_path) as house:
+        assert isinstance(house.store, SqlTurnStore)
+        disk = FullDisk(house.store)
+        house.store = disk  # type: ignore[assignment]  # a store but for the one method
+        async with living(house):
+            disk.full = True
+            await house.say(ADA.id, "One thing I said to you.")
+            await house.say(BO.id, "Two things I said to you.")
+            disk.full = False
+            await house.say(ADA.id, "Three things I said to you.")
+            opened = house.of(events.RoomOpened)[0]
+            assert isinstance(opened, events.RoomOpened)
+            stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
+        assert [turn.seq for turn in stored.window] == [0, 1, 2]
+        assert house.place.written == ["I cannot store what is said: The disk is full. Make room."]
+
+
+async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
+    """The channel and /status say why nobody hears the bot, or the bot nobody, once. While it is muted no model works
+    for an answer that nobody can hear.
+    """
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        house.place.written.clear()
+        house.place.muted, house.place.audible = True, False
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [MUTED]
+        assert MUTED in room.status()
+        await house.say(ADA.id, "Roomtone, what time is it?")
+        decided = house.of(events.TurnDecided)[-1]
+        assert isinstance(decided, events.TurnDecided)
+        assert decided.reason == "silenced"
+        house.place.muted, house.place.audible = False, True
+        house.place.deafened = True
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [MUTED, UNMUTED, DEAFENED]
+        assert MUTED not in room.status()
+        assert DEAFENED in room.status()
+        house.place.deafened = False
+        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert house.place.written == [MUTED, UNMUTED, DEAFENED, UNDEAFENED]
+
+
+STARTED_AT = 1_700_000_000.0
+EMPTY_S = 60.0
+HOUR_S = 3_600.0
+
+
+def limits() -> SessionLimits:
+    """Return the limits of a session that began at `STARTED_AT`."""
+    return SessionLimits(started_at=STARTED_AT, leave_when_empty_s=EMPTY_S)
+
+
+@pytest.mark.parametrize(
+    ("settings", "looks", "expected"),
+    [
+        (ServerSettings(), [(0, False), (59, False)], None),
+        (ServerSettings(), [(0, False), (60, False)], "empty"),
+        (ServerSettings(), [(0, True), (600, True)], None),
+        (ServerSettings(), [(0, False), (30, True), (40, False), (99, False)], None),
+        (ServerSettings(), [(0, False), (30, True), (40, False), (100, False)], "empty"),
+        (ServerSettings(leave_when_empty_s=5.0), [(0, False), (5, False)], "empty"),
+        (ServerSettings(leave_when_empty_s=600.0), [(0, False), (60, False)], None),
+    ],
+)
+def test_an_empty_room_is_left_after_the_servers_time(
+    settings: ServerSettings, looks: list[tuple[float, bool]], expected: str | None
+) -> None:
+    """The time counts from the first look at an empty room; somebody who comes back resets it. `looks`: seconds, and
+    whether people are in the channel.
+    """
+    session = limits()
+    reached = [
+        session.check(settings, accompanied=accompanied, epoch=STARTED_AT + at, now=at) for at, accompanied in looks
+    ]
+    assert reached == [*(None for _ in looks[1:]), None if expected is None else ReachedLimit(expected)]
+
+
+def test_the_length_of_a_session_is_that_of_all_its_rooms() -> None:
+    """A room that resumes a session an hour after its start ends it with the first look, also with people in it."""
+    settings = ServerSettings(longest_session_h=1)
+    assert limits().check(settings, accompanied=True, epoch=STARTED_AT + HOUR_S - 1, now=0.0) is None
+    reached = limits().check(settings, accompanied=True, epoch=STARTED_AT + HOUR_S, now=0.0)
+    assert reached is not None
+    assert reached.reason == "longest"
+    assert limits().check(ServerSettings(), accompanied=True, epoch=STARTED_AT + 99 * HOUR_S, now=0.0) is None

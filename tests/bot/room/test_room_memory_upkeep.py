@@ -107,14 +107,12 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
         house.place.people = [ADA, BO]
         with capture_logs() as logs:
             async with living(house) as (room, task):
-                await settle(room.opened.is_set)
                 await house.say(ADA.id, "Roomtone, where is parcel three?")
                 await house.reply(1)
                 await settle(lambda: bool(house.people.section(house.audience, [(str(ADA.id), ADA.name)])))
                 room.close("left")
                 await settle(task.done)
             async with living(house) as (room, task):
-                await settle(room.opened.is_set)
                 await house.say(BO.id, "Roomtone, what is my dog called?")
                 await house.reply(2)
                 room.close("left")
@@ -141,7 +139,6 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
         house.place.channel_id = 21
         await house.remember(75)
         async with living(house) as (room, task):
-            await settle(room.opened.is_set)
             await house.say(ADA.id, "Roomtone, where is parcel three?")
             await house.reply(1)
             await settle(lambda: bool(house.of(events.CompactionLanded)))
@@ -152,7 +149,6 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
         house.toolbox = lambda *_: tools
         asked = [(ADA, set(), "Lisbon"), (BO, set(), "Bruno"), (BO, {21}, "Lisbon Bruno"), (BO, set(), "Bruno")]
         async with living(house) as (room, task):
-            await settle(room.opened.is_set)
             for number, (person, shared, _) in enumerate(asked, start=2):
                 house.place.shared = shared
                 await house.say(person.id, f"Roomtone, what is number {number}?")
@@ -175,7 +171,6 @@ async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
         await house.remember(75)
         house.place.people = [ADA, BO]
         async with living(house) as (room, task):
-            await settle(room.opened.is_set)
             present = [(str(person.id), person.name) for person in (ADA, BO)]
             await house.say(BO.id, "Roomtone, where is parcel three?")
             await house.reply(1)
@@ -183,7 +178,6 @@ async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
             room.close("left")
             await settle(task.done)
         async with living(house) as (room, _):
-            await settle(room.opened.is_set)
             await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
             await house.say(BO.id, "Roomtone, what is my dog called?")
             await house.reply(2)

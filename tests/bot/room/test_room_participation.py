@@ -11,24 +11,19 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.brain.silence import SILENT_MINUTES
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange
 from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from compaction.payload import MessageToolCall
 from tests.bot.room.room_scene import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from bot.brain.context import ModelContext
     from tests.bot.room.room_scene import House
 
 
@@ -185,34 +180,6 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert house.place.written == []
         await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=False)
         assert not house.place.excludes(ADA.id)
-
-
-async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> None:
-    """Each tool step counts towards the hourly ceiling as a call of its own with the whole prompt."""
-    async with a_house(tmp_path) as house:
-        toolbox = Toolbox()
-
-        class Looker(ScriptedResponder):
-            """A responder that calls a tool in two steps before it answers."""
-
-            async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-                """Record two tool steps and yield the script."""
-                step = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",))
-                toolbox.exchanges.record(context.current.seq, [step, step])
-                async for piece in super().respond(context):
-                    yield piece
-
-        house.toolbox = lambda *_: toolbox
-        house.new_responder = lambda: Looker("It is green.")
-        async with living(house):
-            await house.say(ADA.id, "Roomtone, what colour is the door?")
-            await house.reply(1)
-            guild = await house.participation.of_guild(house.place.guild_id)
-            spent = guild.costs.last_hour(house.clock.monotonic())
-            (built,) = house.of(events.ContextBuilt)
-            assert isinstance(built, events.ContextBuilt)
-            assert spent.calls == 3
-            assert spent.tokens > 3 * sum(part.tokens for part in built.parts)
 
 
 async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from bot.realtime.port import RealtimeServices
 from bot.room.session import Session
 from tests.bot.realtime.test_bridge_answers import Remembering
-from tests.bot.room.room_scene import TICK_S, settle
+from tests.bot.room.room_scene import TICK_S, living, settle
 from tests.bot.room.test_room_participation import silenceable
 from tests.bot.room.test_room_screens import Cinema, a_cinema
 from tests.fakes.hearing import speech
@@ -58,15 +58,9 @@ class Studio:
         )
         memory = replace(services.memory, open_quoting=lambda *_: self.quoting)
         services = replace(services, memory=memory, screens=self.cinema.screens, realtime=realtime)
-        room = Session(self.house.place, services)
-        task = asyncio.create_task(room.run(), name="room-under-test")
-        try:
+        async with living(self.house, room=Session(self.house.place, services)) as (_, task):
             await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())
-            await settle(lambda: room.opened.is_set() or task.done())
             yield self.sessions[0]
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
     def _new_session(
         self, brief: Callable[[], Briefing], on_event: Callable[[RealtimeNews], None], run_tool: ToolRunner

@@ -17,7 +17,7 @@ from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import House, a_house, ended, settle
+from tests.bot.room.room_scene import House, a_house, ended, living, settle
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.place import ADA
@@ -25,6 +25,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.screen.screens import ScreenPageConnection
@@ -46,17 +47,10 @@ class Cinema:
             cast("Any", self.readers), clock=house.clock, bot_name="Roomtone", reading=verbatim("Read here.")
         )
 
-    @asynccontextmanager
-    async def living(self) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:
+    def living(self) -> AbstractAsyncContextManager[tuple[Session, asyncio.Task[str]]]:
         """Run the room."""
-        room = Session(self.house.place, replace(self.house.services(), screens=self.screens))
-        task = asyncio.create_task(room.run(), name="room-under-test")
-        try:
-            await settle(lambda: room.opened.is_set() or task.done())
-            yield room, task
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        services = replace(self.house.services(), screens=self.screens)
+        return living(self.house, room=Session(self.house.place, services))
 
     async def share(self) -> ScreenPageConnection:
         """Let Ada open her link and share a window."""

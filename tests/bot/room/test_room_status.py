@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+import pytest
+
+from bot import events
+from bot.channel.port import UnfinishedWords
+from bot.events import ReplyOutcome
 from bot.guild import VoiceMode
+from bot.health import FaultKind
 from bot.participation.statistics import mode_sentence
-from bot.room.room_status import memory_sentence, tiers_sentence
+from bot.room.room_status import (
+    LINK_GRACE_S,
+    TELL_AGAIN_AFTER_S,
+    UNDERSTANDS_AGAIN,
+    UNDERSTANDS_NOBODY,
+    RoomFaults,
+    TroubleNotice,
+    UnfinishedSpeech,
+    memory_sentence,
+    tiers_sentence,
+)
 from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
 from tests.compaction.rooms import Room, fold_until
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO
+from tests.fakes.place import ADA, BO, FakeLink, FakePlace
+from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -70,3 +89,128 @@ async def test_a_room_says_that_it_has_not_joined_yet(tmp_path: Path) -> None:
     """Before the room is open there is nothing else to tell."""
     async with a_house(tmp_path) as house:
         assert house.room().status() == "I am coming to Lounge."
+
+
+SOON, LATER = 5.0, TELL_AGAIN_AFTER_S
+
+
+@pytest.mark.parametrize(
+    ("happened", "told"),
+    [
+        ([(0.0, False)], [None]),
+        ([(0.0, True), (SOON, True)], [UNDERSTANDS_NOBODY, None]),
+        ([(0.0, True), (SOON, False), (6.0, False)], [UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN, None]),
+        (
+            [(0.0, True), (SOON, False), (10.0, True), (15.0, False)],
+            [UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN, None, None],
+        ),
+        (
+            [(0.0, True), (SOON, False), (10.0, True), (LATER, True), (LATER + 1, False)],
+            [UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN, None, UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN],
+        ),
+    ],
+)
+def test_each_change_is_told_once(happened: list[tuple[float, bool]], told: list[str | None]) -> None:
+    """A change is told at once, the same state never again, and trouble that returns soon only when it lasts."""
+    notice = TroubleNotice(UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN)
+    assert [notice.next(is_there=is_there, now=now) for now, is_there in happened] == told
+
+
+NOW = 1_000.0
+HEARD = events.UtteranceTranscribed("u", 1, "Hello.", 1.0, 2.0, 3.0)
+UNRECOGNISED = events.SpeechDropped("u", 1, "recogniser_failed", "", 1.0, 2.0, 3.0)
+TOO_SHORT = events.SpeechDropped("u", 1, "too_short", "", 1.0, 2.0, 3.0)
+
+
+def reply(outcome: ReplyOutcome) -> events.ReplyFinished:
+    """Return a finished reply."""
+    return events.ReplyFinished(3, outcome, 1.0, 2.0, 3.0, 0.1, 4.0, 5.0)
+
+
+async def kinds(
+    happened: Sequence[events.Event],
+    *,
+    down_s: float | None = None,
+    unheard: bool = False,
+    audible: bool = True,
+    deafened: bool = False,
+    speaks: bool = True,
+) -> list[FaultKind]:
+    """Return the kinds of the faults of a room in which that happened."""
+    room, link, place = RoomFaults(), FakeLink(Playback(), lambda _: None), FakePlace()
+    place.audible, place.deafened = audible, deafened
+    link.down_since = None if down_s is None else NOW - down_s
+    link.unheard = unheard
+    for event in happened:
+        room.on_event(event)
+    found = room.faults(link, place, speaks=speaks, now=NOW)
+    for fault in found:
+        assert re.fullmatch(r"[A-Z].*[.]", fault.sentence)
+    return [fault.kind for fault in found]
+
+
+@pytest.mark.parametrize(
+    ("happened", "expected"),
+    [
+        ([], []),
+        ([HEARD, TOO_SHORT, TOO_SHORT, TOO_SHORT], []),
+        ([UNRECOGNISED], []),
+        ([UNRECOGNISED, UNRECOGNISED], [FaultKind.ROOM_DEAF]),
+        ([UNRECOGNISED, TOO_SHORT, UNRECOGNISED], [FaultKind.ROOM_DEAF]),
+        ([UNRECOGNISED, UNRECOGNISED, HEARD], []),
+        ([reply(ReplyOutcome.UNSPOKEN)], [FaultKind.ROOM_MUTE]),
+        ([reply(ReplyOutcome.UNSPOKEN), reply(ReplyOutcome.SKIPPED)], [FaultKind.ROOM_MUTE]),
+        ([reply(ReplyOutcome.UNSPOKEN), reply(ReplyOutcome.SPOKEN)], []),
+        ([reply(ReplyOutcome.UNSPOKEN), reply(ReplyOutcome.INTERRUPTED)], []),
+        ([reply(ReplyOutcome.FAILED)], []),
+    ],
+)
+async def test_what_happened_makes_a_room_deaf_or_mute(
+    happened: Sequence[events.Event], expected: list[FaultKind]
+) -> None:
+    """Two failures of the recogniser in a row make it deaf, and an answer that could not be spoken makes it mute, until
+    one succeeds.
+    """
+    assert await kinds(happened) == expected
+
+
+async def test_the_connection_makes_a_room_deaf_or_mute() -> None:
+    """A connection that is down for longer than a new one takes is deafness, and so is sound that does not arrive. A
+    deafened bot is deaf, whatever else, and a muted one is mute, unless it only writes down what is said.
+    """
+    assert await kinds([], down_s=LINK_GRACE_S - 1) == []
+    assert await kinds([], down_s=LINK_GRACE_S, audible=False) == [FaultKind.ROOM_DEAF]
+    assert await kinds([], unheard=True) == [FaultKind.ROOM_DEAF]
+    assert await kinds([], deafened=True, unheard=True) == [FaultKind.ROOM_DEAF]
+    assert await kinds([], audible=False) == [FaultKind.ROOM_MUTE]
+    assert await kinds([reply(ReplyOutcome.UNSPOKEN)], audible=False, speaks=False) == []
+
+
+ADA_SAYS, BO_SAYS = UnfinishedWords("Ada", "the key"), UnfinishedWords("Bo", "I am")
+
+
+def _nobody(_: int) -> bool:
+    return False
+
+
+def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
+    """A later text replaces the person's earlier one and comes first; transcribed and dropped speech is over."""
+    speech = UnfinishedSpeech(FakePlace())
+    for speaker, text in ((ADA, "the"), (BO, "I am"), (ADA, "the key")):
+        speech.on_event(events.InterimTranscribed(speaker.id, text, 1.0))
+    assert speech.words(_nobody) == (ADA_SAYS, BO_SAYS)
+    speech.on_event(events.UtteranceTranscribed("u1", ADA.id, "The key is here.", 0.0, 2.0, 2.5))
+    assert speech.words(_nobody) == (BO_SAYS,)
+    speech.on_event(events.SpeechDropped("u2", BO.id, "noise", "I am", 0.0, 2.0, 2.5))
+    assert speech.words(_nobody) == ()
+
+
+def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
+    """Whoever opts out or leaves in mid-sentence is not shown with what they had said."""
+    place = FakePlace()
+    speech = UnfinishedSpeech(place)
+    speech.on_event(events.InterimTranscribed(ADA.id, "the key", 1.0))
+    speech.on_event(events.InterimTranscribed(BO.id, "I am", 1.0))
+    assert speech.words(lambda user_id: user_id == ADA.id) == (BO_SAYS,)
+    place.people = [ADA]
+    assert speech.words(_nobody) == (ADA_SAYS,)

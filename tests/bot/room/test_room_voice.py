@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from structlog.testing import capture_logs
+
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
+from bot.channel.port import UnfinishedWords
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.server_voice import ServerVoice
 from bot.room.session import Session
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
-from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
-from tests.fakes.brain import FakeVoice
+from tests.bot.room.room_scene import TICK_S, House, a_house, living, settle
+from tests.fakes.brain import FakeVoice, ScriptedResponder
+from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
+
+    from bot.room.services import RoomServices
+    from voice.audio import Pcm
 
 
 async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: Path) -> None:
@@ -60,14 +68,10 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
                 cast("ServerVoice", chosen) if place is house.place else ServerVoice(usual=usual, tell=tell)
             ),
         )
-        room = Session(house.place, services)
-        task = asyncio.create_task(room.run(), name="room-under-test")
-        await settle(room.opened.is_set)
-        assert "my usual one" in room.status()
-        await house.say(ADA.id, "Roomtone, where is the spare key?")
-        await house.reply(1)
-        room.close("left")
-        await ended(house, task)
+        async with living(house, room=Session(house.place, services)) as (room, _):
+            assert "my usual one" in room.status()
+            await house.say(ADA.id, "Roomtone, where is the spare key?")
+            await house.reply(1)
     assert chosen.spoken
     assert house.voice.spoken == []
 
@@ -119,3 +123,57 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
         assert isinstance(built, events.ContextBuilt)
         assert built.parts[4].content.endswith("Ada said: The (interrupted)")
         assert "(interrupted)" in built.parts[0].content
+
+
+class Judge:
+    """A turn-end detector that takes every pause for the end."""
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """See `TurnEndDetector.judge`."""
+        return 0.9
+
+
+@asynccontextmanager
+async def a_judged_house(
+    folder: Path,
+) -> AsyncIterator[tuple[House, ScriptedResponder]]:
+    """Open the services with a turn-end detector and a model that always gives the same answer."""
+    async with a_house(folder) as house:
+        responder = ScriptedResponder("Bo brings it.")
+        house.new_responder, house.can_skip = lambda: responder, True
+        plain = house.services
+
+        def services() -> RoomServices:
+            usual = plain()
+            speech = replace(usual.speech, turn_end_detector=Judge())
+            return replace(usual, speech=speech)
+
+        house.services = services  # type: ignore[method-assign]
+        yield house, responder
+
+
+def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
+    return [line["event"] for line in logs if str(line["event"]).startswith("preemptive_reply")]
+
+
+async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:
+    """The model is asked once, before the turn is recorded, and nothing is spoken until the turn has ended."""
+    async with a_judged_house(tmp_path) as (house, responder), living(house) as (room, _):
+        house.recogniser.texts.append("Roomtone, who brings the lantern?")
+        with capture_logs() as logs:
+            await house.pass_time(2.0)
+            house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+            await house.pass_time(0.4)
+            await settle(lambda: bool(house.voice.spoken))
+            # The first sound is ready, and none of it is played.
+            assert house.turns == []
+            assert house.place.links[-1].frames_sent == 0
+            assert room.unfinished() == (UnfinishedWords("Ada", "Roomtone, who brings the lantern?"),)
+            await house.pass_time(1.2)
+            reply = await house.reply(1)
+        assert reply.text == "Bo brings it."
+        assert house.voice.spoken == ["Bo brings it."]
+        assert _told(logs) == ["preemptive_reply_used"]
+        assert len(responder.contexts) == 1
+        assert responder.contexts[0].current.parts == house.turns[0].parts
+        assert [turn.seq for turn in house.turns] == [0, 1]

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
-from bot.channel.port import MembershipChange, UnfinishedWords
+from bot.channel.port import ListenRequest, MembershipChange, UnfinishedWords
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room import guild_room
-from bot.room.guild_room import RESTARTING
+from bot.room.guild_room import PAUSE_S, RESTARTING, WITHIN_S, until_pause
+from bot.room.lifecycle import DATABASE_PAUSE_S, MOST_CRASHES
 from bot.room.rooms import DRAINING, Rooms
+from bot.server_settings import ListenOnly, ServerSettings
+from bot.store.claims import STALE
+from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.brain import until
 from tests.fakes.place import ADA, FakePlace
-from tests.fakes.rooms import House
+from tests.fakes.rooms import FakeRoom, House
+from tests.fakes.virtual_time import LoopClock, run_virtually
 from voice.errors import LinkError
 
 
@@ -156,3 +162,228 @@ async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> No
         house.clock.advance(60.0)
         await until(lambda: rooms.faults() == [deaf])
     assert rooms.faults() == [DRAINING]
+
+
+class VirtualClock(LoopClock):
+    """The clock of the virtual loop."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Let other tasks run meanwhile."""
+        await asyncio.sleep(seconds)
+
+
+def waited_s(*spoken: tuple[float, float]) -> float:
+    """Return how long is waited while somebody speaks in these spans of seconds."""
+
+    async def wait() -> float:
+        clock = VirtualClock()
+        begun_at = clock.monotonic()
+
+        def is_busy() -> bool:
+            now = clock.monotonic() - begun_at
+            return any(begins <= now < ends for begins, ends in spoken)
+
+        await until_pause(is_busy, clock)
+        return clock.monotonic() - begun_at
+
+    return run_virtually(wait())
+
+
+@pytest.mark.parametrize(
+    ("spoken", "expected_s"),
+    [
+        ((), PAUSE_S),
+        (((0.0, 3.0),), 3.7),
+        (((0.0, 3.0), (3.3, 5.0)), 5.5),
+        (((0.0, 9.0),), 9.1),
+        (((0.0, 60.0),), WITHIN_S),
+    ],
+)
+def test_the_first_pause_that_is_long_enough_is_taken(
+    spoken: tuple[tuple[float, float], ...], expected_s: float
+) -> None:
+    """A second at first, and less and less; in mid-sentence where nobody pauses."""
+    assert waited_s(*spoken) == pytest.approx(expected_s, abs=0.15)
+
+
+def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
+    """The next process goes on with it. Nobody can open another room here."""
+
+    async def hand_over() -> None:
+        house, place = House(), FakePlace()
+        async with Rooms(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
+            await rooms.join(place)
+            await rooms.hand_over()
+            assert house.rooms[0].end.result() == "handed_over"
+            assert house.sessions_ended == []
+            assert rooms.faults() != [], "it takes no more rooms"
+
+    run_virtually(hand_over())
+
+
+async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
+    """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
+    house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
+    async with house.running as rooms:
+        await rooms.join(place)
+        await rooms.join(other)
+        house.rooms[0].end.set_exception(ExceptionGroup("tasks", [ValueError("secret words")]))
+        await until(lambda: house.clock.sleeping == 1)
+        assert place.written == ["Something in me broke. I am starting again in 1 s; what was said before is kept."]
+        house.clock.advance(1.0)
+        await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
+        assert not house.rooms[1].end.done()
+        assert other.written == []
+
+
+async def test_a_session_that_the_database_does_not_end_is_told_in_the_log() -> None:
+    """The next room on the server ends it; before that, a start brings the bot back."""
+    house, place = House(), FakePlace()
+    house.database_away = StoreError("The database is away.")
+    with capture_logs() as logs:
+        async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
+            await rooms.join(place)
+            house.rooms[0].left_session_open = True
+            assert await rooms.leave(place.guild_id)
+    assert [line["event"] for line in logs].count("session_left_open") == 1
+
+
+async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
+    """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
+    house, place = House(), FakePlace()
+    async with house.running as rooms:
+        await rooms.join(place)
+        house.fails_to_open = StoreError("The database is away.")
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: house.clock.sleeping == 1)
+            house.clock.advance(1.0)
+            for attempt in range(2 * MOST_CRASHES):
+                await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt + 2, 1))  # type: ignore[misc]
+                assert rooms.faults() == [RESTARTING]
+                if attempt == 2 * MOST_CRASHES - 1:
+                    house.fails_to_open = None
+                house.clock.advance(DATABASE_PAUSE_S)
+            await until(lambda: rooms.faults() == [])
+        assert house.rooms[-1].opened.is_set()
+        assert [line["event"] for line in logs].count("room_not_opened") == 1
+        waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} s until I can store again; what"
+        assert sum(told.startswith(waits) for told in place.written) == 1
+        # It has crashed twice by now.
+        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: place.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
+
+
+async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
+    """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
+    house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
+    async with house.running as rooms:
+        await rooms.join(place)
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
+            rooms.on_bot_moved(other)
+            await until(lambda: rooms.room_count == 0)
+        assert len(house.rooms) == 1
+    assert place.written == [STALE]
+    assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
+
+
+async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one that takes too long to close nor one that resists its end keeps the process."""
+    monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(guild_room, "CUT_OFF_S", 0.0)
+    house, place = House(), FakePlace()
+    stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def resist() -> str:
+        house.rooms[0].opened.set()
+        try:
+            return await stuck
+        except asyncio.CancelledError:
+            await asyncio.shield(let_go.wait())
+            raise
+
+    let_go = asyncio.Event()
+    monkeypatch.setattr(FakeRoom, "run", lambda _: resist())
+    with capture_logs() as logs:
+        async with house.running as rooms:
+            await rooms.join(place)
+    assert [line["event"] for line in logs] == ["room_close_timed_out"]
+    let_go.set()
+    await until(lambda: rooms.place_of(place.guild_id) is None)
+
+
+@pytest.mark.parametrize(
+    ("crashes", "is_sent_away", "ends"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+    ids=["crashed and sent away", "crashed as the process ends", "ended in order"],
+)
+async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
+    *, crashes: bool, is_sent_away: bool, ends: bool
+) -> None:
+    """An open session would bring it back at its next start. Where the process ends, that is what people want, and a
+    room that ends in order ends its session by itself.
+    """
+    house, place = House(), FakePlace()
+    async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
+        await rooms.join(place)
+        if crashes:
+            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: house.clock.sleeping == 1)
+        if is_sent_away:
+            assert await rooms.leave(place.guild_id)
+    assert house.sessions_ended == ([place] if ends else [])
+
+
+async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
+    """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
+    or moved too.
+    """
+    house, place = House(), FakePlace()
+    side, attic = FakePlace(channel_id=21), FakePlace(channel_id=22)
+    async with house.running as rooms:
+        await rooms.join(place)
+        rooms.on_bot_moved(FakePlace(guild_id=11))
+        for there in (side, attic):
+            rooms.on_bot_moved(there)
+            await until(lambda: house.rooms[-1].place is there and house.rooms[-1].opened.is_set())  # noqa: B023
+            assert rooms.place_of(place.guild_id) is there
+        assert await rooms.leave(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+    assert [room.end.result() for room in house.rooms] == ["moved", "moved", "left"]
+    assert place.written == side.written == attic.written == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "stored", "opens", "expected"),
+    [
+        (None, None, True, None),
+        (ListenRequest("file", 601), ListenOnly("one", "file", 601), True, ListenRequest("file", 601)),
+        # The room has resumed a session in which the bot only writes down.
+        (None, ListenOnly("one", "thread", 601), True, ListenRequest("thread", 601)),
+        # What is stored is of an earlier session.
+        (None, ListenOnly("one", "thread", 601), False, None),
+        # The chat of the channel that it leaves.
+        (ListenRequest("thread", 20), ListenOnly("one", "thread", 20), True, ListenRequest("thread", 21)),
+    ],
+)
+async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
+    asked: ListenRequest | None, stored: ListenOnly | None, expected: ListenRequest | None, *, opens: bool
+) -> None:
+    """Also if an earlier room was asked for that, before a restart. What is said there is not written into the chat of
+    the voice channel that it came from.
+    """
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    house.opens = opens
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
+    async with house.running as rooms:
+        joining = asyncio.create_task(rooms.join(place, listen=asked))
+        await until(lambda: bool(house.rooms))
+        await asyncio.sleep(0)
+        assert rooms.only_listens(place.guild_id) == (expected is not None)
+        rooms.on_bot_moved(side)
+        await until(lambda: len(house.rooms) == 2)
+        assert house.rooms[1].place is side
+        assert house.listens == [asked, expected]
+        house.rooms[1].opened.set()
+        await joining

@@ -114,26 +114,16 @@ async def test_a_voice_that_fails_is_told_once_and_the_usual_one_speaks() -> Non
     assert server.voice.status() == ""
 
 
-async def test_a_voice_whose_files_are_gone_is_not_tried_before_they_are_back() -> None:
-    """The usual voice speaks at once, the status says why, and the chosen one speaks as soon as it is here again."""
-    server = Server("heart")
-    server.source.trouble = Text("Its files are gone.")
-    assert "Its files are gone." in server.voice.status()
-    assert [await server.spoken_hz() for _ in range(3)] == [USUAL_HZ] * 3
-    assert len(server.told) == 1
-    server.source.trouble = None
-    assert await server.spoken_hz() == CHOSEN_HZ
-    assert server.voice.status() == ""
-
-
 async def test_a_voice_that_could_not_be_loaded_is_tried_again_in_the_same_session() -> None:
     """The usual voice speaks meanwhile and no sentence waits. The channel is told once that the voice failed."""
     server = Server("heart")
     server.source.trouble = Text("It cannot be read.")
+    assert "It cannot be read." in server.voice.status()
     assert [await server.spoken_hz() for _ in range(2)] == [USUAL_HZ] * 2
     assert server.source.retried == ["heart", "heart"]
     server.source.trouble = None
     assert [await server.spoken_hz() for _ in range(2)] == [CHOSEN_HZ] * 2
+    assert server.voice.status() == ""
     (failed,) = server.told
     assert "It cannot be read." in failed
     server.source.trouble = Text("It cannot be read.")

@@ -17,9 +17,13 @@ from bot.room.transcript_writer import (
     WRITE_EVERY_S,
     TranscriptWriter,
     first_message,
+    remembered_request,
+    store_thread,
+    stored_thread,
 )
+from bot.server_settings import ListenOnly, ServerSettings, no_server_settings
 from compaction.errors import StoreError
-from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
 from tests.fakes.recogniser import recognition
@@ -216,3 +220,46 @@ def test_a_message_has_as_many_lines_as_fit(lines: list[tuple[str, int]]) -> Non
     message, count = first_message(text * times for text, times in lines)
     assert len(message) <= MOST_CHARS
     assert 1 <= count <= len(lines)
+
+
+GUILD = 10
+FIRST, SECOND = SessionId("first"), SessionId("second")
+THREAD, FILE = ListenRequest("thread", 601), ListenRequest("file", 601)
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "session_id", "expected"),
+    [
+        (None, None, FIRST, None),
+        (None, THREAD, FIRST, THREAD),
+        (ListenOnly(FIRST, "thread", 601), None, FIRST, THREAD),
+        (ListenOnly(FIRST, "thread", 601), FILE, FIRST, FILE),
+        (ListenOnly(FIRST, "thread", 601), None, SECOND, None),
+    ],
+)
+async def test_a_request_holds_for_its_session(
+    stored: ListenOnly | None, wanted: ListenRequest | None, session_id: SessionId, expected: ListenRequest | None
+) -> None:
+    """A room that resumes a session goes on as its first one was asked to; another session begins without a request.
+    The server's other choices stay.
+    """
+    servers = no_server_settings()
+    await servers.change(GUILD, lambda _: ServerSettings(live_message=False, listen_only=stored), by=1)
+    assert await remembered_request(wanted, session_id, GUILD, servers) == expected
+    kept = None if expected is None else ListenOnly(session_id, expected.target, expected.channel_id)
+    assert servers.of(GUILD) == ServerSettings(live_message=False, listen_only=kept)
+
+
+async def test_a_thread_is_kept_as_long_as_its_session() -> None:
+    """The next room goes on with it, also one that was asked the same; another session or channel begins another."""
+    servers = no_server_settings()
+    await remembered_request(THREAD, FIRST, GUILD, servers)
+    await store_thread(700, FIRST, GUILD, servers)
+    for wanted in (None, THREAD):
+        await remembered_request(wanted, FIRST, GUILD, servers)
+        assert stored_thread(FIRST, GUILD, servers) == 700
+    assert stored_thread(SECOND, GUILD, servers) is None
+    await store_thread(701, SECOND, GUILD, servers)
+    assert stored_thread(FIRST, GUILD, servers) == 700
+    await remembered_request(ListenRequest("thread", 602), FIRST, GUILD, servers)
+    assert stored_thread(FIRST, GUILD, servers) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -13,15 +12,13 @@ from bot.channel.port import ChatError
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import HEARD, NOT_HEARD, NOT_LISTENING_HERE, add_participation_commands
 from bot.discord.connection import connected
-from bot.discord.place import DiscordPlace
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import MemoryServerSettings, ServerSettingsBook
 from bot.texts.text import verbatim
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.local_server import answer_to, server_with
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, settings_for
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -29,31 +26,10 @@ from tests.fakes.place import FakePlace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
 
     from bot.participation.all_guilds import OptOuts
     from bot.participation.guild_participation import GuildParticipation
     from bot.server_settings import ServerSettingsStore
-
-
-NOT_A_MODERATOR = f"Only {PEOPLE[Who.MODERATORS]} can do that."
-
-
-class Table:
-    """A local Discord with the bot's client and the commands, and the participation that the commands change."""
-
-    def __init__(self, local: LocalDiscord, participation: GuildParticipations, guild: GuildParticipation) -> None:
-        self.local = local
-        self.participation = participation
-        self.guild = guild
-        # Whether a moderator's silence was in effect after each command.
-        self.silences_for_good: list[bool] = []
-
-    async def say(self, user_id: int, command: str, **options: object) -> str:
-        """Use a command, and return the answer that only this person sees."""
-        answer = await answer_to(self.local, user_id, command, **options)
-        self.silences_for_good.append(self.guild.silence.always)
-        return answer
 
 
 def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildParticipations:
@@ -62,74 +38,67 @@ def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildP
     return GuildParticipations(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
 
-def local_discord(participation: GuildParticipations) -> AbstractAsyncContextManager[LocalDiscord]:
-    """Start the local Discord with the commands."""
-    return server_with(partial(add_participation_commands, participation=participation))
-
-
 @asynccontextmanager
-async def online() -> AsyncIterator[Table]:
-    """Start the local Discord and the client, with the bot in a voice channel."""
-    participation = participation_with(MemoryServerSettings(), FakeOptOuts())
-    async with local_discord(participation) as local:
+async def online(
+    stored: ServerSettingsStore | None = None, opt_outs: OptOuts | None = None
+) -> AsyncIterator[tuple[LocalDiscord, GuildParticipation]]:
+    """Start the local Discord and the client with the commands, with the bot in a voice channel."""
+    participation = participation_with(stored or MemoryServerSettings(), opt_outs or FakeOptOuts())
+    async with server_with(partial(add_participation_commands, participation=participation)) as local:
         guild = await participation.of_guild(local.guild.id)
         guild.room = FakeRoom()
-        yield Table(local, participation, guild)
+        yield local, guild
 
 
 async def test_anybody_silences_it_for_now() -> None:
     """Every member can silence the bot until /talk or for some minutes."""
-    async with online() as table:
-        assert await table.say(BEN, "quiet") == "I am silent until /talk or the end of this session. I go on listening."
-        assert table.guild.silence.applies("evening", now=0.0)
-        assert await table.say(BEN, "talk") == "I may speak again."
-        assert not table.guild.silence.applies("evening", now=0.0)
-        assert (await table.say(BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until /talk.")
-        assert table.guild.silence.until is not None
-        table.guild.room = None
-        assert await table.say(BEN, "quiet") == "I am not in a voice channel here."
+    async with online() as (local, guild):
+        told = await answer_to(local, BEN, "quiet")
+        assert told == "I am silent until /talk or the end of this session. I go on listening."
+        assert guild.silence.applies("evening", now=0.0)
+        assert await answer_to(local, BEN, "talk") == MAY_SPEAK
+        assert not guild.silence.applies("evening", now=0.0)
+        assert (await answer_to(local, BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until")
+        assert guild.silence.until is not None
+        guild.room = None
+        assert await answer_to(local, BEN, "quiet") == "I am not in a voice channel here."
 
 
 async def test_a_moderator_silences_it_for_good() -> None:
     """Only a moderator can start and end a permanent silence; a member gets an answer that says so."""
-    async with online() as table:
-        refused = await table.say(BEN, "silence")
-        assert refused == NOT_A_MODERATOR
-        assert table.silences_for_good == [False]
-        assert "until a moderator uses /talk" in await table.say(ADA, "silence")
-        assert await table.say(BEN, "talk") == SILENCED_FOR_GOOD
-        assert await table.say(ADA, "talk") == "I may speak again."
-        assert table.silences_for_good == [False, True, True, False]
+    async with online() as (local, guild):
+        for person, command, told, is_silent in (
+            (BEN, "silence", f"Only {PEOPLE[Who.MODERATORS]} can do that.", False),
+            (ADA, "silence", "I am silent on this server until a moderator uses /talk. I go on listening", True),
+            (BEN, "talk", SILENCED_FOR_GOOD, True),
+            (ADA, "talk", MAY_SPEAK, False),
+        ):
+            assert (await answer_to(local, person, command)).startswith(told)
+            assert guild.silence.always is is_silent
 
 
 async def test_who_does_not_want_to_be_heard_is_not() -> None:
-    """A person who opts out is not heard until they opt in again."""
-    async with online() as table:
-        answer = await table.say(BEN, "opt-out")
+    """A person who opts out is not heard until they opt in again; where the bot asks, until they press the button."""
+    async with online() as (local, guild):
+        answer = await answer_to(local, BEN, "opt-out")
         assert answer.startswith("I no longer hear you on this server")
         assert "no longer used. Shall I forget it too?" in answer
-        assert table.guild.opted_out == {BEN}
-        assert await table.say(BEN, "opt-in") == "I hear you again on this server."
-        assert table.guild.opted_out == frozenset()
-
-
-async def test_who_opts_in_where_the_bot_asks_is_told_to_agree() -> None:
-    """To opt in is not to agree: there the bot hears only who presses the button, and says so."""
-    async with online() as table:
-        table.guild.asks = True
-        await table.say(BEN, "opt-out")
-        assert (await table.say(BEN, "opt-in")).startswith("Your opt-out on this server is over. I hear only")
-        assert table.guild.excludes(BEN)
+        assert guild.opted_out == {BEN}
+        assert await answer_to(local, BEN, "opt-in") == "I hear you again on this server."
+        assert guild.opted_out == frozenset()
+        guild.asks = True
+        await answer_to(local, BEN, "opt-out")
+        told = await answer_to(local, BEN, "opt-in")
+        assert told.startswith("Your opt-out on this server is over. I hear only")
+        assert guild.excludes(BEN)
 
 
 @pytest.mark.parametrize("asks", [False, True])
 async def test_a_database_that_is_away_is_told(asks: bool) -> None:
     """What somebody chose holds; the answer says that it is not stored, and what they have to do."""
     stored, opt_outs = FailingServerSettings(), FakeOptOuts()
-    participation = participation_with(stored, opt_outs)
-    async with local_discord(participation) as local:
-        guild = await participation.of_guild(local.guild.id)
-        guild.room, guild.asks = FakeRoom(), asks
+    async with online(stored, opt_outs) as (local, guild):
+        guild.asks = asks
         stored.broken = opt_outs.broken = True
         for command in ("quiet", "opt-out", "opt-in"):
             answer = await answer_to(local, BEN, command)
@@ -138,18 +107,6 @@ async def test_a_database_that_is_away_is_told(asks: bool) -> None:
             assert guild.excludes(BEN) is (command == "opt-out" or asks)
         assert ("*Hear me*" in answer) is asks
         assert guild.silence.applies("evening", now=0.0)
-
-
-async def test_where_nothing_can_be_read_nothing_is_said_to_hold() -> None:
-    """The bot was just started and the database is away: nothing was changed, and the answer says so."""
-    opt_outs = FakeOptOuts()
-    opt_outs.broken = True
-    async with local_discord(participation_with(FailingServerSettings(), opt_outs)) as local:
-        told = "That could not be stored. The disk is full. Make room."
-        assert await answer_to(local, ADA, "silence") == told
-        opt_outs.broken = False
-        assert (await answer_to(local, BEN, "opt-out")).startswith("I no longer hear you on this server")
-        assert opt_outs.out == {local.guild.id: frozenset({BEN})}
 
 
 GUILD, LOUNGE, CHLOE = 500, 600, 2003
@@ -180,7 +137,10 @@ async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, Fa
         supervisor.place = client.place(local.guild.id, LOUNGE)
         assert supervisor.place is not None
         assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
-        yield local, supervisor, local.messages[0].id
+        assert await supervisor.place.write_notice(verbatim("I tell."))
+        asked, told = local.messages
+        assert not told.payload.get("components")
+        yield local, supervisor, asked.id
 
 
 async def pressed(local: LocalDiscord, message_id: int, label: str) -> str:
@@ -216,62 +176,35 @@ async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) 
         assert consents.agreed == set()
 
 
-async def test_the_buttons_stand_below_a_notice_that_asks() -> None:
-    """A notice that asks has both buttons, any other has none."""
-    async with LocalDiscord() as local:
-        rooms: Any = SimpleNamespace(place_of=lambda _: None)
-        async with connected(settings_for(local), rooms, participation=cast("Any", FakeConsents())) as client:
-            place = client.place(local.guild.id, LOUNGE)
-            assert isinstance(place, DiscordPlace)
-            assert await place.write_notice("I ask.", asks=True)
-            assert await place.write_notice("I tell.")
-            await settle(lambda: len(local.messages) == 2)
-            asked, told = (message.payload for message in local.messages)
-            assert asked["author"]["id"] == str(ROOMTONE_BOT_ID)
-            labels = [button["custom_id"] for row in asked["components"] for button in row["components"]]
-            assert labels == ["roomtone:hear-me", "roomtone:do-not-hear-me"]
-            assert not told.get("components")
-
-
-class FakeSilences:
-    """Notes who ended a silence. `always`: only a moderator ends it."""
-
-    def __init__(self, *, always: bool = False) -> None:
-        self.lifted: list[tuple[int, int, bool]] = []
-        self.always = always
-
-    async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
-        """Note the press."""
-        self.lifted.append((guild_id, by, moderator))
-        return moderator or not self.always
-
-
 @pytest.mark.parametrize(
-    ("person", "always", "told", "lifted"),
+    ("person", "always", "told"),
     [
-        (ADA, True, MAY_SPEAK, [(GUILD, ADA, True)]),
-        (BEN, False, MAY_SPEAK, [(GUILD, BEN, False)]),
-        (BEN, True, SILENCED_FOR_GOOD, [(GUILD, BEN, False)]),
-        (CHLOE, False, f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that.", []),
+        (ADA, True, MAY_SPEAK),
+        (BEN, False, MAY_SPEAK),
+        (BEN, True, SILENCED_FOR_GOOD),
+        (CHLOE, False, f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."),
     ],
 )
-async def test_a_press_is_a_talk_command(person: int, always: bool, told: str, lifted: list[object]) -> None:
+async def test_a_press_is_a_talk_command(person: int, always: bool, told: str) -> None:
     """With its rules, and an answer that only the person sees. It stands below the sentence about the silence, and
     below no other. Ada moderates, Ben is in the channel, and Chloe is not.
     """
-    silences, supervisor = FakeSilences(always=always), FakeSupervisor()
-    participation = cast("Any", silences)
+    participation, supervisor = participation_with(MemoryServerSettings(), FakeOptOuts()), FakeSupervisor()
     async with (
         LocalDiscord() as local,
         connected(settings_for(local), supervisor, participation=participation) as client,
     ):
+        guild = await participation.of_guild(GUILD)
+        guild.room = FakeRoom()
+        await (participation.silence_always if always else participation.silence_for_now)(GUILD, by=ADA)
         place = supervisor.place = client.place(local.guild.id, LOUNGE)
         assert place is not None
-        await local.join(BEN, channel_id=LOUNGE)
-        await settle(lambda: bool(supervisor.movements))
+        await enters(local, supervisor, BEN, LOUNGE)
         await place.offer_talk(verbatim("I am silent."))
         await place.write(verbatim("I am not."))
         silent, other = local.messages
         assert not other.payload.get("components")
         (reply,) = (await local.press(person, silent.id, "Talk again")).replies
-        assert (reply.content, reply.ephemeral, silences.lifted) == (told, True, lifted)
+        assert (reply.content, reply.ephemeral) == (told, True)
+        is_over = not guild.silence.always and not guild.silence.applies("evening", now=0.0)
+        assert is_over is (told == MAY_SPEAK)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from sqlalchemy import insert
 
 from bot.channel.port import Person
@@ -38,7 +37,6 @@ from tests.bot.discord.remembered import (
     GUILD,
     LOUNGE,
     NIGHT,
-    STAIRS,
     Remembered,
     catch_up_of,
     digests_of,
@@ -51,6 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
+
+    import pytest
 
     from bot.discord.client import AddCommands
     from compaction.summary.port import FoldRequest, Summariser
@@ -327,19 +327,6 @@ async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
         assert here.local.messages == ()
 
 
-@pytest.mark.parametrize("channel", [LOUNGE, STAIRS])
-async def test_who_was_not_there_learns_nothing(tmp_path: Path, channel: int) -> None:
-    """They neither get the session nor find it among the choices, also if they may enter the channel now."""
-    async with remembered(tmp_path, commands, channel=channel, present=(ADA,)) as here:
-        await here.say(ADA, "The gate code is 4411.")
-        assert "(roomtone-evening.md)" in seen(await here.use(ADA, "transcript"))
-        assert len(await here.local.suggest(ADA, "transcript", "session")) == 1
-        for options in ({}, {"session": "evening"}, {"session": "nothing"}):
-            refused = await here.use(BEN, "transcript", channel_id=LOUNGE, **options)
-            assert (refused.content, refused.payload["attachments"]) == (NO_SESSION, [])
-        assert await here.local.suggest(BEN, "transcript", "session") == []
-
-
 async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path: Path) -> None:
     """Minors have the permissions to enter it, and Discord keeps them out. So whoever may enter reads its words where
     the same restriction holds.
@@ -351,18 +338,13 @@ async def test_words_of_an_age_restricted_channel_are_read_in_one_alone(tmp_path
         assert "(roomtone-evening.md)" in seen(await here.use(BEN, "transcript", channel_id=NIGHT))
 
 
-async def test_sessions_are_suggested_by_day_and_channel(tmp_path: Path) -> None:
-    """Typing narrows the sessions down by what their name has."""
+async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) -> None:
+    """Discord shows 25 choices. What is typed is looked for in the sessions before these too."""
     async with remembered(tmp_path, commands) as here:
         await here.say(ADA, "The gate code is 4411.")
         ((name, value),) = await here.local.suggest(BEN, "transcript", "session", "even")
         assert (name.endswith(" · Evening"), value) == (True, "evening")
         assert await here.local.suggest(BEN, "transcript", "session", "stairs") == []
-
-
-async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) -> None:
-    """Discord shows 25 choices. What is typed is looked for in the sessions before these too."""
-    async with remembered(tmp_path, commands) as here:
         for number in range(30):
             at, name = here.evening.clock.now() + number * DAY_S, SessionId(f"day-{number}")
             session = {"id": name, "guild_id": GUILD.id, "channel_id": LOUNGE, "started_at": at, "ended_at": at + 60.0}

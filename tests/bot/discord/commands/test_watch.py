@@ -33,22 +33,18 @@ class Desk:
         self.refusal: str | None = None
 
     async def link(self, guild_id: int, user_id: int) -> str:
-        """Return a link."""
         self._refuse()
         return URL
 
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
-        """Record who stops, and return the number of ended shares."""
         self.stopped.append((user_id, everybody))
         return 2 if everybody else 1
 
     async def status(self, guild_id: int) -> Text:
-        """Return a status."""
         self._refuse()
         return verbatim("Ada has shared a window for 3 minutes.")
 
     async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
-        """Record the question, and return an answer."""
         self._refuse()
         self.asked.append((user_id, question, whose))
         return verbatim("On Ada's screen (a window) now:\n**HP** 12 @everyone")

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from bot import events
 from bot.room.conversation import hearing
-from bot.room.conversation.hearing import TICK_S, Hearing, SoundDelay
+from bot.room.conversation.hearing import TICK_S, Hearing, SoundDelay, UtteranceBacklog
 from bot.room.conversation.transcriber import Transcriber
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
@@ -23,6 +25,7 @@ from tests.fakes.hearing import ScriptedRecogniser, speech
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 from voice.listening.listener import RoomListener
+from voice.listening.utterance import Utterance
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognition
     from voice.audio import Pcm
 
-ADA, BO = 1, 2
+ADA, BO, CY = 1, 2, 3
 
 
 class FakeJudge:
@@ -310,3 +313,70 @@ def test_it_is_measured_once_a_second_how_late_sound_comes() -> None:
     assert delay.measure([SpeakerLeft(2, 10.0)], 10.0) is None
     measured = [delay.measure([sound], now) for sound, now in zip(sounds, (10.05, 10.55, 11.1), strict=True)]
     assert [None if each is None else pytest.approx(each.delay_s) for each in measured] == [0.03, None, 0.0]
+
+
+def said(user_id: int, number: int, *, sound_s: float = 1.0) -> Utterance:
+    pcm = np.zeros(round(sound_s * LISTEN_RATE_HZ), np.int16)
+    return Utterance(f"{user_id}-{number}", user_id, number, number + 1.0, number + 1.5, pcm)
+
+
+@pytest.mark.parametrize(
+    ("speakers", "given_up"),
+    [
+        ((ADA, BO, CY), None),
+        ((ADA, BO, BO, CY), "2-1"),  # Bo has two: the older one
+        ((ADA, ADA, ADA, BO), "1-0"),
+        ((BO, ADA, ADA, BO), "2-0"),  # both have two: who has waited longest
+        ((ADA, BO, CY, ADA), "1-0"),  # who speaks again gives up their own
+        ((ADA, BO, CY, 4), "1-0"),  # everybody has one
+    ],
+)
+def test_who_has_the_most_waiting_loses_their_oldest(speakers: tuple[int, ...], given_up: str | None) -> None:
+    backlog = UtteranceBacklog(3, sound_s=60.0)
+    shed = [utterance for number, user_id in enumerate(speakers) for utterance in backlog.add(said(user_id, number))]
+    assert [utterance.id for utterance in shed] == ([given_up] if given_up else [])
+
+
+@given(
+    st.lists(st.one_of(st.tuples(st.integers(1, 6), st.integers(0, 4)), st.none()), max_size=80),
+    st.integers(1, 8),
+    st.integers(1, 12),
+)
+def test_nothing_else_is_lost(steps: list[tuple[int, int] | None], size: int, sound_s: int) -> None:
+    """Whatever comes and is taken: each utterance is taken, given up or waiting, once. Nobody loses their only one
+    while somebody else has two; what is left stays in order; and both bounds hold.
+    """
+
+    def fits() -> bool:
+        samples = sum(len(utterance.pcm) for utterance in waiting)
+        return len(waiting) <= size and (samples <= sound_s * LISTEN_RATE_HZ or len(waiting) == 1)
+
+    backlog, waiting = UtteranceBacklog(size, sound_s=float(sound_s)), list[Utterance]()
+    for number, step in enumerate(steps):
+        if step is None:
+            if waiting:
+                assert backlog.take() is waiting.pop(0)
+            continue
+        new = said(step[0], number, sound_s=float(step[1]))
+        waiting.append(new)
+        for given_up in backlog.add(new):
+            assert not fits()
+            counts = Counter(utterance.user_id for utterance in waiting)
+            assert counts[given_up.user_id] == max(counts.values())
+            assert given_up is next(one for one in waiting if one.user_id == given_up.user_id)
+            waiting.remove(given_up)
+        assert fits()
+        assert len(backlog) == len(waiting)
+    assert [backlog.take() for _ in range(len(backlog))] == waiting
+    with pytest.raises(IndexError):
+        backlog.take()
+
+
+def test_it_tells_since_when_the_first_one_waits() -> None:
+    """Also when the first one was given up for another one; nothing while none waits."""
+    backlog = UtteranceBacklog(2, sound_s=60.0)
+    since = [backlog.waits_since]
+    for number in (0, 1, 2):
+        backlog.add(said(ADA, number))
+        since.append(backlog.waits_since)
+    assert since == [None, 1.5, 1.5, 2.5]

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
@@ -18,7 +19,7 @@ from bot.brain.tools.permission import NOBODY, anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
-from bot.room.conversation.reply_source import ReplySource, RoomSynthesizer, reads_finished
+from bot.room.conversation.reply_source import ReadAhead, ReplySource, RoomSynthesizer, reads_finished
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -26,9 +27,12 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
+from voice.cancellation import is_being_cancelled
+from voice.speaking.port import synthesize_all
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 PART = TurnPart("1", "Ada", "Who brings the lantern?")
 TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (PART,))
@@ -219,3 +223,87 @@ async def test_failures_are_those_of_the_answer() -> None:
 def test_what_reads_finished(text: str, finished: bool) -> None:
     """A text reads as finished if it is a complete sentence that does not trail off."""
     assert reads_finished(text) is finished
+
+
+async def test_what_was_begun_is_what_is_heard() -> None:
+    """The sound is the same as without beginning ahead, and the voice speaks the sentence once."""
+    voice = FakeVoice()
+    ahead = RoomSynthesizer(voice)
+    plain = await synthesize_all(FakeVoice(), "Bo brings it.")
+    async with asyncio.TaskGroup() as tasks:
+        ahead.begin("Bo brings it.", tasks)
+        await until(lambda: bool(voice.spoken))
+        assert np.array_equal((await synthesize_all(ahead, "Bo brings it.")).pcm, plain.pcm)
+    assert voice.spoken == ["Bo brings it."]
+
+
+async def test_another_sentence_is_synthesised_as_usual() -> None:
+    """Another sentence does not use what was begun, and the begun one stays for when it is asked for."""
+    voice = FakeVoice()
+    ahead = RoomSynthesizer(voice)
+    async with asyncio.TaskGroup() as tasks:
+        ahead.begin("Bo brings it.", tasks)
+        await until(lambda: bool(voice.spoken))
+        await synthesize_all(ahead, "No.")
+        await synthesize_all(ahead, "Bo brings it.")
+        await synthesize_all(ahead, "Bo brings it.")
+    assert voice.spoken == ["Bo brings it.", "No.", "Bo brings it."]
+
+
+class Stream:
+    """Yields its steps in order; one that is an exception is raised, and one that is an event is waited for."""
+
+    def __init__(self, *steps: str | BaseException | asyncio.Event) -> None:
+        self._steps = steps
+        self.read = 0
+        self.over = False
+
+    async def items(self) -> AsyncGenerator[str, None]:
+        try:
+            for step in self._steps:
+                if isinstance(step, BaseException):
+                    raise step
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                else:
+                    self.read += 1
+                    yield step
+        finally:
+            self.over = True
+
+
+class BrokenOffError(Exception):
+    """The failure of a stream that waited for something cancelled."""
+
+
+def broken_off(error: asyncio.CancelledError) -> BrokenOffError:
+    if is_being_cancelled():
+        raise error
+    return BrokenOffError()
+
+
+def ahead(stream: Stream, tasks: asyncio.TaskGroup) -> ReadAhead[str]:
+    return ReadAhead(stream.items(), tasks, name="ahead", broken_off=broken_off)
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"), [(ValueError("broken"), ValueError), (asyncio.CancelledError(), BrokenOffError)]
+)
+async def test_a_failure_comes_in_its_place(failure: BaseException, told: type[Exception]) -> None:
+    """Also if something that the stream waits for is cancelled: it has not come to its end."""
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(PATIENCE_S):
+        taken = ahead(Stream("a", failure, "b"), tasks).take()
+        assert await anext(taken) == "a"
+        with pytest.raises(told):
+            await anext(taken)
+
+
+@pytest.mark.parametrize("failure", [ValueError("broken"), asyncio.CancelledError()])
+async def test_a_failure_that_nobody_takes_ends_nothing(failure: BaseException) -> None:
+    """The group goes on with its other tasks."""
+    stream = Stream("a", failure)
+    async with asyncio.TaskGroup() as tasks:
+        ahead(stream, tasks)
+        await until(lambda: stream.over)
+        other = tasks.create_task(asyncio.sleep(0, "goes on"))
+    assert other.result() == "goes on"

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
 
 from bot import events
+from bot.brain.reply import Question, Reply
+from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
+from bot.brain.tools.toolbox import Toolbox
+from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
-from bot.room.conversation.turn_recorder import TurnRecorder
+from bot.room.conversation.turn_recorder import FailureMessages, ReplyRecorder, TurnRecorder
+from bot.texts.text import verbatim
 from compaction.errors import StoreError
+from compaction.model import Seq, Turn, TurnKind
+from compaction.payload import MessageToolCall
+from tests.bot.channel.discord_rendering import shown
+from tests.bot.channel.test_markdown import HOSTILE
 from tests.bot.room.conversation.test_turn_taking import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
@@ -18,7 +30,7 @@ from tests.fakes.virtual_time import run_virtually
 
 if TYPE_CHECKING:
     from bot.texts.text import Text
-    from compaction.model import SessionId, Turn
+    from compaction.model import SessionId
 
 
 class _Slow(InMemoryTurnStore):
@@ -125,3 +137,107 @@ def test_a_turn_that_is_not_stored_is_told_of_although_discord_stalls() -> None:
         assert [type(event) for event in seen] == [events.TurnRecorded, events.Problem]
 
     run_virtually(main())
+
+
+AWAY = "The voice is away. Start it."
+REFUSED = "The voice refused the key. Set another."
+
+
+def reply(text: str = "", *, failure: str | None = None, unsaid: str = "") -> Reply:
+    """Return a finished reply."""
+    return Reply(
+        question=Question(Turn(Seq(0), TurnKind.SPEECH, 0.0, 1.0, ())),
+        text=text,
+        interrupted=False,
+        first_audio_at=1.0 if text else None,
+        begun_at=0.5,
+        ended_at=2.0,
+        model_first_token_ms=None,
+        synthesis_first_audio_ms=None,
+        failure=None if failure is None else verbatim(failure),
+        unsaid=unsaid,
+    )
+
+
+def test_why_nothing_is_heard_is_told_once_and_the_words_each_time() -> None:
+    """The voice's failure is reported once until a reply is heard in full or the reason changes. The unspoken words are
+    written each time.
+    """
+    messages = FailureMessages()
+    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
+    assert messages.format(reply(failure=AWAY, unsaid="It is blue.")) == "I wanted to say: It is blue."
+    assert messages.format(reply()) == ""
+    assert messages.format(reply(failure=REFUSED, unsaid="It is new.")) == f"{REFUSED}\nI wanted to say: It is new."
+    assert messages.format(reply("It is", failure=AWAY, unsaid="old.")) == "I wanted to say: old."
+    assert messages.format(reply("It is green.")) == ""
+    assert messages.format(reply(failure=AWAY, unsaid="It is red.")) == f"{AWAY}\nI wanted to say: It is red."
+
+
+def test_why_nothing_was_heard_is_told_each_time_and_why_an_apology_was_heard_once() -> None:
+    """Who hears nothing reads why each time. Of a model that is away for an evening people hear each time that it did
+    not answer, and the channel has the reason once until a reply is spoken again.
+    """
+    messages, gone = FailureMessages(), "The model is away. Start it."
+    for _ in range(2):
+        assert messages.format(reply(failure=gone)) == gone
+    assert messages.format(reply("Sorry, it did not answer.", failure=gone)) == ""
+    assert messages.format(reply("Sorry, it did not answer.", failure=REFUSED)) == REFUSED
+    assert messages.format(reply("It is green.")) == ""
+    for written in (gone, "", ""):
+        assert messages.format(reply("Sorry, it did not answer.", failure=gone)) == written
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+def test_words_that_were_not_spoken_have_no_effect_in_the_message(words: str) -> None:
+    """They are the model's, and may quote what somebody said or posted."""
+    for text in ("", "It is"):
+        message = FailureMessages().format(reply(text, failure=AWAY, unsaid=words))
+        assert shown(in_message(message, "en")).rules == ()
+
+
+async def test_words_in_a_message_may_repeat_people() -> None:
+    """They are dropped with what somebody said who opts out while the message waits; a bare reason tells of nobody."""
+    told: list[tuple[str, bool]] = []
+
+    async def written(_: Question, __: str) -> None:
+        """Take the turn."""
+
+    recorder = ReplyRecorder(
+        cast(
+            "Any",
+            SimpleNamespace(
+                on_reply_ended=lambda *_, **__: None,
+                notify=lambda sentence, *, repeats: told.append((str(sentence), repeats)),
+            ),
+        ),
+        cast("Any", SimpleNamespace(record_written_reply=written)),
+        toolbox=cast(
+            "Any",
+            SimpleNamespace(exchanges=ToolExchanges()),
+        ),
+        clock=FakeClock(),
+        observe=lambda _: None,
+    )
+    await recorder.record(reply(failure=AWAY, unsaid="Ada has a walrus."))
+    await recorder.record(reply(failure="The model is away."))
+    assert told == [(f"{AWAY}\nI wanted to say: Ada has a walrus.", True), ("The model is away.", False)]
+
+
+async def test_each_call_of_a_tool_is_paid_for_once() -> None:
+    """Remarks that nobody asked for may be about the same turn again and again, each with calls of its own."""
+    paid: list[int] = []
+    toolbox = Toolbox()
+    recorder = ReplyRecorder(
+        cast("Any", SimpleNamespace(on_reply_ended=lambda *_, steps, **__: paid.append(steps))),
+        cast("Any", None),
+        toolbox=toolbox,
+        clock=FakeClock(),
+        observe=lambda _: None,
+    )
+    step = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",))
+    for steps in ([step], [step, step], [], [step] * 30):
+        toolbox.exchanges.record(Seq(0), steps)
+        await recorder.record(reply())
+    toolbox.exchanges.clear()
+    await recorder.record(reply())
+    assert paid == [1, 2, 0, 30, 0]

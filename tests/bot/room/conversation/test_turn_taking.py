@@ -80,12 +80,10 @@ class Scene:
         )
 
     async def wait_until_recorded(self, *, within_s: float) -> None:
-        """Be the replier."""
         assert within_s > 0
         self.meanwhile()
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
-        """Be the participation."""
         assert started_at == 98.0
         return user_id in self.out
 
@@ -94,7 +92,6 @@ class Scene:
         return group[-1], self.decision
 
     def discard(self, reason: str) -> None:
-        """Be the preemptive reply."""
         self.discarded.append(reason)
 
     def preview_decision(self, _spoken: SpokenText) -> Decision:
@@ -102,11 +99,9 @@ class Scene:
         return self.decision
 
     def start(self, question: Question) -> None:
-        """Be the preemptive reply."""
         self.prepared.append(question)
 
     def of(self, kind: type[events.Event]) -> list[Any]:
-        """Return the events of one kind."""
         return [event for event in self.seen if isinstance(event, kind)]
 
 

@@ -1,26 +1,43 @@
-"""A session that ends is recapped in its channel, on servers that have chosen it."""
+"""The message that shows how a session goes: what it has, and when it is edited."""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from bot.events import TurnRecorded
 from bot.memory.digests import Digests
 from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
-from bot.room.posted_messages import LEAST_SAID, RecapRenewal
+from bot.participation.costs import CostLedger, ceiling_of
+from bot.participation.settings import ParticipationSettings
+from bot.room.posted_messages import (
+    EDIT_EVERY_S,
+    LEAST_SAID,
+    LISTENING,
+    MOST_FAILURES,
+    MOST_PEOPLE,
+    OVER,
+    LiveMessage,
+    RecapRenewal,
+    TranscriptExpiry,
+)
 from bot.server_settings import ServerSettings
 from bot.store.database import open_database
 from bot.store.history import SessionHistory
+from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
+from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO
+from tests.fakes.place import ADA, BO, FakePlace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,6 +46,95 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from compaction.memory.digest import Digest
     from compaction.summary.port import Summariser
+
+
+def turn(speaker_id: str, kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
+    """Return a recorded turn of one speaker."""
+    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, (TurnPart(speaker_id, "Ada", "Secret words."),)), 0.0)
+
+
+class Session:
+    """A message, its clock and its place."""
+
+    def __init__(self) -> None:
+        self.clock, self.place, self.hidden = FakeClock(), FakePlace(), set[int]()
+        self.message = LiveMessage(
+            self.place,
+            doing=lambda: LISTENING,
+            costs=CostLedger(ceiling_of(ParticipationSettings())),
+            hidden=self.hidden.__contains__,
+            clock=self.clock,
+        )
+
+    def field(self, name: str) -> str:
+        """Return one field of the card that was shown last."""
+        return next(str(text) for title, text in self.place.cards[-1][1].fields if str(title) == name)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Advance the clock and let the message see to itself."""
+        self.clock.advance(seconds)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
+    """Who spoke how often, for how long, and how many answers: in one message, which is edited if that has changed."""
+    session = Session()
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    await session.pass_time(0.0)
+    assert session.field("who spoke, and how often") == "nobody yet"
+    await session.pass_time(EDIT_EVERY_S)
+    assert len(session.place.cards) == 1
+    for event in (turn("1"), turn("1"), turn("2"), turn("assistant", TurnKind.ASSISTANT)):
+        session.message.on_event(event)
+    await session.pass_time(EDIT_EVERY_S)
+    assert session.place.cards[-1][0] == 1
+    assert session.field("who spoke, and how often") == "<@1> 2, <@2> 1"
+    assert session.field("my answers") == "1"
+    assert "Secret" not in repr(session.place.cards)
+    await session.pass_time(60.0)
+    assert session.field("how long") == "2 minutes"
+    running.cancel()
+    await session.message.finish()
+    assert session.place.cards[-1][1].text == OVER
+
+
+async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
+    """People beyond the first ten are a number; who has opted out is neither named nor counted."""
+    session = Session()
+    session.hidden.add(1)
+    for person in range(1, MOST_PEOPLE + 4):
+        session.message.on_event(turn(str(person)))
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    await session.pass_time(0.0)
+    shown = session.field("who spoke, and how often")
+    assert "<@1> " not in shown
+    assert shown.endswith("and 2 more")
+    running.cancel()
+
+
+async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
+    """Discord did not answer for a while: the same message shows what is new afterwards, and the end at last."""
+    session = Session()
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    await session.pass_time(0.0)
+    for failures in (1, MOST_FAILURES - 1):
+        session.message.on_event(turn("1"))
+        session.place.writable = False
+        for _ in range(failures):
+            await session.pass_time(EDIT_EVERY_S)
+        session.place.writable = True
+        await session.pass_time(EDIT_EVERY_S)
+    assert [edited for edited, _ in session.place.cards] == [None, 1, 1]
+    assert session.field("who spoke, and how often") == "<@1> 2"
+    session.message.on_event(turn("1"))
+    session.place.writable = False
+    await session.pass_time(EDIT_EVERY_S)
+    session.place.writable = True
+    running.cancel()
+    await session.message.finish()
+    assert session.place.cards[-1][0] == 1
+    assert session.place.cards[-1][1].text == OVER
 
 
 @asynccontextmanager
@@ -127,3 +233,27 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
             room.close("left")
             await ended(house, task)
         assert [each.message_id for each in await house.sessions.stale_recaps()] == [1]
+
+
+async def test_messages_go_with_their_session(tmp_path: Path) -> None:
+    """What Discord refuses is tried again; of another process's servers nothing is said to be gone."""
+    async with Evening(tmp_path / "roomtone.db") as evening:
+        posted = PostedTranscripts(evening.database)
+        for number in (1, 2, 3):
+            await posted.note(evening.session_id, TranscriptMessage(GUILD, CHANNEL, number))
+        answers: dict[int, bool | None] = {1: True, 2: False, 3: None}
+        asked: list[int] = []
+
+        async def delete(_: int, __: int, message_id: int) -> bool | None:
+            asked.append(message_id)
+            return answers[message_id]
+
+        expiry = TranscriptExpiry(posted)
+        await expiry.run_once(delete)
+        assert asked == []
+        await Sessions(evening.database, evening.clock).delete(evening.session_id)
+        await expiry.run_once(delete)
+        assert [each.message_id for each in await posted.outdated()] == [2, 3]
+        answers[2] = True
+        await expiry.run_once(delete)
+        assert [each.message_id for each in await posted.outdated()] == [3]
