@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import discord
 
 from bot.channel.markdown import in_message
-from bot.channel.port import ChatError, DroppedFile, Person
+from bot.channel.port import ChatError, DroppedFile
 from bot.discord.answers import answer
 from bot.discord.command_tree import AnsweringView
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, within
+from bot.discord.voice_channels import person_of
 from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
@@ -149,10 +150,9 @@ def call_buttons(on_press: OnPress, language: str) -> AnsweringView:
     view = AnsweringView(timeout=None)
 
     async def press(interaction: discord.Interaction, *, do_it: bool) -> None:
-        member = interaction.user
         # Discord sends the roles of now with each press.
-        roles = frozenset(role.id for role in member.roles) if isinstance(member, discord.Member) else frozenset()
-        refused = on_press(Person(member.id, member.display_name, member.bot, roles), do_it)
+        assert isinstance(interaction.user, discord.Member), "the chat is a server's"
+        refused = on_press(person_of(interaction.user), do_it)
         if refused is not None:
             await answer(interaction, refused)
         else:

@@ -26,9 +26,10 @@ from bot.discord.commands.room import add_room_commands
 from bot.discord.commands.sessions import catch_up_button
 from bot.discord.endpoint import connector
 from bot.discord.listening_mark import remove_leftover
-from bot.discord.place import ChatButtons, DiscordPlace, person_of
+from bot.discord.place import ChatButtons, DiscordPlace
 from bot.discord.posting import REQUEST_ERRORS
 from bot.discord.typed_messages import TypedMessages
+from bot.discord.voice_channels import person_of
 from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
 from bot.errors import BotError
 from bot.health import DegradedPart

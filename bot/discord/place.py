@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import discord
 
@@ -34,6 +34,7 @@ from bot.discord.voice_channels import (
     may_enter,
     occasions_of,
     reader_of,
+    role_ids,
 )
 from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
@@ -186,12 +187,8 @@ class DiscordPlace:
 
     def readers(self) -> Sequence[Reader]:
         channel = self._channel
-        guild = channel.guild
-        return [
-            self._reader(user_id)
-            for user_id in channel.voice_states
-            if user_id != guild.me.id and not self._is_bot(user_id)
-        ]
+        people = [each for each in channel.voice_states if each != channel.guild.me.id and not self._is_bot(each)]
+        return [self._reader(each) for each in people]
 
     def _reader(self, user_id: int) -> Reader:
         channel = self._channel
@@ -210,8 +207,7 @@ class DiscordPlace:
 
     async def offer_talk(self, sentence: str) -> None:
         view = discord.utils.MISSING if self._buttons.talk is None else self._buttons.talk(self.language)
-        request = post_message(self._channel, in_message(sentence, self.language), view=view)
-        await attempt(request, None, event="message_not_written", channel_id=self.channel_id)
+        await self._post("message_not_written", in_message(sentence, self.language), view=view)
 
     async def write_notice(self, text: str, *, asks: bool = False) -> bool:
         buttons = discord.utils.MISSING
@@ -232,10 +228,10 @@ class DiscordPlace:
         fields = [Field(name, text) for name, text in card.fields]
         embed = embed_in(self.language, title=card.title, text=card.text, fields=fields)
         if edits is None:
-            request: Awaitable[discord.Message] = post_message(self._channel, embed=embed)
-        else:
-            message = self._channel.get_partial_message(edits)
-            request = message.edit(embed=embed, allowed_mentions=discord.AllowedMentions.none())
+            return await self._post("card_not_shown", embed=embed)
+        request = self._channel.get_partial_message(edits).edit(
+            embed=embed, allowed_mentions=discord.AllowedMentions.none()
+        )
         shown = await attempt(request, None, event="card_not_shown", channel_id=self.channel_id)
         return None if shown is None else shown.id
 
@@ -261,9 +257,7 @@ class DiscordPlace:
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
-        request = post_message(self._channel, embed=self._recap(digest), silent=True)
-        written = await attempt(request, None, event="recap_not_written", channel_id=self.channel_id)
-        return None if written is None else written.id
+        return await self._post("recap_not_written", embed=self._recap(digest), silent=True)
 
     async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
         message = self._channel.get_partial_message(message_id)
@@ -291,9 +285,14 @@ class DiscordPlace:
             "{name}, you were away for {count} minutes.",
             name=person.name,
         )
-        view = self._buttons.catch_up(self.language)
-        request = post_message(self._channel, in_message(offer, self.language), view=view, silent=True)
-        return await attempt(request, None, event="catch_up_not_offered", channel_id=self.channel_id) is not None
+        view, text = self._buttons.catch_up(self.language), in_message(offer, self.language)
+        return await self._post("catch_up_not_offered", text, view=view, silent=True) is not None
+
+    async def _post(self, event: str, text: str | None = None, **how: Any) -> int | None:
+        """Post a message and return its id; log `event` and return None if Discord does not take it."""
+        request = post_message(self._channel, text, **how)
+        posted = await attempt(request, None, event=event, channel_id=self.channel_id)
+        return None if posted is None else posted.id
 
     async def show_listening(self, *, on: bool) -> bool:
         if on:
@@ -354,11 +353,3 @@ class DiscordPlace:
             # After a lost session discord.py knows the server again before it knows its members.
             member = self._last_seen.guild.get_member(user_id)
         return member is not None and member.bot
-
-
-def person_of(member: discord.Member) -> Person:
-    return Person(member.id, member.display_name, member.bot, role_ids(member))
-
-
-def role_ids(member: discord.Member) -> frozenset[int]:
-    return frozenset(role.id for role in member.roles)

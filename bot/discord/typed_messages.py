@@ -19,9 +19,9 @@ from discord.app_commands import Cooldown
 from bot.channel.markdown import in_message
 from bot.discord.access import Cooldowns
 from bot.discord.commands.room import ELSEWHERE
-from bot.discord.place import VOICE_CHANNELS, person_of
+from bot.discord.place import VOICE_CHANNELS
 from bot.discord.posting import MESSAGE_CHARS, REQUEST_ERRORS, WRITE_TIMEOUT_S, message_parts, post_message
-from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in
+from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in, person_of
 from bot.server_settings import language_in
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import discord
 
+from bot.channel.port import Person
 from bot.discord.access import channel_refusal
 from bot.readers import Reader
 from bot.texts.text import Text, joined
@@ -31,6 +32,14 @@ FOR_EVERY_AGE = Text(
 )
 # The channels in which messages are read, and commands typed.
 _WITH_AGE = (discord.TextChannel, discord.VoiceChannel, discord.StageChannel, discord.Thread)
+
+
+def person_of(member: discord.Member) -> Person:
+    return Person(member.id, member.display_name, member.bot, role_ids(member))
+
+
+def role_ids(member: discord.Member) -> frozenset[int]:
+    return frozenset(role.id for role in member.roles)
 
 
 def may_enter(channel: discord.abc.GuildChannel, member: discord.Member) -> bool:

@@ -69,7 +69,6 @@ class Remembered:
         return await self.evening.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0)
 
     async def reply(self, text: str) -> Turn:
-        """Let the bot say something."""
         self.evening.clock.advance(4.0)
         now = self.evening.clock.now()
         part = TurnPart("assistant", "Roomtone", text)

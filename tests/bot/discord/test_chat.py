@@ -22,13 +22,12 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import CallRequest, ChatError
 from bot.discord.chat import DiscordChat, call_text, visible_json
 from bot.discord.connection import connected
-from bot.discord.place import DiscordPlace
 from bot.discord.posting import MESSAGE_CHARS
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_client import ADA, FakeSupervisor, place_in, settings_for, settle
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ class Channel:
         return self.allowed
 
     async def history(self, *, limit: int) -> AsyncIterator[Any]:
-        """Yield the newest messages."""
         if self.error is not None:
             raise self.error
         for message in self.messages[:limit]:
@@ -305,8 +303,7 @@ async def test_only_the_askers_press_counts_over_the_wire() -> None:
     ask = [MessageToolCall("c", tool.name, json.dumps({"path": "plan.txt", "text": "Coffee at nine."}))]
     async with LocalDiscord() as local:
         async with connected(settings_for(local), ROOMS) as client:
-            place = client.place(local.guild.id, LOUNGE)
-            assert isinstance(place, DiscordPlace)
+            place = place_in(client, LOUNGE)
             toolbox = Toolbox([tool], ask_for_press=place.ask_for_press, is_present=lambda user_id: user_id == ADA)
             use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
             await use.run_all(ask)

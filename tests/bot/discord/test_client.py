@@ -95,7 +95,6 @@ class FakeSupervisor:
         return self.words
 
     async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
-        """Record the message, and answer it with what is prepared, or tell why not."""
         self.typed.append(message)
         if self.written:
             await message.answer(self.written)
@@ -145,6 +144,13 @@ async def online(
         connected(settings_for(local).model_copy(update=settings), supervisor) as client,
     ):
         yield local, client, supervisor
+
+
+def place_in(client: RoomtoneClient, channel_id: int) -> DiscordPlace:
+    """Return one of the voice channels."""
+    place = client.place(client.guilds[0].id, channel_id)
+    assert isinstance(place, DiscordPlace)
+    return place
 
 
 async def answered(local: LocalDiscord, user_id: int, command: str, replies: int = 1, **options: object) -> list[str]:
@@ -354,8 +360,7 @@ async def test_movements_are_handed_on() -> None:
         assert supervisor.drags == [(local.guild.id, 602)]
         assert supervisor.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
         assert supervisor.departures == [600, 602]
-        place = client.place(local.guild.id, 602)
-        assert place is not None
+        place = place_in(client, 602)
         assert place.name == "Side room"
         assert client.place(local.guild.id, 601) is None
         assert client.place(77, 602) is None
@@ -412,8 +417,7 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
     async with LocalDiscord(guild=guild) as local:
         await servers.change(guild.id, lambda now: replace(now, channels=(600, 602)), by=None)
         async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
-            place = client.place(guild.id, 600)
-            assert place is not None
+            place = place_in(client, 600)
             await rooms.join(place)
             await local.join(ROOMTONE_BOT_ID, channel_id=602)
             await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
@@ -459,8 +463,7 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
     async with LocalDiscord() as local:
         settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
         async with connected(settings, FakeSupervisor()) as client:
-            place = client.place(local.guild.id, 600)
-            assert place is not None
+            place = place_in(client, 600)
             source = cast("FrameSource", None)
             with pytest.raises(LinkError):
                 async with place.connect(source, lambda _: None, excludes=lambda _: False):

@@ -27,14 +27,13 @@ from bot.discord.commands.sessions import add_recap, add_transcript
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
-from bot.discord.place import DiscordPlace
 from bot.memory.session_reader import SessionReader
 from bot.settings import DiscordSettings
 from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads, permissions
 from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online, place_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,8 +154,7 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
 ) -> None:
     """Discord would show 'thinking…' for a quarter of an hour. The answer has none of the error's words."""
     async with catching_up(tmp_path) as here:
-        place = here.client.place(GUILD.id, LOUNGE)
-        assert isinstance(place, DiscordPlace)
+        place = place_in(here.client, LOUNGE)
         assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
         (offer,) = here.local.messages
         monkeypatch.setattr(SessionReader, "find", fail)

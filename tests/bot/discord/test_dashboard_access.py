@@ -97,26 +97,18 @@ async def test_who_runs_the_bot_sees_the_servers_where_they_are() -> None:
         assert await found.access_of(STRANGER) == NOTHING
 
 
-async def test_a_channel_that_somebody_may_not_enter_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of their server people see the rooms of the channels that they may see and enter."""
+@pytest.mark.parametrize("who", [ADA, BEN])
+async def test_rooms_that_discord_keeps_people_out_of_are_not_shown(monkeypatch: pytest.MonkeyPatch, who: int) -> None:
+    """Of their server people see the rooms of the channels that they may see and enter. Discord keeps minors out of
+    age-restricted ones, moderators or not, whatever their permissions say; the bot cannot.
+    """
 
     def but_not_602(channel: VoiceChannel, member: object) -> Permissions:
         return Permissions(view_channel=True, connect=channel.id != 602)
 
     async with directory(roles=(GUILD,)) as found:
-        monkeypatch.setattr(VoiceChannel, "permissions_for", but_not_602)
-        ben = await found.access_of(BEN)
-        assert ben.sees(GUILD, 600)
-        assert not ben.sees(GUILD, 602)
-
-
-@pytest.mark.parametrize("who", [ADA, BEN])
-async def test_age_restricted_rooms_are_shown_to_nobody_who_logs_in_with_discord(
-    monkeypatch: pytest.MonkeyPatch, who: int
-) -> None:
-    """Discord keeps minors out of such a channel, moderators or not, whatever their permissions say; the bot cannot."""
-    async with directory(roles=(GUILD,)) as found:
-        monkeypatch.setattr(VoiceChannel, "is_nsfw", lambda channel: channel.id == 602)
-        seen = await found.access_of(who)
-        assert seen.sees(GUILD, 600)
-        assert not seen.sees(GUILD, 602)
+        for attribute, replaced in (("permissions_for", but_not_602), ("is_nsfw", lambda channel: channel.id == 602)):
+            with monkeypatch.context() as patch:
+                patch.setattr(VoiceChannel, attribute, replaced)
+                seen = await found.access_of(who)
+            assert (seen.sees(GUILD, 600), seen.sees(GUILD, 602)) == (True, False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,11 +11,9 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import answers, client, posting
+from bot.discord import client, posting
 from bot.discord.command_tree import CheckedCommandTree
-from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
-from bot.discord.place import DiscordPlace
 from bot.errors import SetupError
 from bot.memory.session_reader import SessionReader
 from bot.texts.text import Text
@@ -25,7 +22,7 @@ from rehearsal.discord.rest import gate
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.test_recall import searching
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
 from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 
@@ -89,28 +86,6 @@ async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_to
         ]
 
 
-async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Discord took the delay, and its answer did not come in time. So the file is sent as a first answer, which is
-    refused, and then as the deferred one.
-    """
-    monkeypatch.setattr(answers, "RESPONSE_S", 0.3)
-
-    async def file_of(_: str) -> Any:
-        return SimpleNamespace(is_empty=False, turn_count=1, name="ada.json", content=b"x" * 1_000)
-
-    async def nothing(*_: object, **_others: object) -> tuple[()]:
-        return ()
-
-    records = cast("Any", SimpleNamespace(file_of=file_of, facts_about=nothing))
-    command = partial(add_privacy_commands, records=records, people=records, facts=cast("Any", None))
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
-        await local.fault("interaction_errors", count=1, status=500, carried_out=1)
-        result = await local.invoke(ADA, "my-data")
-        await settle(lambda: result.replies)
-        assert result.deferred
-        assert [each["size"] for each in result.replies[0].payload["attachments"]] == [1_000]
-
-
 async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
     """Discord takes no answer after three seconds. The log says so in one line, without a traceback."""
     async with LocalDiscord(response_timeout_s=0.1) as local, connected(settings_for(local), FakeSupervisor()):
@@ -154,8 +129,7 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
     sent.
     """
     async with online() as (local, client, _):
-        here = client.place(local.guild.id, CHANNEL)
-        assert isinstance(here, DiscordPlace)
+        here = place_in(client, CHANNEL)
         await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
         limit = asyncio.timeout(None)
         with monkeypatch.context() as hurried:
@@ -172,8 +146,7 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
 async def test_a_notice_is_posted_once_though_discords_servers_fail(status: int, carried_out: int) -> None:
     """Without the notice the bot would not listen, and leave. Discord may have posted it and told of an error."""
     async with online() as (local, client, _):
-        here = client.place(local.guild.id, CHANNEL)
-        assert isinstance(here, DiscordPlace)
+        here = place_in(client, CHANNEL)
         await local.fault("rest_errors", count=1, status=status, carried_out=carried_out)
         assert await here.write_notice("I listen.")
         assert [message.content for message in local.messages] == ["I listen."]
@@ -185,8 +158,7 @@ async def test_a_notice_is_posted_once_though_discords_servers_fail(status: int,
 async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(carried_out: int) -> None:
     """Nobody makes it again: a room's transcript is posted when the room ends."""
     async with online() as (local, client, _):
-        here = client.place(local.guild.id, CHANNEL)
-        assert here is not None
+        here = place_in(client, CHANNEL)
         await local.fault("rest_errors", count=1, status=503, carried_out=carried_out)
         await here.post_file("transcript.md", b"x" * 1_000, Text("I answer."))
         assert [each["size"] for message in local.messages for each in message.payload["attachments"]] == [1_000]

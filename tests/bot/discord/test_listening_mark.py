@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from bot.discord.listening_mark import MOST_CHARS, ListeningMark, marked, prefix_in, remove_leftover, unmarked
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
 
 ENGLISH, GERMAN = "en-US", "de"
 PREFIX = "[LISTENING] "
@@ -28,7 +25,6 @@ class Me:
 
     @property
     def display_name(self) -> str:
-        """Return the name that people see."""
         return self.nick or self.name
 
     async def edit(self, *, nick: str | None) -> None:
@@ -45,54 +41,37 @@ def lounge(me: Me) -> Any:
 
 
 @pytest.mark.parametrize("nick", [None, "Robo", "A name of thirty-two characters."])
-def test_the_name_shows_it_and_is_given_back(nick: str | None) -> None:
+async def test_the_name_shows_it_and_is_given_back(nick: str | None) -> None:
     """While the bot listens its name begins with the mark, within Discord's limit; afterwards it is as before."""
-
-    async def listen() -> None:
-        me = Me(nick)
-        mark, channel = ListeningMark(), lounge(me)
-        assert await mark.show(channel, ENGLISH)
-        assert await mark.show(channel, ENGLISH)
-        assert me.display_name.startswith(PREFIX)
-        assert len(me.display_name) <= MOST_CHARS
-        await mark.remove(channel)
-        assert me.nick == nick
-
-    asyncio.run(listen())
+    me = Me(nick)
+    mark, channel = ListeningMark(), lounge(me)
+    assert await mark.show(channel, ENGLISH)
+    assert await mark.show(channel, ENGLISH)
+    assert me.display_name.startswith(PREFIX)
+    assert len(me.display_name) <= MOST_CHARS
+    await mark.remove(channel)
+    assert me.nick == nick
 
 
 @pytest.mark.parametrize("turns", range(8))
-def test_a_room_that_is_cut_off_leaves_no_mark(turns: int) -> None:
+async def test_a_room_that_is_cut_off_leaves_no_mark(turns: int) -> None:
     """It is cut off while the mark is set or removed, or just afterwards. `turns`: of the event loop."""
-
-    async def cut_off(work: Coroutine[Any, Any, object]) -> None:
+    me = Me()
+    mark, channel = ListeningMark(), lounge(me)
+    for work, shown in ((mark.show(channel, ENGLISH), PREFIX + "Roomtone"), (mark.remove(channel), None)):
         working = asyncio.create_task(work, name="cut-off")
         for _ in range(turns + 1):
             await asyncio.sleep(0)
         working.cancel()
         await asyncio.wait([working])
-
-    async def listen() -> None:
-        me = Me()
-        mark, channel = ListeningMark(), lounge(me)
-        await cut_off(mark.show(channel, ENGLISH))
-        assert me.nick == PREFIX + "Roomtone"
-        await cut_off(mark.remove(channel))
-        assert me.nick is None
-
-    asyncio.run(listen())
+        assert me.nick == shown
 
 
-def test_without_the_right_nothing_shows_it() -> None:
+async def test_without_the_right_nothing_shows_it() -> None:
     """The answer is no, and nothing is raised."""
-
-    async def listen() -> bool:
-        mark, channel = ListeningMark(), lounge(Me(may_rename=False))
-        shown = await mark.show(channel, ENGLISH)
-        await mark.remove(channel)
-        return shown
-
-    assert asyncio.run(listen()) is False
+    mark, channel = ListeningMark(), lounge(Me(may_rename=False))
+    assert not await mark.show(channel, ENGLISH)
+    await mark.remove(channel)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +85,10 @@ def test_without_the_right_nothing_shows_it() -> None:
         (PREFIX, None),
     ],
 )
-def test_a_start_removes_the_mark_of_a_crash(left: str, after: str | None) -> None:
+async def test_a_start_removes_the_mark_of_a_crash(left: str, after: str | None) -> None:
     """The prefix that a killed process left is removed, in whichever language; any other nickname stays."""
     me = Me(left)
-    asyncio.run(remove_leftover(cast("Any", me)))
+    await remove_leftover(cast("Any", me))
     assert me.nick == after
 
 

@@ -14,11 +14,12 @@ from bot.cli.doctor.live_report import live_findings
 from bot.discord import live_probe
 from bot.discord.live_probe import probe_channel
 from bot.errors import SetupError
-from bot.settings import DiscordSettings, RehearsedDiscordSettings
+from bot.settings import DiscordSettings
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.people.person import scripted_member
+from tests.bot.discord.test_client import settings_for
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of
@@ -31,16 +32,6 @@ if TYPE_CHECKING:
 
 BOT, ADA = 1001, 2001
 CHANNEL = 600
-
-
-def settings_of(local: LocalDiscord, *, token: str = f"{BOT}.test") -> DiscordSettings:
-    return RehearsedDiscordSettings.model_validate(
-        {
-            "token": token,
-            "api_base": local.api_base,
-            "certificate": str(local.certificate_path),
-        }
-    )
 
 
 class Watch:
@@ -69,7 +60,7 @@ async def test_packets_are_counted_and_nobody_is_decrypted(tmp_path: Path, monke
                 watch.is_over = True
 
             speaking = asyncio.create_task(speak(), name="speak")
-            record = await probe_channel(settings_of(local), CHANNEL, seconds=8.0, say=said.append)
+            record = await probe_channel(settings_for(local), CHANNEL, seconds=8.0, say=said.append)
             await speaking
         messages = [message.content for message in local.messages]
     assert len(said) == 1
@@ -135,7 +126,7 @@ async def test_what_became_of_the_connection_is_named(
 
             harming = asyncio.create_task(harm(), name="harm")
             async with asyncio.timeout(PATIENCE_S):
-                record = await probe_channel(settings_of(local), CHANNEL, seconds=60.0, say=lambda _: None)
+                record = await probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None)
             await harming
         assert local.messages[-1].content == "The test of the voice connection is over. Thank you."
         assert not local.status()["voice_states"]
@@ -155,7 +146,7 @@ async def test_where_nobody_can_be_told_the_probe_does_not_come() -> None:
     async with LocalDiscord(guild=silent) as local:
         with repointed(local):
             with pytest.raises(SetupError, match=r"could not be told .* the permission Send Messages there"):
-                await probe_channel(settings_of(local), CHANNEL, seconds=60.0, say=lambda _: None)
+                await probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None)
             assert not local.messages
             assert not local.status()["voice_states"]
 
@@ -166,9 +157,9 @@ async def test_what_cannot_be_is_a_plain_sentence() -> None:
     async with LocalDiscord() as local:
         with repointed(local):
             with pytest.raises(SetupError, match="The bot sees no voice channel 77"):
-                await probe_channel(settings_of(local), 77, seconds=1.0, say=lambda _: None)
+                await probe_channel(settings_for(local), 77, seconds=1.0, say=lambda _: None)
             with pytest.raises(SetupError, match="Discord refused the bot's token"):
-                await probe_channel(settings_of(local, token="9.wrong"), CHANNEL, seconds=1.0, say=lambda _: None)
+                await probe_channel(settings_for(local, token="9.wrong"), CHANNEL, seconds=1.0, say=lambda _: None)
 
 
 def test_findings_name_what_is_odd() -> None:

@@ -11,7 +11,7 @@ import aiohttp
 import discord
 import pytest
 
-from bot.channel.port import Card, ChannelNotAllowedError, ChatError
+from bot.channel.port import Card, ChatError
 from bot.discord.place import NO_FILE, DiscordPlace
 from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.readers import Reader
@@ -20,7 +20,7 @@ from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_set
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from tests.bot.discord.test_admission import FORBIDDEN, NOT_FOUND
-from tests.bot.discord.test_client import BEN, online, settle
+from tests.bot.discord.test_client import BEN, online, place_in, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -91,18 +91,6 @@ def a_channel() -> Any:
     return SimpleNamespace(
         id=600, name="Lounge", guild=guild, voice_states={}, user_limit=0, permissions_for=lambda _: everything
     )
-
-
-async def test_it_joins_only_the_channels_that_the_server_has_chosen() -> None:
-    """However the bot comes to a voice channel, it does not connect to one that the server leaves out."""
-    channel = a_channel()
-    client: Any = SimpleNamespace(get_guild=lambda _: None)
-    servers = no_server_settings()
-    await servers.change(500, lambda chosen: replace(chosen, channels=(602,)), by=BEN)
-    place = DiscordPlace(client, channel, servers=servers)
-    with pytest.raises(ChannelNotAllowedError):
-        async with place.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
-            pass
 
 
 class Directory:
@@ -296,8 +284,7 @@ async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None
 async def test_a_card_is_one_message_that_is_edited() -> None:
     """The second card changes the first message, in the language that the server has chosen."""
     async with online() as (local, client, _):
-        place = client.place(local.guild.id, LOUNGE)
-        assert place is not None
+        place = place_in(client, LOUNGE)
         first = await place.show_card(Card(Text("This session"), Text("I answer."), ((Text("how long"), Text("1")),)))
         await client.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
         assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=first) == first
@@ -316,8 +303,7 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
     discord.py has closed its session, as after a reset of the token.
     """
     async with online() as (local, client, _):
-        place = client.place(local.guild.id, LOUNGE)
-        assert place is not None
+        place = place_in(client, LOUNGE)
         thread = await place.open_thread(local.guild.text_channel.id)
 
         async def broken(*_: object, **__: object) -> None:
@@ -351,8 +337,7 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
 ) -> None:
     """Who reads why a transcript is not there does not look for a permission that the bot has or does not need."""
     async with online() as (local, client, _):
-        place = client.place(local.guild.id, LOUNGE)
-        assert place is not None
+        place = place_in(client, LOUNGE)
         thread = await place.open_thread(local.guild.text_channel.id)
         chat = await place.open_thread(LOUNGE)
 
@@ -360,18 +345,15 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
             raise error
 
         monkeypatch.setattr(client.http, "request", broken)
-        with pytest.raises(ChatError) as told:
-            await place.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
-        assert str(told.value) == of_file.fill(channel="Evening")
-        with pytest.raises(ChatError) as told:
-            await thread.post("Ada: Hello.")
-        assert str(told.value) == of_thread.fill(channel="chat")
-        with pytest.raises(ChatError) as told:
-            await chat.post("Ada: Hello.")
-        assert str(told.value) == of_chat.fill(channel="Evening")
-        with pytest.raises(ChatError) as told:
-            await place.open_thread(local.guild.text_channel.id)
-        assert str(told.value) == of_thread.fill(channel="chat")
+        for request, told in (
+            (place.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")), of_file.fill(channel="Evening")),
+            (thread.post("Ada: Hello."), of_thread.fill(channel="chat")),
+            (chat.post("Ada: Hello."), of_chat.fill(channel="Evening")),
+            (place.open_thread(local.guild.text_channel.id), of_thread.fill(channel="chat")),
+        ):
+            with pytest.raises(ChatError) as failure:
+                await request
+            assert str(failure.value) == told
 
 
 async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:
@@ -383,8 +365,7 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
     notice = ListeningNotice(to, ("We meet here on Fridays. " * 40).strip()).written(marked=False, asks=True)
     assert MOST_NOTICE_CHARS >= 40 * 25 - 1
     async with online() as (local, client, _):
-        place = client.place(local.guild.id, 600)
-        assert place is not None
+        place = place_in(client, 600)
         assert await place.write_notice(notice, asks=True)
         await settle(lambda: len(local.messages) == 2)
         written = "\n".join(message.content for message in local.messages)
@@ -399,8 +380,7 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
     A message that is posted again is there once.
     """
     async with online() as (local, client, _):
-        place = client.place(local.guild.id, LOUNGE)
-        assert place is not None
+        place = place_in(client, LOUNGE)
         text_channel = local.guild.text_channel.id
         await (await place.open_thread(text_channel)).post("Ada: Hello @everyone.")
         chat = await place.open_thread(602)
@@ -416,8 +396,7 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
 async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
     """After a crash the transcript goes on in the thread that was begun, unless nobody could read it there."""
     async with online() as (local, client, _):
-        place = client.place(local.guild.id, LOUNGE)
-        assert place is not None
+        place = place_in(client, LOUNGE)
         text_channel = local.guild.text_channel.id
         begun = await place.open_thread(text_channel)
         resumed = await place.open_thread(text_channel, begun=begun.id)

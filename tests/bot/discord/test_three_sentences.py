@@ -43,7 +43,7 @@ from tests.bot.discord.remembered import (
     remembered,
     seen,
 )
-from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
+from tests.bot.discord.test_client import FakeSupervisor, place_in, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 from tests.patience import PATIENCE_S
 
@@ -146,8 +146,7 @@ async def test_people_read_what_was_said_while_they_were_there(tmp_path: Path) -
         here.evening.clock.advance(4.0)
         await here.go(CHLOE)
         await here.say(BEN, "We decided to sell the lantern boat to Chloe's brother.")
-        place = here.client.place(GUILD.id, LOUNGE)
-        assert place is not None
+        place = place_in(here.client, LOUNGE)
         assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
 
         assert await self_read(here, BEN) == {"hide", "sell"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,9 @@ from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
-from tests.bot.discord.test_client import ADA, BEN, online
-from tests.patience import PATIENCE_S
+from tests.bot.discord.test_client import ADA, BEN, online, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import discord
 
     from rehearsal.discord.server import LocalDiscord
@@ -58,12 +54,6 @@ GUILD = GuildSpec(
 )
 
 
-async def holds(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - the bot sets no event
-            await asyncio.sleep(0.01)
-
-
 def answers(local: LocalDiscord) -> list[str]:
     """Return what the bot has posted."""
     return [each.content for each in local.messages if each.author_id == ROOMTONE_BOT_ID]
@@ -74,7 +64,7 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
     async with online(GUILD) as (local, client, supervisor):
         supervisor.place, supervisor.written = client.place(GUILD.id, VOICE), f"Nine, <@{BEN}>. " + "On and on. " * 300
         asked = await local.post_message(ADA, f"{MENTION} what time\nis it, <@{BEN}>?", channel_id=VOICE)
-        await holds(lambda: len(answers(local)) == 2)
+        await settle(lambda: len(answers(local)) == 2)
         (typed,) = supervisor.typed
         assert (typed.person.id, typed.person.name, typed.text) == (ADA, "Ada", "what time is it, @Ben?")
         assert all(len(part) <= 2_000 for part in answers(local))
@@ -82,7 +72,7 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         assert (first.channel_id, first.payload["mentions"]) == (VOICE, [])
         assert first.payload["message_reference"]["message_id"] == str(asked.id)
         await local.post_message(BEN, "Really?", channel_id=VOICE, replies_to=first.id)
-        await holds(lambda: len(supervisor.typed) == 2)
+        await settle(lambda: len(supervisor.typed) == 2)
         assert supervisor.typed[1].text == "Really?"
 
 
@@ -92,12 +82,12 @@ async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> 
         supervisor.no_answer = IN_NO_CHANNEL
         await client.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHAT), by=None)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
-        await holds(lambda: answers(local) == [IN_NO_CHANNEL])
+        await settle(lambda: answers(local) == [IN_NO_CHANNEL])
         supervisor.place = client.place(GUILD.id, OTHER_VOICE)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
-        await holds(lambda: answers(local)[1:] == [ELSEWHERE])
+        await settle(lambda: answers(local)[1:] == [ELSEWHERE])
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
-        await holds(lambda: answers(local)[2:] == [FOR_EVERY_AGE.fill(channel="general")])
+        await settle(lambda: answers(local)[2:] == [FOR_EVERY_AGE.fill(channel="general")])
         assert len(supervisor.typed) == 1
 
 
@@ -115,10 +105,10 @@ async def test_one_person_cannot_keep_the_bot_writing(monkeypatch: pytest.Monkey
         with monkeypatch.context() as unserved:
             unserved.setattr(GuildAdmission, "check", uninvited)
             await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
-            await holds(lambda: bool(asked))
+            await settle(lambda: bool(asked))
         supervisor.place, supervisor.no_answer = client.place(GUILD.id, VOICE), verbatim("No.")
         for _ in range(int(HOW_OFTEN.rate) + 2):
             await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
         await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
-        await holds(lambda: bool(supervisor.typed) and supervisor.typed[-1].person.id == BEN)
+        await settle(lambda: bool(supervisor.typed) and supervisor.typed[-1].person.id == BEN)
         assert len(supervisor.typed) == int(HOW_OFTEN.rate) + 1

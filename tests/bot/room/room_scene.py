@@ -6,9 +6,10 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from datetime import UTC
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bot import events
+from bot.background_task import owned_task
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.settings import BrainSettings
 from bot.brain.system_prompt import SystemPrompt
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 
 TICK_S = 0.05
+EventT = TypeVar("EventT")
 
 
 class House:
@@ -103,11 +105,9 @@ class House:
         )
 
     def room(self) -> Session:
-        """Return a new room of the place."""
         return Session(self.place, self.services(), self.listen)
 
     def services(self) -> RoomServices:
-        """Return the services for a room."""
         brain = BrainSettings()
         return RoomServices(
             speech=SpeechModels(self.recogniser, LoudnessDetector(), self.voice, gpu_failure=lambda: self.gpu_failure),
@@ -153,13 +153,11 @@ class House:
             searchable=True,
         )
 
-    def of(self, kind: type[events.Event]) -> list[events.Event]:
-        """Return the events of one kind."""
+    def of(self, kind: type[EventT]) -> list[EventT]:
         return [event for event in self.seen if isinstance(event, kind)]
 
     @property
     def turns(self) -> list[Turn]:
-        """Return every recorded turn."""
         return [event.turn for event in self.seen if isinstance(event, events.TurnRecorded)]
 
     @property
@@ -196,9 +194,7 @@ class House:
     async def reply(self, number: int) -> events.ReplySpoken:
         """Wait until the bot has spoken `number` times, and return the last of these replies."""
         await settle(lambda: len(self.of(events.ReplySpoken)) >= number)
-        event = self.of(events.ReplySpoken)[number - 1]
-        assert isinstance(event, events.ReplySpoken)
-        return event
+        return self.of(events.ReplySpoken)[number - 1]
 
 
 def _is_said_by(user_id: int, turn: Turn) -> bool:
@@ -231,14 +227,10 @@ async def living(
     `room`: another one than the house makes. `opens`: the block begins when the room is open, or over.
     """
     room = room or house.room()
-    task = asyncio.create_task(room.run(), name="room-under-test")
-    try:
+    async with owned_task(room.run(), name="room-under-test") as task:
         if opens:
             await settle(lambda: room.opened.is_set() or task.done())
         yield room, task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def ended(house: House, task: asyncio.Task[str]) -> str:

@@ -48,7 +48,6 @@ class Hall:
         self.announcer = Announcer(self.place, ListeningNotice(), speak=self.speak, clock=self.clock)
 
     async def speak(self, sentences: Sequence[str]) -> bool:
-        """Store what is said aloud."""
         if self.voiced:
             self.spoken.append(sentences)
         return self.voiced
@@ -61,7 +60,6 @@ class Hall:
         await self.wait(0.0)
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass."""
         self.clock.advance(seconds)
         for _ in range(10):
             await asyncio.sleep(0)

@@ -144,7 +144,6 @@ class Scene:
         )
 
     async def begin(self) -> None:
-        """Open the room's session."""
         sessions = Sessions(self.database, self.clock)
         await sessions.open(guild_id=10, channel_id=20, resume_within_s=0.0, session_id=EVENING)
 

@@ -22,21 +22,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.texts.text import Text
+    from tests.bot.room.room_scene import House
+
+
+def heard_at_the_notice(house: House, *people: Person) -> list[tuple[bool, ...]]:
+    """Return which of them are heard while Discord takes the notice, for each notice from now on."""
+    heard, write = list[tuple[bool, ...]](), house.place.write_notice
+
+    async def slow(text: Text, *, asks: bool = False) -> bool:
+        heard.append(tuple(not house.place.excludes(each.id) for each in people))
+        return await write(text, asks=asks)
+
+    house.place.write_notice = slow  # type: ignore[method-assign]
+    return heard
 
 
 async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> None:
     """Until Discord has accepted the notice, the packets of everybody are dropped unread; then nobody's are."""
     async with a_house(tmp_path) as house:
-        heard_before: list[bool] = []
-        write = house.place.write_notice
-
-        async def slow(text: Text, *, asks: bool = False) -> bool:
-            heard_before.append(not house.place.excludes(ADA.id))
-            return await write(text, asks=asks)
-
-        house.place.write_notice = slow  # type: ignore[method-assign]
+        heard_before = heard_at_the_notice(house, ADA)
         async with living(house):
-            assert heard_before == [False]
+            assert heard_before == [(False,)]
             assert not house.place.excludes(ADA.id)
 
 
@@ -53,14 +59,7 @@ async def test_who_had_the_notice_is_heard_at_once_when_the_session_goes_on(tmp_
             await settle(lambda: house.place.shown_as_listening)
         newcomer = Person(4, "Cy", False)
         house.place.people.append(newcomer)
-        heard: list[tuple[bool, bool]] = []
-        write = house.place.write_notice
-
-        async def slow(text: Text, *, asks: bool = False) -> bool:
-            heard.append((not house.place.excludes(ADA.id), not house.place.excludes(newcomer.id)))
-            return await write(text, asks=asks)
-
-        house.place.write_notice = slow  # type: ignore[method-assign]
+        heard = heard_at_the_notice(house, ADA, newcomer)
         async with living(house):
             assert heard == [(True, False)]
             assert not house.place.excludes(newcomer.id)
@@ -134,7 +133,6 @@ async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) 
         reply = await house.reply(1)
         assert "walrus" not in reply.text.casefold()
         (built,) = house.of(events.ContextBuilt)
-        assert isinstance(built, events.ContextBuilt)
         assert not any("walrus" in part.content.casefold() or "Ada" in part.content for part in built.parts)
         assert "Ada" not in house.recogniser.asked[-1][2]
 

@@ -44,9 +44,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         assert await ended(house, task) == "left"
         assert house.said[-1] == "Ada: And bring your umbrella, please."
         opened, closed = house.of(events.RoomOpened)[0], house.of(events.RoomClosed)[0]
-        assert isinstance(opened, events.RoomOpened)
-        assert isinstance(closed, events.RoomClosed)
-        session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
+        session = await house.sessions.find(opened.session_id)
         assert session is not None
         assert session.ended_at is not None
         assert closed.reason == "left"
@@ -64,8 +62,6 @@ async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> No
             reply = await house.reply(1)
         assert "four hundred euros" in reply.text
         first, second = house.of(events.RoomOpened)
-        assert isinstance(first, events.RoomOpened)
-        assert isinstance(second, events.RoomOpened)
         assert (first.session_id, first.resumed) == (second.session_id, False)
         assert second.resumed
         assert [turn.seq for turn in house.turns] == [0, 1, 2]
@@ -249,7 +245,6 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
             disk.full = False
             await house.say(ADA.id, "Three things I said to you.")
             opened = house.of(events.RoomOpened)[0]
-            assert isinstance(opened, events.RoomOpened)
             stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert [turn.seq for turn in stored.window] == [0, 1, 2]
         assert house.place.written == ["I cannot store what is said: The disk is full. Make room."]
@@ -267,7 +262,6 @@ async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> N
         assert MUTED in room.status()
         await house.say(ADA.id, "Roomtone, what time is it?")
         decided = house.of(events.TurnDecided)[-1]
-        assert isinstance(decided, events.TurnDecided)
         assert decided.reason == "silenced"
         house.place.muted, house.place.audible = False, True
         house.place.deafened = True

@@ -75,7 +75,6 @@ class Studio:
         return session, live
 
     async def say(self, user_id: int, text: str) -> None:
-        """Let a person say something to the model."""
         self.sessions[0].heard.append(text)
         await self.house.say(user_id, text)
 

@@ -48,7 +48,6 @@ class Cinema:
         )
 
     def living(self) -> AbstractAsyncContextManager[tuple[Session, asyncio.Task[str]]]:
-        """Run the room."""
         services = replace(self.house.services(), screens=self.screens)
         return living(self.house, room=Session(self.house.place, services))
 
@@ -67,7 +66,6 @@ class Cinema:
 
     @property
     def noted(self) -> list[str]:
-        """Return the notes so far."""
         return [event.note.what for event in self.house.seen if isinstance(event, events.ScreenNoted)]
 
 
@@ -160,7 +158,6 @@ async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
         _, turn = [turn for turn in house.turns if turn.kind is TurnKind.MEMBERSHIP]
         assert turn.parts[0].text.startswith("Ada stopped sharing a window")
         opened = house.of(events.RoomOpened)[0]
-        assert isinstance(opened, events.RoomOpened)
         stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert len(stored.segments[-1].note_ids) == 1
 

@@ -39,7 +39,6 @@ class Message:
         self.answers: list[str] = []
 
     async def answer(self, text: str) -> bool:
-        """Keep the answer."""
         if not self.refused:
             self.answers.append(text)
         return not self.refused

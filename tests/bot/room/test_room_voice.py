@@ -120,7 +120,6 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
         await house.say(BO.id, "Roomtone, where was the spare key?")
         await house.reply(2)
         built = house.of(events.ContextBuilt)[-1]
-        assert isinstance(built, events.ContextBuilt)
         assert built.parts[4].content.endswith("Ada said: The (interrupted)")
         assert "(interrupted)" in built.parts[0].content
 

@@ -168,7 +168,6 @@ class VirtualClock(LoopClock):
     """The clock of the virtual loop."""
 
     async def sleep(self, seconds: float) -> None:
-        """Let other tasks run meanwhile."""
         await asyncio.sleep(seconds)
 
 

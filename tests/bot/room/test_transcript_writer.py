@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.background_task import owned_task
 from bot.channel.port import ChatError, ListenRequest
 from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
@@ -29,6 +32,9 @@ from tests.fakes.place import FakePlace
 from tests.fakes.recogniser import recognition
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
@@ -81,6 +87,12 @@ class Writing:
             raise StoreError("The disk is full.")
         return TranscriptFile("a.md", b"Ada: Hello.", 1, 0)
 
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[asyncio.Task[None]]:
+        async with owned_task(self.writer.run(), name="transcript-under-test") as task:
+            await self.clock.until_somebody_sleeps()
+            yield task
+
     async def pass_time(self, times: int = 1) -> None:
         for _ in range(times):
             self.clock.advance(WRITE_EVERY_S)
@@ -91,36 +103,32 @@ class Writing:
 async def test_a_thread_gets_few_messages_without_markup() -> None:
     """What was said in ten seconds is one message; what the bot did, and who is left out, is not in it."""
     writing = Writing()
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    writing.writer.on_event(spoken("**Hello** @everyone <@1>"))
-    writing.writer.on_event(spoken("Secret.", speaker="2"))
-    writing.writer.on_event(spoken("joined", kind=TurnKind.MEMBERSHIP))
-    writing.writer.on_event(spoken("Bye."))
-    writing.excluded.add(2)
-    await writing.pass_time(2)
-    assert writing.place.thread.posted == [
-        "<t:60:t> **P1:** \\*\\*Hello\\*\\* @\u200beveryone \\<@\u200b1\\>\n<t:60:t> **P1:** Bye."
-    ]
-    writing.writer.on_event(spoken("Last."))
-    await writing.writer.finish()
-    task.cancel()
+    async with writing.running():
+        writing.writer.on_event(spoken("**Hello** @everyone <@1>"))
+        writing.writer.on_event(spoken("Secret.", speaker="2"))
+        writing.writer.on_event(spoken("joined", kind=TurnKind.MEMBERSHIP))
+        writing.writer.on_event(spoken("Bye."))
+        writing.excluded.add(2)
+        await writing.pass_time(2)
+        assert writing.place.thread.posted == [
+            "<t:60:t> **P1:** \\*\\*Hello\\*\\* @\u200beveryone \\<@\u200b1\\>\n<t:60:t> **P1:** Bye."
+        ]
+        writing.writer.on_event(spoken("Last."))
+        await writing.writer.finish()
     assert writing.place.thread.posted[-1] == "<t:60:t> **P1:** Last."
 
 
 async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None:
     """They are heard on, as /forget-me tells them. What waited when they were forgotten is not written."""
     writing = Writing()
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    now = writing.clock.monotonic()
-    writing.writer.on_event(turn(("1", "Before.", now - 2.0)))
-    writing.forgotten[1] = now
-    writing.writer.on_event(turn(("1", "On its way.", now - 1.0)))
-    # Somebody else has spoken for long when they begin.
-    writing.writer.on_event(turn(("2", "Lanterns.", now - 5.0), ("1", "After.", now + 1.0)))
-    await writing.pass_time()
-    task.cancel()
+    async with writing.running():
+        now = writing.clock.monotonic()
+        writing.writer.on_event(turn(("1", "Before.", now - 2.0)))
+        writing.forgotten[1] = now
+        writing.writer.on_event(turn(("1", "On its way.", now - 1.0)))
+        # Somebody else has spoken for long when they begin.
+        writing.writer.on_event(turn(("2", "Lanterns.", now - 5.0), ("1", "After.", now + 1.0)))
+        await writing.pass_time()
     assert writing.place.thread.posted == ["<t:60:t> **P2:** Lanterns.\n<t:60:t> **P1:** After."]
 
 
@@ -141,17 +149,16 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
         posted.append(text)
 
     writing.place.thread.post = post  # type: ignore[method-assign, assignment]
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    writing.writer.on_event(spoken("One."))
-    await writing.pass_time(3)
-    writing.writer.on_event(spoken("Two."))
-    await writing.pass_time(3)
-    assert posted == ["<t:60:t> **P1:** One.", "<t:60:t> **P1:** Two."]
-    refused = MOST_FAILURES
-    writing.writer.on_event(spoken("Three."))
-    await writing.pass_time(MOST_FAILURES)
-    assert isinstance(task.exception(), ChatError)
+    async with writing.running() as task:
+        writing.writer.on_event(spoken("One."))
+        await writing.pass_time(3)
+        writing.writer.on_event(spoken("Two."))
+        await writing.pass_time(3)
+        assert posted == ["<t:60:t> **P1:** One.", "<t:60:t> **P1:** Two."]
+        refused = MOST_FAILURES
+        writing.writer.on_event(spoken("Three."))
+        await writing.pass_time(MOST_FAILURES)
+        assert isinstance(task.exception(), ChatError)
 
 
 @pytest.mark.parametrize("turns", range(12))
@@ -168,15 +175,13 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
         await asyncio.sleep(0)
 
     writing.place.thread.post = post  # type: ignore[method-assign, assignment]
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    writing.writer.on_event(spoken("Lanterns. " * 198))
-    writing.writer.on_event(spoken("Two."))
-    writing.clock.advance(WRITE_EVERY_S)
-    for _ in range(turns):
-        await asyncio.sleep(0)
-    await writing.writer.finish()
-    task.cancel()
+    async with writing.running():
+        writing.writer.on_event(spoken("Lanterns. " * 198))
+        writing.writer.on_event(spoken("Two."))
+        writing.clock.advance(WRITE_EVERY_S)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await writing.writer.finish()
     assert [text.count("Lanterns.") for text in posted] == [198, 0]
     assert posted[1] == "<t:60:t> **P1:** Two."
 
@@ -191,14 +196,12 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
         writing.excluded.add(2)
 
     writing.place.thread.post = post  # type: ignore[method-assign, assignment]
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    writing.writer.on_event(spoken("Lanterns. " * 198))
-    writing.writer.on_event(spoken("Secret.", speaker="2"))
-    writing.writer.on_event(spoken("Bye."))
-    await writing.pass_time()
-    await writing.clock.until_somebody_sleeps()
-    task.cancel()
+    async with writing.running():
+        writing.writer.on_event(spoken("Lanterns. " * 198))
+        writing.writer.on_event(spoken("Secret.", speaker="2"))
+        writing.writer.on_event(spoken("Bye."))
+        await writing.pass_time()
+        await writing.clock.until_somebody_sleeps()
     assert len(posted) == 2
     assert posted[1] == "<t:60:t> **P1:** Bye."
 

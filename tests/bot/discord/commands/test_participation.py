@@ -18,7 +18,7 @@ from bot.server_settings import MemoryServerSettings, ServerSettingsBook
 from bot.texts.text import verbatim
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.local_server import answer_to, server_with
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, place_in, settings_for
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -120,7 +120,6 @@ class FakeConsents:
         self.refuses = False
 
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
-        """Store the answer."""
         if self.refuses:
             raise ChatError("Use /opt-in first.")
         (self.agreed.add if agrees else self.agreed.discard)(person_id)
@@ -134,8 +133,7 @@ async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, Fa
         LocalDiscord() as local,
         connected(settings_for(local), supervisor, participation=participation) as client,
     ):
-        supervisor.place = client.place(local.guild.id, LOUNGE)
-        assert supervisor.place is not None
+        supervisor.place = place_in(client, LOUNGE)
         assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
         assert await supervisor.place.write_notice(verbatim("I tell."))
         asked, told = local.messages
@@ -197,8 +195,7 @@ async def test_a_press_is_a_talk_command(person: int, always: bool, told: str) -
         guild = await participation.of_guild(GUILD)
         guild.room = FakeRoom()
         await (participation.silence_always if always else participation.silence_for_now)(GUILD, by=ADA)
-        place = supervisor.place = client.place(local.guild.id, LOUNGE)
-        assert place is not None
+        place = supervisor.place = place_in(client, LOUNGE)
         await enters(local, supervisor, BEN, LOUNGE)
         await place.offer_talk(verbatim("I am silent."))
         await place.write(verbatim("I am not."))

@@ -9,7 +9,8 @@ import threading
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -28,7 +29,7 @@ from bot.discord.commands.privacy import (
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
 from bot.memory.people import PeopleBook
-from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetReport, PersonForgetter
+from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.store import rows, speech_forgetting
 from bot.store.servers import SqlServerSettings
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from bot.memory.personal_data import DataFile
     from compaction.model import Turn
     from rehearsal.discord.server import LocalDiscord
 
@@ -57,17 +57,13 @@ FACTS = PrivacyFacts(
 SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
 
 
-class FailingRecords(PersonalData):
-    """A store or a log that fails."""
+def failing(error: Exception) -> PersonalData:
+    """Return a store or a log that fails."""
 
-    def __init__(self, error: Exception) -> None:
-        self._error = error
+    async def fail(_: str) -> None:
+        raise error
 
-    async def file_of(self, person_id: str) -> DataFile:
-        raise self._error
-
-    async def forget(self, person_id: str) -> PersonForgetReport:
-        raise self._error
+    return cast("PersonalData", SimpleNamespace(file_of=fail, forget=fail))
 
 
 class Facts(PeopleBook):
@@ -257,7 +253,7 @@ async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
 
 async def test_privacy_tells_what_is_kept() -> None:
     """/privacy says what is kept, how long, who gets it and what people can do, in one message of Discord's."""
-    async with online(FailingRecords(StoreError("No.")), BrokenFacts()) as local:
+    async with online(failing(StoreError("No.")), BrokenFacts()) as local:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
         assert each in told
@@ -285,10 +281,10 @@ def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, 
 
 async def test_failures_are_sentences() -> None:
     """A failing store or log is a sentence that says what is left to do."""
-    full = FailingRecords(StoreError("The disk is full."))
+    full = failing(StoreError("The disk is full."))
     assert await send_data(full, "1") == ("I could not read it now. The disk is full. Try again in a moment.", None)
     assert "The disk is full. Use /forget-me again" in await forget_person(full, "1")
-    assert "not from the log (No space)" in await forget_person(FailingRecords(OSError(28, "No space")), "1")
+    assert "not from the log (No space)" in await forget_person(failing(OSError(28, "No space")), "1")
 
 
 async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
@@ -298,7 +294,7 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
         "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
         "No longer so, as far as I know:\n- I live in \\*Lisbon\\*. (<t:1760000000:D>)"
     )
-    async with online(FailingRecords(StoreError("No.")), facts) as local:
+    async with online(failing(StoreError("No.")), facts) as local:
 
         async def forget(user_id: int, *, sure: bool = True) -> str:
             return str((await say(local, user_id, "forget-me", sure=sure, what="facts"))["content"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, format_ended
@@ -11,12 +10,8 @@ from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from tests.bot.discord.commands.local_server import answer_to, server_with
+from tests.bot.discord.remembered import CHLOE
 from tests.bot.discord.test_client import ADA, BEN
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from rehearsal.discord.server import LocalDiscord
 
 URL = "http://localhost:8095/share#abc.def"
 
@@ -54,65 +49,52 @@ class Desk:
             raise ScreenError(self.refusal)
 
 
-def online(desk: Desk, guild: GuildSpec | None = None) -> AbstractAsyncContextManager[LocalDiscord]:
-    """Start a local Discord with the commands."""
-    return server_with(partial(add_watch_commands, watching=desk), guild)
-
-
-async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
-    """Use a command, and return the answer that only this person sees."""
-    return await answer_to(local, user_id, f"watch {command}", **options)
-
-
 async def test_a_link_for_the_asker_alone() -> None:
     """The answer has a link without preview, says how long the link is valid, and warns if it works only on this
     computer.
     """
     desk = Desk()
-    async with online(desk) as local:
-        told = await say(local, BEN, "start")
+    async with server_with(partial(add_watch_commands, watching=desk)) as local:
+        told = await answer_to(local, BEN, "watch start")
         assert f"<{URL}>" in told
         assert "within 5 minutes" in told
         assert told.endswith(LOCAL)
         desk.is_local = False
-        assert LOCAL not in await say(local, BEN, "start")
+        assert LOCAL not in await answer_to(local, BEN, "watch start")
         desk.refusal = "Join Lounge first."
-        assert await say(local, BEN, "start") == "Join Lounge first."
+        assert await answer_to(local, BEN, "watch start") == "Join Lounge first."
 
 
 async def test_stopping_is_for_oneself_and_moderators() -> None:
     """A person can end their own shares; only a moderator can end those of others."""
     desk = Desk()
-    async with online(desk) as local:
-        assert await say(local, BEN, "stop") == "Sharing has ended."
-        assert await say(local, BEN, "stop-all") == f"Only {PEOPLE[Who.MODERATORS]} can do that."
-        assert await say(local, ADA, "stop-all") == "2 shares have ended."
+    async with server_with(partial(add_watch_commands, watching=desk)) as local:
+        assert await answer_to(local, BEN, "watch stop") == "Sharing has ended."
+        assert await answer_to(local, BEN, "watch stop-all") == f"Only {PEOPLE[Who.MODERATORS]} can do that."
+        assert await answer_to(local, ADA, "watch stop-all") == "2 shares have ended."
     assert desk.stopped == [(BEN, False), (ADA, True)]
     assert format_ended(0, everybody=True) == "Nobody shares a screen now."
     assert format_ended(0, everybody=False) == "You are not sharing a screen with me."
 
 
 async def test_a_look_is_answered_without_markup() -> None:
-    """Text from a screen is escaped, so that it mentions nobody and formats nothing."""
+    """Text from a screen is escaped, so that it mentions nobody and formats nothing. A vision model answers in the
+    language of its question, so the usual one is in that of the person's Discord.
+    """
     desk = Desk()
-    async with online(desk) as local:
-        told = await say(local, BEN, "look", question="How is the health?")
+    people = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(CHLOE, "Chloe", locale="de"))
+    async with server_with(partial(add_watch_commands, watching=desk), GuildSpec(people=people)) as local:
+        await answer_to(local, CHLOE, "watch look")
+        assert desk.asked.pop() == (CHLOE, "Was ist auf dem Bildschirm?", None)
+        told = await answer_to(local, BEN, "watch look", question="How is the health?")
         assert "\\*\\*HP\\*\\* 12" in told
         assert "@everyone" not in told
-        await say(local, BEN, "look", whose=ADA)
+        await answer_to(local, BEN, "watch look", whose=ADA)
         assert desk.asked == [(BEN, "How is the health?", None), (BEN, "What is on the screen?", ADA)]
-        assert await say(local, BEN, "status") == "Ada has shared a window for 3 minutes."
+        assert await answer_to(local, BEN, "watch status") == "Ada has shared a window for 3 minutes."
         desk.refusal = "Nobody shares a screen now."
-        assert await say(local, BEN, "look") == "Nobody shares a screen now."
-        assert await say(local, BEN, "status") == "Nobody shares a screen now."
-
-
-async def test_who_asks_nothing_is_answered_in_their_language() -> None:
-    """A vision model answers in the language of its question, so the usual one is in that of the person's Discord."""
-    desk = Desk()
-    async with online(desk, GuildSpec(people=(Member(BEN, "Ben", locale="de"),))) as local:
-        await say(local, BEN, "look")
-    assert desk.asked == [(BEN, "Was ist auf dem Bildschirm?", None)]
+        assert await answer_to(local, BEN, "watch look") == "Nobody shares a screen now."
+        assert await answer_to(local, BEN, "watch status") == "Nobody shares a screen now."
 
 
 def test_a_long_screen_fits_a_message() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.background_task import owned_task
 from bot.room.conversation.eager_recognition import LASTING_PAUSE_S, EagerRecognition
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
@@ -68,14 +69,9 @@ class Bench:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the eager recognition."""
-        self.task = asyncio.create_task(self.eager.run(), name="eager-recognition-under-test")
-        await asyncio.sleep(0)
-        try:
+        async with owned_task(self.eager.run(), name="eager-recognition-under-test") as self.task:
+            await asyncio.sleep(0)
             yield
-        finally:
-            self.task.cancel()
-            await asyncio.gather(self.task, return_exceptions=True)
 
 
 async def test_what_was_begun_is_there_once() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.background_task import owned_task
 from bot.room.conversation import hearing
 from bot.room.conversation.hearing import TICK_S, Hearing, SoundDelay, UtteranceBacklog
 from bot.room.conversation.transcriber import Transcriber
@@ -29,7 +29,7 @@ from voice.listening.utterance import Utterance
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
 
     from bot.events import SpokenText
     from voice.asr.port import Recognition
@@ -119,21 +119,12 @@ class Bench:
 
     @property
     def texts(self) -> list[SpokenText]:
-        """Return all recognised utterances in order."""
         return [spoken for group in self.groups for spoken in group]
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Run the hearing."""
-        task = asyncio.create_task(self.hearing.run(), name="hearing-under-test")
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+    def running(self) -> AbstractAsyncContextManager[object]:
+        return owned_task(self.hearing.run(), name="hearing-under-test")
 
     async def pass_time(self, seconds: float) -> None:
-        """Advance the clock tick by tick."""
         for _ in range(round(seconds / TICK_S)):
             await until(lambda: self.clock.sleeping > 0)
             self.clock.advance(TICK_S)
@@ -148,7 +139,6 @@ class Bench:
 
     @property
     def dropped(self) -> list[str]:
-        """Return the reasons of all dropped utterances."""
         return [event.reason for event in self.seen if isinstance(event, events.SpeechDropped)]
 
 

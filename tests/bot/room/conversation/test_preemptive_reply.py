@@ -73,12 +73,10 @@ class Desk:
         )
 
     async def answer(self, question: Question) -> list[str]:
-        """Answer a question, as the replier does."""
         return [piece async for piece in await self.preemptive.begin(question)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the preemptive reply."""
         async with asyncio.TaskGroup() as tasks:
             run = tasks.create_task(self.preemptive.run(), name="preemptive-reply-under-test")
             await asyncio.sleep(0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from bot.background_task import owned_task
 from bot.brain.context import ModelContext
 from bot.brain.reply import Question
 from bot.room.conversation.speaking import MOST_TRIES, POLL_S, FixedSentences, Speaking
@@ -108,11 +109,8 @@ class Bench:
 
     async def say(self, *sentences: str) -> bool:
         """Say sentences while frames are sent."""
-        sending = asyncio.create_task(FakeLink(self.playback, lambda _: None).pull_frames(), name="frames")
-        try:
+        async with owned_task(FakeLink(self.playback, lambda _: None).pull_frames(), name="frames"):
             return await self.sentences.say(sentences, self.voice)
-        finally:
-            sending.cancel()
 
 
 @pytest.mark.parametrize(("cuts", "heard"), [(1, True), (MOST_TRIES - 1, True), (MOST_TRIES, False)])

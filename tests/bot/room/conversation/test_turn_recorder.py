@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from bot import events
+from bot.background_task import owned_task
 from bot.brain.reply import Question, Reply
 from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
 from bot.brain.tools.toolbox import Toolbox
@@ -100,10 +101,9 @@ def test_a_turn_whose_storing_is_broken_off_is_told_of_all_the_same() -> None:
         seen: list[events.Event] = []
         async with Room(store=store) as room:
             recorder = a_recorder(room, seen.append)
-            recording = asyncio.create_task(recorder.record_speech([spoken("one", ADA.id, "One.")]), name="recording")
-            await asyncio.sleep(1.0)
-            recording.cancel()
-            await asyncio.wait({recording})
+            one = recorder.record_speech([spoken("one", ADA.id, "One.")])
+            async with owned_task(one, name="recording") as recording:
+                await asyncio.sleep(1.0)
             assert recording.cancelled()
             (told,) = seen
             assert isinstance(told, events.TurnRecorded)
@@ -130,10 +130,8 @@ def test_a_turn_that_is_not_stored_is_told_of_although_discord_stalls() -> None:
         seen: list[events.Event] = []
         async with Room(store=_Slow()) as room:
             recorder = a_recorder(room, seen.append, _SlowPlace(people=[ADA, BO]))
-            recording = asyncio.create_task(recorder.record_speech([spoken("one", ADA.id, "One.")]), name="recording")
-            await asyncio.sleep(2.0)
-            recording.cancel()
-            await asyncio.wait({recording})
+            async with owned_task(recorder.record_speech([spoken("one", ADA.id, "One.")]), name="recording"):
+                await asyncio.sleep(2.0)
         assert [type(event) for event in seen] == [events.TurnRecorded, events.Problem]
 
     run_virtually(main())

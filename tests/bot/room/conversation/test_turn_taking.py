@@ -88,7 +88,6 @@ class Scene:
         return user_id in self.out
 
     def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
-        """Decide about the last one."""
         return group[-1], self.decision
 
     def discard(self, reason: str) -> None:
