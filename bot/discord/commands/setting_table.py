@@ -11,7 +11,6 @@ from bot.channel.markdown import escape_markdown
 from bot.discord.commands.setting_values import (
     AS_OPERATOR,
     MODES_OF_MEMORY,
-    AnyOf,
     OneOf,
     ServerSetting,
     SettingError,
@@ -109,11 +108,13 @@ def _fixed(options: Mapping[str, Text]) -> Callable[[SettingStores, int], Mappin
 
 def _option(control: OneOf) -> Callable[[Here], Text]:
     """Return what tells the option that holds."""
-    return lambda here: control.options(here.stores, here.guild_id)[control.now(here)]
+    return lambda here: control.options(here.stores, here.guild_id)[control.now(here)[0]]
 
 
-_LANGUAGE = OneOf(_languages, lambda here: here.server.language or DEFAULT)
-_CONSENT = OneOf(_consents, lambda here: "ask" if here.server.asks or here.operator.asks(here.guild_id) else "notice")
+_LANGUAGE = OneOf(_languages, lambda here: (here.server.language or DEFAULT,))
+_CONSENT = OneOf(
+    _consents, lambda here: ("ask",) if here.server.asks or here.operator.asks(here.guild_id) else ("notice",)
+)
 _FOLLOW = OneOf(
     _fixed(
         {
@@ -122,7 +123,7 @@ _FOLLOW = OneOf(
             "everybody": Text("I go along when the last of you goes to another channel"),
         }
     ),
-    lambda here: here.server.follow,
+    lambda here: (here.server.follow,),
 )
 _WRITES_DOWN = OneOf(
     _fixed(
@@ -131,18 +132,16 @@ _WRITES_DOWN = OneOf(
             OFF: Text("I post nowhere what is said."),
         }
     ),
-    lambda here: ON if here.server.posts_transcripts else OFF,
+    lambda here: (ON if here.server.posts_transcripts else OFF,),
 )
 # By the field of `ServerSettings`.
-_POSTS: AnyOf = AnyOf(
-    {
-        "posts_recap": Text("When a session ends, I post in the channel what it was about."),
-        "offers_catch_up": Text(
-            "Who comes back after five minutes is offered once in a session what was said meanwhile."
-        ),
-        "live_message": Text("One message in the channel shows how a session goes."),
-    },
-    lambda here: [field for field in _POSTS.options if getattr(here.server, field)],
+_POSTED = {
+    "posts_recap": Text("When a session ends, I post in the channel what it was about."),
+    "offers_catch_up": Text("Who comes back after five minutes is offered once in a session what was said meanwhile."),
+    "live_message": Text("One message in the channel shows how a session goes."),
+}
+_POSTS = OneOf(
+    _fixed(_POSTED), lambda here: tuple(field for field in _POSTED if getattr(here.server, field)), several=True
 )
 
 
@@ -172,7 +171,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         "voice",
         Text("Voice"),
         Text("The voice that I speak with. /voice plays one."),
-        OneOf(_voices, lambda here: here.server.voice or DEFAULT),
+        OneOf(_voices, lambda here: (here.server.voice or DEFAULT,)),
         lambda chosen, _: {"voice": _unless_default(chosen[0])},
         lambda here: voice_sentence(here.stores.voices, here.server.voice),
         Text("This takes effect with my next sentence."),
@@ -192,7 +191,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Whether I wait to be called by name."),
         OneOf(
             _fixed({mode.value: told for mode, told in MODES.items()} | {DEFAULT: AS_OPERATOR}),
-            lambda here: here.voice_mode.value,
+            lambda here: (here.voice_mode.value,),
         ),
         lambda chosen, _: {"voice_mode": None if chosen[0] == DEFAULT else VoiceMode(chosen[0])},
         lambda here: MODES[here.voice_mode],
@@ -212,7 +211,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("How I remember what no longer fits the model."),
         OneOf(
             _fixed(MODES_OF_MEMORY | {DEFAULT: AS_OPERATOR}),
-            lambda here: DEFAULT if here.server.mode is None else here.server.mode.value,
+            lambda here: (DEFAULT if here.server.mode is None else here.server.mode.value,),
         ),
         lambda chosen, _: {"mode": None if chosen[0] == DEFAULT else Mode(chosen[0])},
         mode_sentence,
@@ -230,7 +229,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
                     DEFAULT: AS_OPERATOR,
                 }
             ),
-            lambda here: {None: DEFAULT, True: ON, False: OFF}[here.server.budget_enabled],
+            lambda here: ({None: DEFAULT, True: ON, False: OFF}[here.server.budget_enabled],),
         ),
         lambda chosen, _: {"budget_enabled": {ON: True, OFF: False}.get(chosen[0])},
         budget_sentence,
@@ -336,7 +335,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Who may read what was said while they were not in the channel."),
         OneOf(
             _fixed({OFF: Text("nobody"), ON: Text("who may manage the server, and the role that they choose for it")}),
-            lambda here: ON if here.server.opens_history else OFF,
+            lambda here: (ON if here.server.opens_history else OFF,),
         ),
         lambda chosen, _: {"opens_history": chosen[0] == ON},
         history_sentence,
@@ -367,8 +366,8 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("What I post by myself"),
         Text("What I write into the voice channel's chat without being asked."),
         _POSTS,
-        lambda chosen, _: {field: field in chosen for field in _POSTS.options},
-        lambda here: joined([_POSTS.options[field] for field in _POSTS.now(here)]) or Text("Nothing but my notice."),
+        lambda chosen, _: {field: field in chosen for field in _POSTED},
+        lambda here: joined([_POSTED[field] for field in _POSTS.now(here)]) or Text("Nothing but my notice."),
         Text("This takes effect at once; the message that shows how a session goes, with the next session."),
     ),
     ServerSetting(

@@ -20,7 +20,7 @@ from compaction.model import Mode
 from voice.asr.language_names import LANGUAGE_CODES, language_code
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from bot.discord.commands.voice import VoiceCommands
     from bot.server_settings import ServerSettings, ServerSettingsBook
@@ -35,18 +35,13 @@ _SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of these is chosen. `options`: of a server, by what is stored. `now`: the one that holds."""
+    """One of these is chosen; with `several` any of them, or none. `options`: of a server, by what is stored. `now`:
+    what holds.
+    """
 
     options: Callable[[SettingStores, int], Mapping[str, Text]]
-    now: Callable[[Here], str]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """Any of these are chosen, or none. `options`: by what is stored. `now`: those that hold."""
-
-    options: Mapping[str, Text]
-    now: Callable[[Here], Collection[str]]
+    now: Callable[[Here], tuple[str, ...]]
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ class ServerSetting:
     key: str
     name: Text
     about: Text
-    control: OneOf | AnyOf | SomeOf | Written
+    control: OneOf | SomeOf | Written
     changes: Callable[[list[str], OperatorSettings], Changes]
     told: Callable[[Here], Text]
     effect: Text = AT_ONCE

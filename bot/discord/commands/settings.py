@@ -18,7 +18,7 @@ from bot.channel.markdown import in_message
 from bot.discord.answers import Field, answer, defer, embed_in, guild_id_of, language_of, not_chosen
 from bot.discord.command_tree import CheckedView, may_press, press_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
-from bot.discord.commands.setting_values import AnyOf, Here, OneOf, SettingError, SomeOf, Written
+from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import tell
 from bot.discord.posting import MESSAGE_CHARS
 from bot.errors import BotError
@@ -104,7 +104,7 @@ class SettingsPanel:
         guild_id, by = guild_id_of(interaction), interaction.user.id
         try:
             control = setting.control
-            if isinstance(control, OneOf) and chosen[0] not in control.options(self.stores, guild_id):
+            if isinstance(control, OneOf) and not set(chosen) <= set(control.options(self.stores, guild_id)):
                 # The menu was drawn before the bot was updated, or before its operator chose otherwise.
                 raise SettingError(NOT_ANY_MORE)
             changes = setting.changes(chosen, self.stores.operator)
@@ -190,21 +190,14 @@ class PanelView(CheckedView):
             }
             if isinstance(setting.control, SomeOf):
                 menu = _menu_of_some(setting.control, guild, here, how)
-            elif isinstance(setting.control, AnyOf):
-                on = () if here is None else setting.control.now(here)
-                options = setting.control.options
-                menu = discord.ui.Select(
-                    **how,
-                    min_values=0,
-                    max_values=len(options),
-                    options=[_option(language, key, text, now=key in on) for key, text in options.items()],
-                )
             else:
-                now = None if here is None else setting.control.now(here)
+                now = () if here is None else setting.control.now(here)
                 # Nobody sees the view for panels of an earlier process.
                 options = {} if guild is None else setting.control.options(panel.stores, guild.id)
+                if setting.control.several:
+                    how |= {"min_values": 0, "max_values": len(options) or 1}
                 menu = discord.ui.Select(
-                    **how, options=[_option(language, key, text, now=key == now) for key, text in options.items()]
+                    **how, options=[_option(language, key, text, now=key in now) for key, text in options.items()]
                 )
             self._add(menu, lambda interaction, picked: panel.choose(interaction, setting, picked))
 

@@ -27,7 +27,7 @@ FORBIDDEN = discord.Forbidden(cast("Any", SimpleNamespace(status=403, reason="no
 async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int, ...]]) -> None:
     """A server that is not in the settings, or has none of the owners, gets one sentence, and the bot leaves it."""
     with capture_logs() as logs:
-        async with online(**settings) as (local, client, _):
+        async with online(settings=settings) as (local, client, _):
             await settle(lambda: not client.guilds)
             (told,) = local.messages
             assert told.channel_id == local.guild.text_channel.id
@@ -45,7 +45,7 @@ async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int
 )
 async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ...]]) -> None:
     """The bot serves the servers in the settings; if there are none, those that one of its owners is a member of."""
-    async with online(**settings) as (local, client, _):
+    async with online(settings=settings) as (local, client, _):
         assert await answered(local, BEN, "status") == ["I am well."]
         assert await client.admission.serves(GUILD)
         assert not await client.admission.serves(77)
@@ -59,7 +59,7 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
         raise FORBIDDEN
 
     monkeypatch.setattr(discord.Guild, "leave", refuse)
-    async with online(guilds=(77,)) as (local, client, _):
+    async with online(settings={"guilds": (77,)}) as (local, client, _):
         await settle(lambda: local.messages)
         assert await answered(local, ADA, "join") == [Verdict.UNINVITED.sentence]
         assert client.guilds
@@ -68,7 +68,7 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
 async def test_an_owner_has_a_moderators_commands() -> None:
     """Who runs the bot may use the commands of moderators, without any permission on the server."""
     for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and moderators")):
-        async with online(guilds=(GUILD,), owners=(owner,)) as (local, client, supervisor):
+        async with online(settings={"guilds": (GUILD,), "owners": (owner,)}) as (local, client, supervisor):
             supervisor.place = client.place(GUILD, 600)
             assert (await answered(local, BEN, "status"))[0].startswith(expected)
 

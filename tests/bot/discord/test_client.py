@@ -43,7 +43,7 @@ from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
     from bot.discord.client import RoomtoneClient
@@ -135,7 +135,7 @@ async def choose_scribes(client: RoomtoneClient) -> None:
 
 @asynccontextmanager
 async def online(
-    guild: GuildSpec | None = None, **settings: tuple[int, ...]
+    guild: GuildSpec | None = None, *, settings: Mapping[str, tuple[int, ...]] | None = None
 ) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeSupervisor]]:
     """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners."""
     supervisor = FakeSupervisor()

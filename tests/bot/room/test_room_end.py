@@ -44,7 +44,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         assert await ended(house, task) == "left"
         assert house.said[-1] == "Ada: And bring your umbrella, please."
         opened, closed = house.of(events.RoomOpened)[0], house.of(events.RoomClosed)[0]
-        session = await house.sessions.find(opened.session_id)
+        session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
         assert session is not None
         assert session.ended_at is not None
         assert closed.reason == "left"
