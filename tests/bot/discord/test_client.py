@@ -386,18 +386,12 @@ async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
         assert supervisor.taken_out == [local.guild.id]
 
 
-class Silence:
-    """An audio source without sound."""
-
-    def next_frame(self) -> None:
-        """Return no frame."""
-
-
 class Visit(FakeRoom):
     """A room that only connects, writes that it listens, and stays until it is closed."""
 
     async def run(self) -> str:
-        async with self.place.connect(Silence(), lambda _: None, excludes=lambda _: False):
+        silence = cast("FrameSource", SimpleNamespace(next_frame=lambda: None))
+        async with self.place.connect(silence, lambda _: None, excludes=lambda _: False):
             await self.place.write(verbatim("I listen."))
             return await super().run()
 

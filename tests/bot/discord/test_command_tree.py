@@ -113,11 +113,6 @@ def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
             yield command
 
 
-def permission_name(name: str) -> str:
-    """Return what Discord calls one of discord.py's permissions."""
-    return name.replace("_", " ").title().replace("Guild", "Server")
-
-
 def table() -> str:
     """Return the table of docs/commands.md: what each command does, and who may use it."""
     lines = ["| command | what it does | who may use it | who sees it in Discord |", "|---|---|---|---|"]
@@ -127,7 +122,11 @@ def table() -> str:
         default = (
             "everybody"
             if rule.default is None
-            else "who has " + ", ".join(permission_name(name) for name, is_set in rule.default if is_set)
+            else "who has "
+            + ", ".join(name for name, is_set in rule.default if is_set)
+            .replace("_", " ")
+            .title()
+            .replace("Guild", "Server")
         )
         people = re.sub(r" \(.*?\)", "", who)
         lines.append(f"| `/{command.qualified_name}` | {command.description} | {people} | {default} |")

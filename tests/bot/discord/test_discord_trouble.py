@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,19 +26,11 @@ from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 CHLOE = 2003
 CHANNEL, SIDE_ROOM = 600, 602
-
-
-@asynccontextmanager
-async def recalling(folder: Path) -> AsyncIterator[Any]:
-    """A session in which somebody has said something, and /recall."""
-    async with searching(folder) as here:
-        await here.say(ADA, "The gate code is 4411.")
-        yield here
 
 
 def bad(logs: Sequence[Any]) -> list[Any]:
@@ -61,7 +52,8 @@ async def test_an_answer_survives_an_error_of_discords_servers(carried_out: int)
 
 async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer(tmp_path: Path) -> None:
     """Discord shows "thinking…" and takes no first answer any more, so the answer comes as the deferred one."""
-    async with recalling(tmp_path) as here:
+    async with searching(tmp_path) as here:
+        await here.say(ADA, "The gate code is 4411.")
         await here.local.fault("interaction_errors", count=1, status=500, carried_out=1)
         with capture_logs() as logs:
             result = await here.local.invoke(BEN, "recall", {"words": "gate code"})
@@ -102,7 +94,8 @@ async def test_an_answer_after_a_quarter_of_an_hour_is_no_defect(
 ) -> None:
     """The work took so long that Discord takes no answer to the command any more, nor to a button."""
     find = SessionReader.find
-    async with recalling(tmp_path) as here:
+    async with searching(tmp_path) as here:
+        await here.say(ADA, "The gate code is 4411.")
         page = await here.use(BEN, "recall", words="gate code")
 
         async def slowly(*arguments: Any, **options: Any) -> Any:

@@ -121,10 +121,7 @@ async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
         LocalDiscord(guild=ODD, beside=even),
         connected(settings_for(even), FakeSupervisor(), shards=whole(2)) as client,
     ):
-        gateways = {}
-        for guild in client.guilds:
-            channel = guild.voice_channels[0]
-            gateways[guild.id] = DiscordMainGateway(client, channel)
+        gateways = {each.id: DiscordMainGateway(client, each.voice_channels[0]) for each in client.guilds}
         assert [each.is_open for each in gateways.values()] == [True, True]
         assert isinstance(client, discord.AutoShardedClient)
         lost = client.shards[1]

@@ -58,11 +58,6 @@ class KeptHouse(House):
         self.open_upkeep = self._open_upkeep
         return self
 
-    @property
-    def audience(self) -> Audience:
-        """Return the people in the channel, of whom nobody asks."""
-        return Audience(self.place.guild_id, self.place.shared_channels())
-
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
@@ -105,11 +100,13 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
     async with KeptHouse(tmp_path) as house:
         await house.remember(60)
         house.place.people = [ADA, BO]
+        # Of whom nobody asks.
+        audience = Audience(house.place.guild_id, house.place.shared_channels())
         with capture_logs() as logs:
             async with living(house) as (room, task):
                 await house.say(ADA.id, "Roomtone, where is parcel three?")
                 await house.reply(1)
-                await settle(lambda: bool(house.people.section(house.audience, [(str(ADA.id), ADA.name)])))
+                await settle(lambda: bool(house.people.section(audience, [(str(ADA.id), ADA.name)])))
                 room.close("left")
                 await settle(task.done)
             async with living(house) as (room, task):
