@@ -66,7 +66,7 @@ def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
         return
     keywords = [keyword.arg for keyword in node.keywords if keyword.arg]
     match function.attr:
-        case "send":
+        case "send" | "_post":
             yield from _names_of_post(node, owner)
         case "edit":
             yield from (f"edit({keyword})" for keyword in keywords if keyword not in {"allowed_mentions"})
