@@ -19,7 +19,6 @@ from bot.store.forgettings import (
     NOTHING_MADE,
     LearnedForgettings,
     list_session,
-    listed_at,
     record_forgetting,
 )
 from bot.store.speakers import StoredSpeaker
@@ -278,7 +277,7 @@ async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place:
                 await connection.execute(forgotten_sessions.delete())
                 for from_seq, at in order:
                     await list_session(connection, database.key, name, from_seq=from_seq, at=at)
-                    times.append(await listed_at(connection, database.key, name) or 0.0)
+                    times.append(await connection.scalar(select(forgotten_sessions.c.at)) or 0.0)
                 assert await connection.scalar(select(forgotten_sessions.c.from_seq)) == 2
             assert times == sorted(set(times))
             assert all(time >= int(at) for time, (_, at) in zip(times, order, strict=True))
