@@ -80,12 +80,16 @@ def _empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture
+def file(tmp_path: Path, _empty_file: Path) -> Path:
+    """A SQLite database that is up to date and has nothing in it, for what does not depend on the kind of database."""
+    return shutil.copy(_empty_file, tmp_path / "a.db")
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def place(request: pytest.FixtureRequest, tmp_path: Path, _empty_file: Path) -> Place:
-    """A database that is up to date and has nothing in it."""
-    if request.param == "sqlite":
-        return shutil.copy(_empty_file, tmp_path / "a.db")
-    made: SecretStr = request.getfixturevalue("postgres_place")
+def place(request: pytest.FixtureRequest) -> Place:
+    """A database that is up to date and has nothing in it, of each kind."""
+    made: Place = request.getfixturevalue("file" if request.param == "sqlite" else "postgres_place")
     return made
 
 

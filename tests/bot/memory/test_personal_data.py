@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -166,9 +167,9 @@ async def fill(evening: Evening) -> None:
     await evening.memory.add_note(Note(NoteId("n1"), at, NAME, WORDS[0], person_id=PERSON))
     await evening.memory.add_note(Note(NoteId("n2"), at, "Bob", "A picture of a cat.", person_id="id-Bob"))
     await evening.memory.retire_live_notes()
-    await talk(evening, 60)
+    await talk(evening, 10)
     await says(evening, WORDS[3])
-    await talk(evening, 90)
+    await talk(evening, 75)
     await evening.memory.add_note(Note(NoteId("n3"), at, NAME, "A map of Ostendq.", person_id=PERSON))
     await evening.upkeep.run_once()
     await evening.upkeep_check()
@@ -284,13 +285,14 @@ class Outage:
             raise StoreError("The database is away.")
 
 
-async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) -> None:
+async def test_an_interrupted_attempt_is_finished_by_the_next(file: Path, tmp_path: Path) -> None:
     """Wherever the database goes away, the second attempt leaves nothing: no quotation of the bot in another session,
     and no log line. Which sessions had changed is told.
     """
     for writes in range(50):
         data = tmp_path / str(writes)
         data.mkdir()
+        shutil.copy(file, data / "a.db")
         write_log(data)
         async with Evening(data / "a.db", clock=FakeClock(LATER)) as own:
             await says(own, WORDS[0])

@@ -16,6 +16,7 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pytest
 
@@ -88,9 +89,9 @@ async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Pla
         assert (await sessions.read(found, late, catches_up=True)).turns == ()
 
 
-async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(place: Place) -> None:
+async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(file: Path) -> None:
     """Their words are not read, nor the bot's answers from then on, which may repeat them; earlier ones are."""
-    async with Evening(place) as evening:
+    async with Evening(file) as evening:
         await evening.say("Hello, everybody here.", "Ada")
         await evening.say("Good evening.", "Roomtone", kind=TurnKind.ASSISTANT)
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
@@ -105,12 +106,12 @@ async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(
         assert [turn.seq for turn in (await reader(evening).read(found)).turns] == [0, 1, 2, 3, 4]
 
 
-async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_of_days_is_read_from_its_newest_turns(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest turns are cut, and not read from the store either. What the bot said may repeat what somebody said
     there who has opted out since.
     """
     monkeypatch.setattr(session_reader, "MOST_TURNS", 2)
-    async with Evening(place) as evening:
+    async with Evening(file) as evening:
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
         await evening.say("Quite.", "Ada")
         await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
@@ -133,15 +134,15 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, mon
         assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
 
 
-async def test_answers_that_quote_somebody_of_another_session_are_left_out(place: Place) -> None:
+async def test_answers_that_quote_somebody_of_another_session_are_left_out(file: Path) -> None:
     """The bot finds what was said in earlier sessions. Once its speaker has opted out, neither people nor the model are
     told what it said with their words, though they never spoke in the session.
     """
     clock = FakeClock()
-    async with Evening(place, name="first", clock=clock) as first:
+    async with Evening(file, name="first", clock=clock) as first:
         await first.say("My aunt lives in Zanzibarq.", "Bob")
         await first.memory.end()
-    async with Evening(place, name="second", clock=clock) as second:
+    async with Evening(file, name="second", clock=clock) as second:
         out: set[str] = set()
         second.memory.withhold(lambda: frozenset(out))
         await second.say("Where does Bob's aunt live?", "Ada")
