@@ -84,7 +84,7 @@ class PostgresServer:
             with psycopg.connect(self.url(like).get_secret_value(), autocommit=True) as connection:
                 self._tables = {table for table, _ in connection.execute(_TABLES)}
         with psycopg.connect(self.url(name).get_secret_value(), autocommit=True) as connection:
-            sizes = dict(connection.execute(_TABLES).fetchall())
+            sizes: dict[str, int] = dict(connection.execute(_TABLES).fetchall())
             if set(sizes) != self._tables:
                 return False
             # Only those that have a file with something in it: of all of them it takes ten times as long.

@@ -83,7 +83,9 @@ def _empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def file(tmp_path: Path, _empty_file: Path) -> Path:
     """A SQLite database that is up to date and has nothing in it, for what does not depend on the kind of database."""
-    return shutil.copy(_empty_file, tmp_path / "a.db")
+    path = tmp_path / "a.db"
+    shutil.copy(_empty_file, path)
+    return path
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

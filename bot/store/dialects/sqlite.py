@@ -142,15 +142,11 @@ class SqliteDialect:
         await self._maintain("INSERT INTO passage_index (passage_index) VALUES ('optimize')")
         await self._maintain("VACUUM")
         for _ in range(_WIPE_TRIES):
-            if await self.checkpoint():
+            ((is_being_read, _, _),) = await self._maintain("PRAGMA wal_checkpoint(TRUNCATE)")
+            if not is_being_read:
                 return True
         log.warning("journal_not_truncated", remedy="close other programs that read the database")
         return False
-
-    async def checkpoint(self) -> bool:
-        """Move the journal into the database and truncate it. Returns False if another connection was reading."""
-        ((busy, _, _),) = await self._maintain("PRAGMA wal_checkpoint(TRUNCATE)")
-        return not busy
 
     async def _maintain(self, statement: str) -> list[tuple[int, ...]]:
         """Run a statement outside of any transaction."""

@@ -125,7 +125,7 @@ async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
             said = turn(seq, " ".join(rng.choices(words, k=rng.randint(1, 9))), rng.choice(["Ada Lovelace", "Bob"]))
             await room.tell(session_id, said)
             fake.tell(session_id, said, guild_id=guild_id, channel_id=channel_id)
-    for _ in range(50):
+    for _ in range(30):
         scope = Scope(
             guild_id=rng.choice([None, 1, 2]),
             session_id=rng.choice([None, None, *PLACES]),
