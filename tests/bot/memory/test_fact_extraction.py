@@ -41,21 +41,6 @@ async def test_people_are_remembered_from_what_was_folded(file: Path) -> None:
         assert evening.people.section(Audience(GUILD + 1, HERE.channels), present) == ()
 
 
-async def test_what_a_later_batch_closes_is_history(file: Path) -> None:
-    """A person's later fact ends the one that it closes."""
-    async with Evening(file, summariser=LabellingSummariser()) as evening:
-        await evening.say("I live in Lisbon.")
-        await evening.talk(15)
-        await evening.say("I live in Rome.")
-        await evening.talk(70)
-        await evening.upkeep.run_once()
-        known = await evening.people.facts_about(GUILD, "id-Ada")
-        assert [(fact.text, fact.is_current) for fact in known] == [
-            ("I live in Lisbon.", False),
-            ("I live in Rome.", True),
-        ]
-
-
 async def test_no_fact_is_drawn_of_who_opted_out(file: Path) -> None:
     """What somebody said before they opted out is drawn into no fact afterwards; others' words are."""
     async with Evening(file, summariser=LabellingSummariser()) as evening:
