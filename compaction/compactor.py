@@ -132,8 +132,6 @@ class Compactor:
         self.update_withheld()
         return self._withheld.segments(self._segments)
 
-    # -- notes ---------------------------------------------------------------------------------------------
-
     def add_note(self, note: Note) -> None:
         """Add a live note; the session's next flush stores it."""
         after = self.notes.with_note(note)
@@ -153,9 +151,7 @@ class Compactor:
     # -- one run -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Start a run if one is due and the session is open, and return at once. Must be called while an event loop is
-        running.
-        """
+        """Start a run if one is due and the session is open, and return at once. Takes a running event loop."""
         if self._closed:
             return
         run = self._next_run(in_flight=self._task is not None and not self._task.done())
@@ -165,7 +161,6 @@ class Compactor:
     async def _work(self, run: Run | None) -> None:
         while run is not None:
             await self._carry_out(run)
-            # There may be more to fold.
             run = None if self.ending else self._next_run(in_flight=False)
 
     def _next_run(self, *, in_flight: bool) -> Run | None:
@@ -192,7 +187,7 @@ class Compactor:
             return None
         run_id = RunId(f"{self._rng.getrandbits(64):016x}")
         run = self._run = Run(run_id, due, self.notes.pending, self._failures + 1, self._clock.monotonic())
-        self._reporter.emit(run.started(self._summariser))
+        self._reporter.emit(run.started(summariser=self._summariser.name, model=self._summariser.model))
         return run
 
     async def _carry_out(self, run: Run) -> None:
@@ -266,7 +261,15 @@ class Compactor:
         self._failures, self._hold_until = 0, -inf
         self.unsourced += fold.unsourced
         self._timeline.release(self.cursor)
-        self._reporter.emit(run.landed(fold, before, after, now=self._clock.monotonic()))
+        event = run.landed(
+            before,
+            after,
+            prompt_tokens=fold.prompt_tokens,
+            completion_tokens=fold.completion_tokens,
+            unsourced=fold.unsourced,
+            now=self._clock.monotonic(),
+        )
+        self._reporter.emit(event)
 
     def _record_time(self) -> float:
         """Return now (UTC epoch seconds), but always later than the last landing, even if the clock was set back."""
@@ -299,11 +302,9 @@ class Compactor:
     # -- changes by others ---------------------------------------------------------------------------------
 
     async def refresh(self) -> bool:
-        """Adopt the stored state if somebody else changed it, for example by forgetting words. Returns whether it had
-        changed.
+        """Adopt the stored state if somebody else changed it, for example by forgetting words; return whether it had.
 
-        If the state had changed, the run in flight is cancelled, because the store would refuse its result. Raises
-        StoreError.
+        The run in flight is cancelled then, because the store would refuse its result. Raises StoreError.
         """
         stored, gone = await self._outbox.reload(self.notes, since=self._timeline.first)
         if stored.state.revision <= self._state.revision:
@@ -381,9 +382,8 @@ class Compactor:
             await asyncio.wait({task})
         if self._run is run:
             # Its answer is ignored from now on.
-            self._fail(
-                run, CompletionError("The session ended before the summary came.", retryable=False, timeout=True)
-            )
+            late = CompletionError("The session ended before the summary came.", retryable=False, timeout=True)
+            self._fail(run, late)
             task.cancel()
             await asyncio.wait({task}, timeout=_CANCEL_S)
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import structlog
 
     from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Seq
-    from compaction.summary.port import Fold, Summariser
     from compaction.window import Batch, SkipReason
 
 # The maximum length of an error text in a log line.
@@ -115,31 +114,41 @@ class Run:
     def note_ids(self) -> tuple[NoteId, ...]:
         return tuple(note.id for note in self.notes)
 
-    def started(self, summariser: Summariser) -> FoldStarted:
+    def started(self, *, summariser: str, model: str) -> FoldStarted:
         return FoldStarted(
             run_id=self.id,
             cursor=self.batch.start,
             batch_size=self.batch.end - self.batch.start,
             recent_start=self.batch.recent_start,
             pending_note_count=len(self.notes),
-            summariser=summariser.name,
-            model=summariser.model,
+            summariser=summariser,
+            model=model,
         )
 
-    def landed(self, fold: Fold, before: CompactionState, after: CompactionState, *, now: float) -> FoldLanded:
-        """`now`: monotonic seconds."""
+    def landed(
+        self,
+        before: CompactionState,
+        after: CompactionState,
+        *,
+        prompt_tokens: int | None,
+        completion_tokens: int | None,
+        unsourced: int,
+        now: float,
+    ) -> FoldLanded:
+        """`unsourced`: as in `FoldLanded`. `now`: monotonic seconds."""
+        summary = after.summary or ""
         return FoldLanded(
             run_id=self.id,
             old_cursor=before.cursor,
             new_cursor=after.cursor,
             covered_through_turn=after.covered_through_turn,
-            summary=fold.paragraph,
-            summary_chars=len(fold.paragraph),
+            summary=summary,
+            summary_chars=len(summary),
             latency_ms=self._latency_ms(now),
-            prompt_tokens=fold.prompt_tokens,
-            completion_tokens=fold.completion_tokens,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
             folded_note_count=len(self.notes),
-            unsourced=fold.unsourced,
+            unsourced=unsourced,
         )
 
     def failed(
