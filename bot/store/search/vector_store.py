@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import String, cast, delete, exists, func, insert, or_, select, update
 
 from bot.store import rows
-from bot.store.search.search import read_passages
+from bot.store.search.passages import read_passages
 from bot.store.search.tags import FACT_KIND, tag_clauses, tags_match
 from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
