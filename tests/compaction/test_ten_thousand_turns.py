@@ -16,8 +16,6 @@ from tests.compaction.rooms import EVENING, Room
 from tests.fakes.virtual_time import virtually
 
 TURNS = 10_000
-# How many turns come between two replies.
-EVERY = 20
 # Input limits of a usual model, of a small one, and of one that accepts almost nothing.
 LIMITS = (28_672, 1_200, 200)
 
@@ -40,13 +38,13 @@ class FirstWords:
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
 @virtually
 async def test_ten_thousand_turns(mode: Mode) -> None:
-    """A reply at every twentieth turn fits models of every size over ten thousand turns, and memory stays bounded."""
+    """A reply at every tenth turn fits models of every size over ten thousand turns, and memory stays bounded."""
     most_in_memory = 0
     async with Room(mode=mode, searchable=True, summariser=FirstWords()) as room:
         memory = room.memory
         for number in range(TURNS):
             turn = await room.say()
-            if number % EVERY:
+            if number % 10:
                 continue
             for limit in LIMITS if mode is Mode.SUMMARY else LIMITS[1:]:
                 context = memory.context(current=turn, max_input_tokens=limit)
@@ -59,7 +57,7 @@ async def test_ten_thousand_turns(mode: Mode) -> None:
             most_in_memory = max(most_in_memory, len(memory.turns))
             assert len(memory.context(max_input_tokens=1_000).turn_parts._made) <= most_in_memory
         assert memory.total_turns == TURNS
-        assert most_in_memory <= CAPACITY + EVERY
+        assert most_in_memory <= CAPACITY + 10
         stored = await room.store.load(EVENING)
         assert len(stored.segments) == (994 if mode is Mode.SUMMARY else 0)
         with pytest.raises(ContextOverflowError):
