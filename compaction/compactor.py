@@ -7,17 +7,17 @@ tried again later. Only `settle` and `end` wait for the run in flight, and a bar
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from compaction.errors import CompletionError, StaleOwnerError, StoreError, SummaryRefusedError
-from compaction.events import EventReporter, FoldFailed, FoldLanded, FoldSkipped, FoldStarted
+from compaction.errors import CompletionError, StoreError, SummaryRefusedError
+from compaction.events import EventReporter, Run, is_defect
 from compaction.model import CompactionState, Mode, RunId, Seq
 from compaction.ports import Landing
-from compaction.summary.folded import closing_segment, fold_request, make_segment, span_of, summary_of
+from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
 from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
-from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, backoff_s, eligible_turns, next_batch
+from compaction.window import Skip, backoff_s, next_batch
 from compaction.withheld import tells_anything
 
 if TYPE_CHECKING:
@@ -36,24 +36,6 @@ if TYPE_CHECKING:
 
 # How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
 _CANCEL_S = 1.0
-# The maximum length of an error text in a log line.
-_ERROR_CHARS = 200
-_STATE_CHANGED = "The store knows a later state of this session; going on from there."
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One attempt to fold a batch and the notes that were pending when it began. `started_at`: monotonic seconds."""
-
-    id: RunId
-    batch: Batch
-    notes: tuple[Note, ...]
-    attempt: int
-    started_at: float
-
-    @property
-    def note_ids(self) -> tuple[NoteId, ...]:
-        return tuple(note.id for note in self.notes)
 
 
 class Compactor:
@@ -90,7 +72,7 @@ class Compactor:
         self._clock = clock
         self._rng = rng
         self._reporter = EventReporter(log, on_event)
-        self._run: _Run | None = None
+        self._run: Run | None = None
         # Set while the store writes what the run made: if the write were cancelled, nobody would know its outcome.
         self._landing = False
         # Folds batch after batch until none is due. No other begins while one that was cancelled is still ending.
@@ -128,11 +110,6 @@ class Compactor:
         """Return the summary of all folded turns and notes, without what is withheld now."""
         return summary_of(self._allowed(), newest=self._newest)
 
-    @property
-    def span(self) -> tuple[float, float] | None:
-        """Return when the first and the last folded turn were said (UTC epoch seconds), None before the first fold."""
-        return span_of(self._segments)
-
     def set_mode(self, mode: Mode) -> None:
         """Change the mode. Turns are folded only in the mode `summary`."""
         self._mode = mode
@@ -155,56 +132,46 @@ class Compactor:
         self.update_withheld()
         return self._withheld.segments(self._segments)
 
-    # -- notes ---------------------------------------------------------------------------------------------
-
     def add_note(self, note: Note) -> None:
         """Add a live note; the session's next flush stores it."""
-        before = self.notes
-        self.notes = before.with_note(note)
-        if self.notes is not before:
-            self._outbox.put_note(note)
-            self._put_newly_pending(before)
+        after = self.notes.with_note(note)
+        if after is not self.notes:
+            self._outbox.put(note)
+            self._change_notes(after)
 
     def retire_notes(self) -> None:
         """Make all live notes pending."""
-        before = self.notes
-        self.notes = before.with_all_pending()
-        self._put_newly_pending(before)
+        self._change_notes(self.notes.with_all_pending())
 
-    def _put_newly_pending(self, before: NoteBuffer) -> None:
-        if note_ids := self.notes.newly_pending(before):
-            self._outbox.put_pending(note_ids)
+    def _change_notes(self, after: NoteBuffer) -> None:
+        before, self.notes = self.notes, after
+        if note_ids := after.newly_pending(before):
+            self._outbox.put(note_ids)
 
     # -- one run -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Start a run if one is due and the session is open, and return at once. Must be called while an event loop is
-        running.
-        """
+        """Start a run if one is due and the session is open, and return at once. Takes a running event loop."""
         if self._closed:
             return
-        run = self._next_run(in_flight=self._is_working)
+        run = self._next_run(in_flight=self._task is not None and not self._task.done())
         if run is not None:
             self._task = asyncio.create_task(self._work(run), name=f"compaction-{self._session_id}-{run.id}")
 
-    @property
-    def _is_working(self) -> bool:
-        return self._task is not None and not self._task.done()
-
-    async def _work(self, run: _Run | None) -> None:
+    async def _work(self, run: Run | None) -> None:
         while run is not None:
             await self._carry_out(run)
-            # There may be more to fold.
             run = None if self.ending else self._next_run(in_flight=False)
 
-    def _next_run(self, *, in_flight: bool) -> _Run | None:
+    def _next_run(self, *, in_flight: bool) -> Run | None:
         """Return the run that is due, as the one in flight; None if none is due."""
+        pending = len(self.notes.pending)
         try:
             due = next_batch(
                 self._timeline.total,
                 self.cursor,
                 stored_turns=self._outbox.stored_turns,
-                pending_notes=len(self.notes.pending),
+                pending_notes=pending,
                 in_flight=in_flight,
                 ending=self.ending,
                 enabled=self._mode is Mode.SUMMARY,
@@ -212,37 +179,18 @@ class Compactor:
             )
             if isinstance(due, Skip):
                 self._reporter.skip(
-                    FoldSkipped(
-                        run_id=None if self._run is None else self._run.id,
-                        reason=due.reason,
-                        cursor=self.cursor,
-                        total_turns=self._timeline.total,
-                        eligible_count=eligible_turns(self._timeline.total, self.cursor),
-                        threshold=RECENT_WINDOW + BATCH_SIZE,
-                        pending_note_count=len(self.notes.pending),
-                        repeated=0,
-                    )
+                    due.reason, self._run, cursor=self.cursor, total_turns=self._timeline.total, pending=pending
                 )
                 return None
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
             self._reporter.warn("compaction_check_broke", exc)
             return None
         run_id = RunId(f"{self._rng.getrandbits(64):016x}")
-        run = self._run = _Run(run_id, due, self.notes.pending, self._failures + 1, self._clock.monotonic())
-        self._reporter.emit(
-            FoldStarted(
-                run_id=run.id,
-                cursor=due.start,
-                batch_size=due.end - due.start,
-                recent_start=due.recent_start,
-                pending_note_count=len(run.notes),
-                summariser=self._summariser.name,
-                model=self._summariser.model,
-            )
-        )
+        run = self._run = Run(run_id, due, self.notes.pending, self._failures + 1, self._clock.monotonic())
+        self._reporter.emit(run.started(summariser=self._summariser.name, model=self._summariser.model))
         return run
 
-    async def _carry_out(self, run: _Run) -> None:
+    async def _carry_out(self, run: Run) -> None:
         """Fold and land. Whatever is raised fails the run, so that a later check may start another."""
         try:
             # While the store takes nothing, the result could not be stored either.
@@ -284,7 +232,7 @@ class Compactor:
         async with asyncio.timeout(self._settings.timeout_s):
             return await self._summariser.fold(request)
 
-    async def _land(self, run: _Run, request: FoldRequest, fold: Fold) -> None:
+    async def _land(self, run: Run, request: FoldRequest, fold: Fold) -> None:
         """Store the result of a run and take it over. Nothing happens if the run is not in flight any more."""
         if self._run is not run:
             return
@@ -301,7 +249,7 @@ class Compactor:
             self._landing = False
         if not landed:
             # An earlier attempt landed and its answer was lost, or another process changed the session.
-            stored, gone = await self._load_stored()
+            stored, gone = await self._outbox.reload(self.notes, since=self._timeline.first)
             self._adopt(stored, gone, overtaken=run)
             return
         if self._run is not run:
@@ -313,77 +261,52 @@ class Compactor:
         self._failures, self._hold_until = 0, -inf
         self.unsourced += fold.unsourced
         self._timeline.release(self.cursor)
-        self._reporter.emit(
-            FoldLanded(
-                run_id=run.id,
-                old_cursor=before.cursor,
-                new_cursor=after.cursor,
-                covered_through_turn=after.covered_through_turn,
-                summary=fold.paragraph,
-                summary_chars=len(fold.paragraph),
-                latency_ms=self._ms_since(run.started_at),
-                prompt_tokens=fold.prompt_tokens,
-                completion_tokens=fold.completion_tokens,
-                folded_note_count=len(run.notes),
-                unsourced=fold.unsourced,
-            )
+        event = run.landed(
+            before,
+            after,
+            prompt_tokens=fold.prompt_tokens,
+            completion_tokens=fold.completion_tokens,
+            unsourced=fold.unsourced,
+            now=self._clock.monotonic(),
         )
+        self._reporter.emit(event)
 
     def _record_time(self) -> float:
         """Return now (UTC epoch seconds), but always later than the last landing, even if the clock was set back."""
         last = self._state.last_at
         return self._clock.now() if last is None else max(self._clock.now(), nextafter(last, inf))
 
-    def _fail(self, run: _Run, exc: BaseException) -> None:
+    def _fail(self, run: Run, exc: BaseException) -> None:
         """Report that a run failed. Nothing more happens if it is not in flight any more."""
         if self._run is not run:
             return
-        timeout = isinstance(exc, TimeoutError) or (isinstance(exc, CompletionError) and exc.timeout)
-        if isinstance(exc, CompletionError | SummaryRefusedError | StoreError | StaleOwnerError):
-            error = str(exc)[:_ERROR_CHARS]
-        elif timeout:
-            error = f"No summary within {self._settings.timeout_s:g} s."
-        else:
-            # The text of a bug's error may hold what people said, so only its class is logged.
-            error = "The fold broke."
+        if is_defect(exc):
+            # Its text may hold what people said, so the event does not tell it.
             self._reporter.warn("fold_broke", exc)
-        retryable = not isinstance(exc, CompletionError) or exc.retryable
         self._run = None
         self._failures += 1
-        pause_s = backoff_s(
-            self._failures,
-            base_s=self._settings.retry_base_s,
-            max_s=self._settings.retry_max_s,
-            jitter=self._rng.random(),
+        limits, jitter = self._settings, self._rng.random()
+        pause_s = backoff_s(self._failures, base_s=limits.retry_base_s, max_s=limits.retry_max_s, jitter=jitter)
+        now = self._clock.monotonic()
+        self._hold_until = now + pause_s
+        failed = run.failed(
+            exc,
+            model=self._summariser.model,
+            within_s=limits.timeout_s,
+            pending=len(self.notes.pending),
+            next_retry_s=None if self.ending else pause_s,
+            now=now,
         )
-        self._hold_until = self._clock.monotonic() + pause_s
-        self._reporter.emit(
-            FoldFailed(
-                run_id=run.id,
-                cursor=self.cursor,
-                batch_size=run.batch.end - run.batch.start,
-                pending_note_count=len(self.notes.pending),
-                model=self._summariser.model,
-                error_class=type(exc).__name__,
-                error=error,
-                timeout=timeout,
-                retryable=retryable,
-                attempt=run.attempt,
-                next_retry_s=None if self.ending else pause_s,
-                latency_ms=self._ms_since(run.started_at),
-            )
-        )
+        self._reporter.emit(failed)
 
     # -- changes by others ---------------------------------------------------------------------------------
 
     async def refresh(self) -> bool:
-        """Adopt the stored state if somebody else changed it, for example by forgetting words. Returns whether it had
-        changed.
+        """Adopt the stored state if somebody else changed it, for example by forgetting words; return whether it had.
 
-        If the state had changed, the run in flight is cancelled, because the store would refuse its result. Raises
-        StoreError.
+        The run in flight is cancelled then, because the store would refuse its result. Raises StoreError.
         """
-        stored, gone = await self._load_stored()
+        stored, gone = await self._outbox.reload(self.notes, since=self._timeline.first)
         if stored.state.revision <= self._state.revision:
             return False
         overtaken = self._run
@@ -392,17 +315,13 @@ class Compactor:
             self._task.cancel()
         return True
 
-    async def _load_stored(self) -> tuple[StoredMemory, frozenset[NoteId]]:
-        """Return the stored session with every turn that is in memory, and the known notes that it has no more."""
-        return await self._outbox.reload(self.notes, since=self._timeline.first)
-
-    def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId], *, overtaken: _Run | None = None) -> None:
+    def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId], *, overtaken: Run | None = None) -> None:
         """Continue from the stored state; `overtaken` is the run whose result it replaces. The cursor never goes back.
 
         Copies of words are dropped, because the words may have been forgotten.
         """
         if overtaken is not None:
-            self._fail(overtaken, StoreError(_STATE_CHANGED))
+            self._fail(overtaken, StoreError("The store knows a later state of this session; going on from there."))
         self._withheld.forget_cached()
         self.external_changes += 1
         if stored.state.revision < self._state.revision or stored.state.cursor < self.cursor:
@@ -434,12 +353,11 @@ class Compactor:
             try:
                 await self._store_end()
             except StoreError:
-                stored, gone = await self._load_stored()
-                if stored.ended:
-                    pass  # it was stored, and the answer was lost
-                elif (stored.state.cursor, stored.state.revision) == (self.cursor, self._state.revision):
-                    raise
-                else:
+                stored, gone = await self._outbox.reload(self.notes, since=self._timeline.first)
+                # If it has ended, the answer was lost.
+                if not stored.ended:
+                    if (stored.state.cursor, stored.state.revision) == (self.cursor, self._state.revision):
+                        raise
                     self._adopt(stored, gone)
                     await self._store_end()
             self.ended = True
@@ -464,9 +382,8 @@ class Compactor:
             await asyncio.wait({task})
         if self._run is run:
             # Its answer is ignored from now on.
-            self._fail(
-                run, CompletionError("The session ended before the summary came.", retryable=False, timeout=True)
-            )
+            late = CompletionError("The session ended before the summary came.", retryable=False, timeout=True)
+            self._fail(run, late)
             task.cancel()
             await asyncio.wait({task}, timeout=_CANCEL_S)
 
@@ -480,6 +397,3 @@ class Compactor:
         except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
             self._reporter.warn("fold_broke", exc)
         await self._outbox.close(segment, self.state)
-
-    def _ms_since(self, started_at: float) -> float:
-        return round((self._clock.monotonic() - started_at) * 1000.0, 1)

@@ -13,6 +13,7 @@ from compaction.context.build import SessionContext, evict_unsent_turns, summari
 from compaction.context.turn_text import TurnPartCache
 from compaction.model import Mode, Seq
 from compaction.payload import context_built_fields
+from compaction.summary.folded import span_of
 from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class ContextSource:
         if current is not None:
             window = tuple(turn for turn in window if turn.seq != current.seq)
         shown = self.mode is not Mode.OFF
-        span = self._compactor.span if shown else None
+        span = span_of(self._compactor.segments) if shown else None
         return SessionContext(
             mode=self.mode,
             total_turns=self._timeline.total,

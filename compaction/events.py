@@ -1,4 +1,4 @@
-"""The four events of compaction, and the reporter that writes each to the log and passes it to a listener.
+"""A run, the four events of compaction that tell of it, and the reporter that logs them and tells a listener.
 
 Event names and fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what
 people said, except `FoldLanded.summary`, which is not logged.
@@ -10,15 +10,21 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from compaction.errors import CompactionError
+from compaction.errors import CompactionError, CompletionError, StaleOwnerError, StoreError, SummaryRefusedError
+from compaction.window import BATCH_SIZE, RECENT_WINDOW, eligible_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import structlog
 
-    from compaction.model import Mode, RunId, Seq
-    from compaction.window import SkipReason
+    from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Seq
+    from compaction.window import Batch, SkipReason
+
+# The maximum length of an error text in a log line.
+_ERROR_CHARS = 200
+# Their texts are ours and hold nothing that people said.
+_OWN_ERRORS = (CompletionError, SummaryRefusedError, StoreError, StaleOwnerError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,91 @@ class FoldFailed:
     latency_ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt to fold a batch and the notes that were pending when it began. `started_at`: monotonic seconds."""
+
+    id: RunId
+    batch: Batch
+    notes: tuple[Note, ...]
+    attempt: int
+    started_at: float
+
+    @property
+    def note_ids(self) -> tuple[NoteId, ...]:
+        return tuple(note.id for note in self.notes)
+
+    def started(self, *, summariser: str, model: str) -> FoldStarted:
+        return FoldStarted(
+            run_id=self.id,
+            cursor=self.batch.start,
+            batch_size=self.batch.end - self.batch.start,
+            recent_start=self.batch.recent_start,
+            pending_note_count=len(self.notes),
+            summariser=summariser,
+            model=model,
+        )
+
+    def landed(
+        self,
+        before: CompactionState,
+        after: CompactionState,
+        *,
+        prompt_tokens: int | None,
+        completion_tokens: int | None,
+        unsourced: int,
+        now: float,
+    ) -> FoldLanded:
+        """`unsourced`: as in `FoldLanded`. `now`: monotonic seconds."""
+        summary = after.summary or ""
+        return FoldLanded(
+            run_id=self.id,
+            old_cursor=before.cursor,
+            new_cursor=after.cursor,
+            covered_through_turn=after.covered_through_turn,
+            summary=summary,
+            summary_chars=len(summary),
+            latency_ms=self._latency_ms(now),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            folded_note_count=len(self.notes),
+            unsourced=unsourced,
+        )
+
+    def failed(
+        self, exc: BaseException, *, model: str, within_s: float, pending: int, next_retry_s: float | None, now: float
+    ) -> FoldFailed:
+        """`within_s`: the summariser's deadline. `pending`: how many notes wait. `now`: monotonic seconds."""
+        timeout = isinstance(exc, TimeoutError) or (isinstance(exc, CompletionError) and exc.timeout)
+        error = "The fold broke."
+        if isinstance(exc, _OWN_ERRORS):
+            error = str(exc)[:_ERROR_CHARS]
+        elif timeout:
+            error = f"No summary within {within_s:g} s."
+        return FoldFailed(
+            run_id=self.id,
+            cursor=self.batch.start,
+            batch_size=self.batch.end - self.batch.start,
+            pending_note_count=pending,
+            model=model,
+            error_class=type(exc).__name__,
+            error=error,
+            timeout=timeout,
+            retryable=not isinstance(exc, CompletionError) or exc.retryable,
+            attempt=self.attempt,
+            next_retry_s=next_retry_s,
+            latency_ms=self._latency_ms(now),
+        )
+
+    def _latency_ms(self, now: float) -> float:
+        return round((now - self.started_at) * 1000.0, 1)
+
+
+def is_defect(exc: BaseException) -> bool:
+    """Return whether a run failed by a bug, and not by a cause that its event tells."""
+    return not isinstance(exc, (*_OWN_ERRORS, TimeoutError))
+
+
 CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
 
 
@@ -115,9 +206,19 @@ class EventReporter:
         """Name this mode in all further log lines."""
         self._log = self._log.bind(compaction_mode=mode.value)
 
-    def skip(self, skip: FoldSkipped) -> None:
-        """Report a check that started no run, unless the one before had the same reason."""
-        if self._skip is not None and self._skip.reason is skip.reason:
+    def skip(self, reason: SkipReason, run: Run | None, *, cursor: Seq, total_turns: int, pending: int) -> None:
+        """Report a check that started no run, unless the one before had the same reason. `run`: the one in flight."""
+        skip = FoldSkipped(
+            run_id=None if run is None else run.id,
+            reason=reason,
+            cursor=cursor,
+            total_turns=total_turns,
+            eligible_count=eligible_turns(total_turns, cursor),
+            threshold=RECENT_WINDOW + BATCH_SIZE,
+            pending_note_count=pending,
+            repeated=0,
+        )
+        if self._skip is not None and self._skip.reason is reason:
             self._repeated += 1
             self._skip = skip
             return

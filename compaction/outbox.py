@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from compaction.errors import StoreError
-from compaction.model import Note, NoteId, SessionId, Turn
+from compaction.model import Note, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from compaction.model import CompactionState, Segment, Seq
+    from compaction.model import CompactionState, NoteId, Segment, Seq, SessionId
     from compaction.notes import NoteBuffer
     from compaction.ports import Landing, StoredMemory, TurnStore
 
@@ -35,17 +35,8 @@ _SLOW_S = 1.0
 LEFT_ALONE_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class _LiveNote:
-    note: Note
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingNotes:
-    note_ids: tuple[NoteId, ...]
-
-
-_Item: TypeAlias = Turn | _LiveNote | _PendingNotes
+# A turn, a live note, or the ids of notes that are pending now.
+_Item: TypeAlias = "Turn | Note | tuple[NoteId, ...]"
 
 
 class Outbox:
@@ -76,17 +67,9 @@ class Outbox:
         """Return how many items wait to be written."""
         return len(self._waiting)
 
-    def put_turn(self, turn: Turn) -> None:
-        """Queue a turn; `flush` writes it."""
-        self._waiting.append(turn)
-
-    def put_note(self, note: Note) -> None:
-        """Queue a live note; `flush` writes it."""
-        self._waiting.append(_LiveNote(note))
-
-    def put_pending(self, note_ids: tuple[NoteId, ...]) -> None:
-        """Queue the change of live notes to pending notes; `flush` writes it."""
-        self._waiting.append(_PendingNotes(note_ids))
+    def put(self, item: _Item) -> None:
+        """Queue a turn, a live note, or the change of live notes with these ids to pending ones; `flush` writes it."""
+        self._waiting.append(item)
 
     async def flush(self) -> None:
         """Write everything that is queued, oldest first. Raises StoreError; unwritten items stay queued."""
@@ -153,10 +136,10 @@ class Outbox:
                 case Turn():
                     await self._written(self._store.append_turn(self._session_id, item))
                     self._stored_turns = item.seq + 1
-                case _LiveNote(note):
-                    await self._written(self._store.add_note(self._session_id, note))
-                case _PendingNotes(note_ids):
-                    await self._written(self._store.move_notes_to_pending(self._session_id, note_ids))
+                case Note():
+                    await self._written(self._store.add_note(self._session_id, item))
+                case tuple():
+                    await self._written(self._store.move_notes_to_pending(self._session_id, item))
                 case _:
                     assert_never(item)
             self._waiting.popleft()

@@ -159,7 +159,7 @@ class SessionMemory:
         self._timeline.append(turn)
         self._withheld.note_turn(turn)
         self._contexts.make_room()
-        self._outbox.put_turn(turn)
+        self._outbox.put(turn)
         await self._outbox.flush_promptly()
         backlog = self._timeline.total - self._compactor.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:

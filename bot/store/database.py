@@ -152,15 +152,12 @@ class Database:
             return (await connection.execute(statement)).rowcount
 
     async def wipe(self) -> bool:
-        """Remove the bytes of deleted rows from the index and the files; turns can be stored in between. Raises
-        `StoreError`.
+        """Remove the bytes of deleted rows from the index and the files; writers wait meanwhile. Raises `StoreError`.
 
         Returns False if another connection was reading, so that some may be left.
         """
-        async with self._translated(WIPE_TIMEOUT_S):
-            await self.dialect.purge_index(self.writing)
-            async with self._writers:
-                return await self.dialect.wipe()
+        async with self._translated(WIPE_TIMEOUT_S), self._writers:
+            return await self.dialect.wipe()
 
     @asynccontextmanager
     async def held_by_bot(

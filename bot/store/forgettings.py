@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, func, insert, select
+from sqlalchemy import case, insert, select, text
 
 from bot.store.inserts import insert_into
 from bot.store.tables import forgettings, forgotten_sessions
@@ -40,6 +40,8 @@ _TAKEN_OVER_S = 8.0
 # Higher than any turn: what was made of the session stays.
 NOTHING_MADE = 2**31
 _NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"
+# The number of the last forgetting, and when a session was last listed.
+_NEWS = text(f"SELECT ({_NEWEST}), (SELECT at FROM forgotten_sessions WHERE digest = :digest)")  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ async def record_forgetting(
     await key.claim(connection)
     await connection.execute(
         insert(forgettings).values(
-            number=await _newest(connection) + 1,
+            number=await connection.scalar(text(_NEWEST)) + 1,
             person=key.person(person_id),
             only_session=session_id,
             only_seq=seq,
@@ -78,10 +80,6 @@ async def last_forgetting(database: Database) -> int:
     # Rooms ask this all the time: in one step.
     ((number,),) = await database.rows(_NEWEST)
     return int(number)
-
-
-async def _newest(connection: AsyncConnection) -> int:
-    return await connection.scalar(select(func.max(forgettings.c.number))) or 0
 
 
 async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[Forgetting, ...]:
@@ -115,13 +113,6 @@ async def list_session(
     )
 
 
-async def listed_at(connection: AsyncConnection, key: ForgettingKey, session_id: SessionId) -> float | None:
-    """Return the time of the last `list_session` of a session; None: there was none."""
-    listed = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == key.session(session_id))
-    at: float | None = await connection.scalar(listed)
-    return at
-
-
 class LearnedForgettings:
     """What one room has learned of forgettings, and when, by its own `clock`. Owned by the room's store of turns.
     `key`: that of the database.
@@ -140,18 +131,19 @@ class LearnedForgettings:
 
     async def learn(self, connection: AsyncConnection, session_id: SessionId) -> None:
         """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
-        listed = await listed_at(connection, self._key, session_id)
+        # In one step, because people wait for each turn to be stored.
+        ((newest, listed),) = await connection.execute(_NEWS, {"digest": self._key.session(session_id)})
         latest = self._clock.now()
         known, _ = self._listed.setdefault(session_id, (listed, float("-inf")))
         if known != listed:
             self._listed[session_id] = (listed, latest)
         if self._newest is None:
             # What was forgotten before the room read its session, it has not read.
-            self._newest = await _newest(connection)
-            return
-        for found in await forgettings_after(connection, self._newest):
-            self._newest = found.number
-            self._learned[found.person, found.session_id, found.seq] = latest
+            self._newest = newest
+        if newest > self._newest:
+            for found in await forgettings_after(connection, self._newest):
+                self._newest = found.number
+                self._learned[found.person, found.session_id, found.seq] = latest
 
     def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         """Return the turn without what people said in it who were forgotten since."""

@@ -47,17 +47,12 @@ class ForgetReport:
     @classmethod
     def of_sessions(cls, reports: Iterable[ForgetReport]) -> ForgetReport:
         """Return the sum of what was forgotten in single sessions."""
-        total = cls()
-        for each in reports:
-            total = cls(
-                total.turns + each.turns,
-                total.answers + each.answers,
-                total.facts + each.facts,
-                total.notes + each.notes,
-                total.about + each.about,
-                sessions=(*total.sessions, *each.sessions),
-            )
-        return total
+        made = tuple(reports)
+        counts = {name: sum(getattr(each, name) for each in made) for name in _COUNTED}
+        return cls(**counts, sessions=tuple(each for report in made for each in report.sessions))
+
+
+_COUNTED = ("turns", "answers", "facts", "notes", "about")
 
 
 async def forget_in_session(

@@ -8,6 +8,7 @@ imports it, and two fixtures of this one are every test's.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -71,12 +72,26 @@ def postgres_place() -> Iterator[SecretStr]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def _empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database that is up to date and has nothing in it, to copy: making one takes longer than most tests."""
+    made = tmp_path_factory.mktemp("empty") / "empty.db"
+    asyncio.run(_bring_up(made))
+    return made
+
+
+@pytest.fixture
+def file(tmp_path: Path, _empty_file: Path) -> Path:
+    """A SQLite database that is up to date and has nothing in it, for what does not depend on the kind of database."""
+    path = tmp_path / "a.db"
+    shutil.copy(_empty_file, path)
+    return path
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A database that does not exist yet (SQLite) or has nothing in it (PostgreSQL)."""
-    if request.param == "sqlite":
-        return tmp_path / "a.db"
-    made: SecretStr = request.getfixturevalue("postgres_place")
+def place(request: pytest.FixtureRequest) -> Place:
+    """A database that is up to date and has nothing in it, of each kind."""
+    made: Place = request.getfixturevalue("file" if request.param == "sqlite" else "postgres_place")
     return made
 
 
@@ -99,8 +114,8 @@ def _database_of(server: PostgresServer) -> Iterator[SecretStr]:
         server.drop(name)
 
 
-async def _bring_up(url: SecretStr) -> None:
+async def _bring_up(place: Place) -> None:
     from bot.store.database import open_database
 
-    async with open_database(url):
+    async with open_database(place):
         pass

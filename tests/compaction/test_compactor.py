@@ -15,7 +15,6 @@ from compaction.events import FoldFailed, FoldLanded
 from compaction.model import CompactionState, SessionId
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.window import PENDING_NOTES_RUN
 from tests.compaction.rooms import EVENING, Room
 from tests.compaction.turn_store_contract import landing
 from tests.fakes.completion import Mood, MoodyModel
@@ -237,23 +236,6 @@ async def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> Non
         await store.waiting
         assert [note.id for note in room.memory.state.pending_notes] == ["n1"]
         assert room.memory.state == (await store.load(EVENING)).state
-
-
-@virtually
-async def test_notes_alone_are_folded() -> None:
-    """48 pending notes are folded without a batch. The summary has their words, and the cursor does not move."""
-    async with Room(summariser=ExtractiveSummariser()) as room:
-        await room.say()
-        for number in range(PENDING_NOTES_RUN):
-            await room.see(f"n{number}", "a shop with potions")
-        await room.memory.retire_live_notes()
-        coverage = room.sent()
-        await room.memory.settle()
-        assert coverage.verbatim == ((0, 0),)
-        assert (room.memory.cursor, room.memory.state.pending_notes) == (0, ())
-        assert room.memory.summary is not None
-        assert "Bob's screen" in room.memory.summary
-        assert room.sent().verbatim == ((0, 0),)
 
 
 class _Stubborn:

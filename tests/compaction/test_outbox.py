@@ -25,14 +25,14 @@ async def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
     faults: list[Fault] = []
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = outbox(store)
-    box.put_turn(turn(0))
+    box.put(turn(0))
     await box.flush()
     faults.append(fault)
-    box.put_turn(turn(1))
+    box.put(turn(1))
     with pytest.raises(StoreError):
         await box.flush()
     assert box.stored_turns == 1
-    box.put_turn(turn(2))
+    box.put(turn(2))
     await box.flush()
     assert box.stored_turns == 3
     assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == (turn(0), turn(1), turn(2))
@@ -42,7 +42,7 @@ async def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
 async def test_store_that_never_answers_is_an_error_in_time() -> None:
     """If the store does not answer within ten seconds, the caller gets an error with a plain sentence."""
     box = outbox(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
-    box.put_turn(turn(0))
+    box.put(turn(0))
     begun = asyncio.get_running_loop().time()
     with pytest.raises(StoreError, match="within 10 seconds"):
         await box.flush()
@@ -57,12 +57,12 @@ async def test_landing_never_overtakes_its_notes() -> None:
     faults = [Fault.REFUSED]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = outbox(store)
-    box.put_note(note("a"))
-    box.put_pending((NoteId("a"),))
+    box.put(note("a"))
+    box.put((NoteId("a"),))
     with pytest.raises(StoreError):
         await box.flush()
     for seq in range(61):
-        box.put_turn(turn(seq))
+        box.put(turn(seq))
     assert await box.land(landing(0, 10, revision=0, note_ids=["a"]))
     memory = await box.load()
     assert (memory.live_notes, memory.state.pending_notes, memory.total_turns) == ((), (), 61)
@@ -74,11 +74,11 @@ async def test_cancelled_writer_loses_nothing() -> None:
     faults = [Fault.HANGS]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = outbox(store)
-    box.put_turn(turn(0))
+    box.put(turn(0))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1.0):
             await box.flush()
-    box.put_turn(turn(1))
+    box.put(turn(1))
     await box.flush()
     assert (await box.load()).window == (turn(0), turn(1))
 
@@ -94,7 +94,7 @@ async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() 
 
     async def say(seq: int) -> float:
         begun = loop.time()
-        box.put_turn(turn(seq))
+        box.put(turn(seq))
         with pytest.raises(StoreError, match="within 10 seconds"):
             await box.flush_promptly()
         return loop.time() - begun
@@ -108,7 +108,7 @@ async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() 
     with pytest.raises(StoreError):
         await retry
     await box.flush()
-    box.put_turn(turn(4))
+    box.put(turn(4))
     await box.flush_promptly()
     assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == tuple(turn(seq) for seq in range(5))
 
@@ -118,7 +118,7 @@ async def test_a_store_that_is_left_alone_is_tried_again() -> None:
     """Also if nobody asks for what waits to be written."""
     store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
     box = outbox(store)
-    box.put_turn(turn(0))
+    box.put(turn(0))
     with pytest.raises(StoreError):
         await box.flush_promptly()
     store.fault = None
@@ -135,7 +135,7 @@ async def test_a_store_that_refuses_at_once_is_tried_with_each_turn() -> None:
     faults = [Fault.REFUSED]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
     box = outbox(store)
-    box.put_turn(turn(0))
+    box.put(turn(0))
     with pytest.raises(StoreError):
         await box.flush_promptly()
     await box.flush_promptly()

@@ -243,7 +243,7 @@ class TurnStoreContract:
         """A landing stores the segment, cursor, revision, summary and notes together, and the window then starts at the
         new cursor.
         """
-        turns = await fill(store, 61)
+        turns = await fill(store, 12)
         for name in ("a", "b", "c"):
             await store.add_note(EVENING, note(name))
         await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
@@ -253,7 +253,7 @@ class TurnStoreContract:
         assert memory.state == replace(land.state, pending_notes=(note("b"),))
         assert memory.segments == (land.segment,)
         assert memory.window == tuple(turns[10:])
-        assert memory.total_turns == 61
+        assert memory.total_turns == 12
         assert memory.live_notes == (note("c"),)
         assert tuple(await store.turns(EVENING, Seq(0), Seq(10))) == tuple(turns[:10])
 
@@ -262,7 +262,7 @@ class TurnStoreContract:
         """A landing removes only the note ids that it carries from the pending notes, whatever the landing's own state
         says about pending notes.
         """
-        await fill(store, 20)
+        await fill(store, 10)
         for name in ("a", "b"):
             await store.add_note(EVENING, note(name))
         await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
@@ -272,7 +272,7 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_same_landing_twice_lands_once(self, store: TurnStore) -> None:
         """A repeated landing returns False and changes nothing."""
-        await fill(store, 61)
+        await fill(store, 10)
         assert await store.land(landing(0, 10, revision=0)) is True
         before = await store.load(EVENING)
         assert await store.land(landing(0, 10, revision=0)) is False
@@ -281,7 +281,7 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_stale_landing_is_refused(self, store: TurnStore) -> None:
         """A landing made on an older cursor or revision changes nothing, not even the notes."""
-        await fill(store, 80)
+        await fill(store, 20)
         await store.add_note(EVENING, note("a"))
         await store.move_notes_to_pending(EVENING, [NoteId("a")])
         assert await store.land(landing(0, 10, revision=0)) is True
@@ -295,7 +295,7 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_a_stored_range_is_not_stored_again(self, store: TurnStore) -> None:
         """A range of turns that is stored already is refused, even with another segment id."""
-        await fill(store, 80)
+        await fill(store, 12)
         assert await store.land(landing(0, 10, revision=0))
         again = replace(
             landing(0, 10, revision=1),
@@ -343,21 +343,21 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_segments_come_back_in_order_of_start(self, store: TurnStore) -> None:
         """Segments are loaded in the order of their first turns."""
-        await fill(store, 100)
-        for revision, start in enumerate(range(0, 50, 10)):
+        await fill(store, 35)
+        for revision, start in enumerate(range(0, 30, 10)):
             assert await store.land(landing(start, start + 10, revision=revision))
         memory = await store.load(EVENING)
         assert [(each.start, each.end) for each in memory.segments] == [
-            (start, start + 10) for start in range(0, 50, 10)
+            (start, start + 10) for start in range(0, 30, 10)
         ]
-        assert memory.state.cursor == 50
-        assert memory.state.revision == 5
-        assert [each.seq for each in memory.window] == list(range(50, 100))
+        assert memory.state.cursor == 30
+        assert memory.state.revision == 3
+        assert [each.seq for each in memory.window] == list(range(30, 35))
 
     @pytest.mark.asyncio
     async def test_one_of_two_rival_landings_wins(self, store: TurnStore) -> None:
         """If two writers land on the same cursor and revision, exactly one of them succeeds."""
-        await fill(store, 61)
+        await fill(store, 10)
         rivals = [replace(landing(0, 10, revision=0), segment=segment(0, 10, name=name)) for name in ("x", "y")]
         results = await asyncio.gather(*(store.land(each) for each in rivals))
         assert sorted(results) == [False, True]
@@ -368,15 +368,15 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_turns_go_on_while_a_landing_is_written(self, store: TurnStore) -> None:
         """Turns that are appended while a landing is written are stored, and the landing is applied too."""
-        await fill(store, 61)
-        late = [turn(seq) for seq in range(61, 81)]
+        await fill(store, 12)
+        late = [turn(seq) for seq in range(12, 20)]
         results = await asyncio.gather(
             store.land(landing(0, 10, revision=0)), *(store.append_turn(EVENING, each) for each in late)
         )
         assert results[0] is True
         memory = await store.load(EVENING)
-        assert memory.total_turns == 81
-        assert [each.seq for each in memory.window] == list(range(10, 81))
+        assert memory.total_turns == 20
+        assert [each.seq for each in memory.window] == list(range(10, 20))
 
     @pytest.mark.asyncio
     async def test_who_shared_a_screen_is_known_after_a_restart(self, store: TurnStore) -> None:
@@ -393,12 +393,12 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_closing_marks_the_end(self, store: TurnStore) -> None:
         """Closing stores the closing segment, and the cursor, window and notes stay unchanged."""
-        turns = await fill(store, 30)
+        turns = await fill(store, 12)
         assert await store.land(landing(0, 10, revision=0))
         await store.add_note(EVENING, note("a"))
         await store.move_notes_to_pending(EVENING, [NoteId("a")])
         before = await store.load(EVENING)
-        closing = segment(10, 30, closing=True)
+        closing = segment(10, 12, closing=True)
         await store.close(EVENING, closing, before.state)
         memory = await store.load(EVENING)
         assert memory.ended is True
@@ -419,8 +419,8 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_late_landing_on_an_ended_session_is_refused(self, store: TurnStore) -> None:
         """A landing that comes after the end of its session changes nothing."""
-        await fill(store, 61)
-        await store.close(EVENING, segment(0, 61, closing=True), CompactionState())
+        await fill(store, 10)
+        await store.close(EVENING, segment(0, 10, closing=True), CompactionState())
         before = await store.load(EVENING)
         assert await store.land(landing(0, 10, revision=0)) is False
         assert await store.load(EVENING) == before
@@ -428,10 +428,10 @@ class TurnStoreContract:
     @pytest.mark.asyncio
     async def test_ending_on_a_stale_state_is_refused(self, store: TurnStore) -> None:
         """Closing on an older cursor and revision is refused, so that closing cannot move the cursor back."""
-        await fill(store, 61)
+        await fill(store, 12)
         assert await store.land(landing(0, 10, revision=0))
         with pytest.raises(StoreError):
-            await store.close(EVENING, segment(0, 61, closing=True), CompactionState())
+            await store.close(EVENING, segment(0, 12, closing=True), CompactionState())
         memory = await store.load(EVENING)
         assert (memory.state.cursor, memory.state.revision, memory.ended) == (10, 1, False)
         assert len(memory.segments) == 1

@@ -99,9 +99,6 @@ class Dialect(Protocol):
     def cause(self, error: BaseException) -> BaseException | None:
         """Return `error` if it may be shown as the cause of its sentence: it holds nothing that people said."""
 
-    async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
-        """Remove deleted words from the pages of the search index, in short transactions made by `writing`."""
-
     async def wipe(self) -> bool:
         """Remove the bytes of deleted rows from the database's files, while nobody writes.
 

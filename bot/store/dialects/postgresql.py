@@ -32,8 +32,7 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import AsyncIterator
 
     from bot.shards import Shards, Succession
     from bot.store.dialects.port import BotLock
@@ -124,9 +123,6 @@ class PostgresDialect:
     def cause(self, error: BaseException) -> BaseException | None:
         # The details of PostgreSQL's messages quote rows.
         return None
-
-    async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
-        """Do nothing: autovacuum frees the index's space."""
 
     async def wipe(self) -> bool:
         """Write the tables anew, without the deleted rows. Nobody can read or write meanwhile.

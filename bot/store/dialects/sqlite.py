@@ -25,7 +25,6 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -46,8 +45,6 @@ POOL_SIZE = 4
 _CACHE_SIZE = "PRAGMA cache_size = -512"
 # How long `verify_database_file` waits for a lock.
 _CHECK_WAIT_S = 2.0
-# Index pages that one step of a purge rewrites: it holds the write lock for about 100 ms.
-_PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
 # How long a cancelled connection has to roll back, besides the time that it may wait for another program's lock.
@@ -134,36 +131,22 @@ class SqliteDialect:
         # SQLite's messages name tables and columns, never values.
         return error
 
-    async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
-        """Merge the pages of the index, which otherwise keep deleted words."""
-        pages = -_PURGE_PAGES  # a negative number marks everything for merging; later steps continue
-        while True:
-            async with writing() as connection:
-                before = await _changes(connection)
-                merge = text("INSERT INTO passage_index (passage_index, rank) VALUES ('merge', :pages)")
-                await connection.execute(merge, {"pages": pages})
-                if await _changes(connection) - before < 2:
-                    return
-            pages = _PURGE_PAGES
-
     async def wipe(self) -> bool:
-        """Write the database anew and truncate the journal.
+        """Merge the pages of the search index, which otherwise keep deleted words, write the database anew and truncate
+        the journal.
 
         SQLite overwrites deleted rows itself (`PRAGMA secure_delete`), but it copies rows when it balances pages, and
         overwrites only the last copy of a deleted one; the others stay in unused parts of pages until the database is
         written anew. The journal keeps them until it is truncated.
         """
+        await self._maintain("INSERT INTO passage_index (passage_index) VALUES ('optimize')")
         await self._maintain("VACUUM")
         for _ in range(_WIPE_TRIES):
-            if await self.checkpoint():
+            ((is_being_read, _, _),) = await self._maintain("PRAGMA wal_checkpoint(TRUNCATE)")
+            if not is_being_read:
                 return True
         log.warning("journal_not_truncated", remedy="close other programs that read the database")
         return False
-
-    async def checkpoint(self) -> bool:
-        """Move the journal into the database and truncate it. Returns False if another connection was reading."""
-        ((busy, _, _),) = await self._maintain("PRAGMA wal_checkpoint(TRUNCATE)")
-        return not busy
 
     async def _maintain(self, statement: str) -> list[tuple[int, ...]]:
         """Run a statement outside of any transaction."""
@@ -240,10 +223,6 @@ def _roll_back_cancelled(engine: AsyncEngine, *, wait_s: float) -> None:
             connection.terminate()
 
     engine.dialect.do_terminate = terminate  # type: ignore[assignment,method-assign]
-
-
-async def _changes(connection: AsyncConnection) -> int:
-    return int((await connection.execute(text("SELECT total_changes()"))).scalar_one())
 
 
 def connect_read_only(path: Path, *, wait_s: float) -> sqlite3.Connection:

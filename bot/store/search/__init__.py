@@ -2,5 +2,6 @@
 
 - Written: `indexing` makes passages of turns, notes, segments and facts; `vector_store` keeps their embeddings. `tags`
   are what passages are filtered by.
-- Read: `search` finds passages by words and by embeddings, which `vector_store` compares.
+- Read: `search` finds passages by words and by embeddings, which `vector_store` compares; `passages` reads what they
+  stand for.
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, select, update
+from sqlalchemy import case, select, update
 
 from bot.store import rows
 from bot.store.inserts import add_all_once, add_once
@@ -35,15 +35,15 @@ _CORRECTED = frozenset({FactKind.LASTING, FactKind.DECISION, FactKind.OTHER})
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: PassageSource) -> None:
-    """Index `source` inside the write transaction that stores it, unless it is indexed already."""
+    """Index `source`, which is not indexed, inside the write transaction that stores it."""
     match source:
         case Turn():
             await _index_turn(connection, session_id, source)
         case Note():
-            await _add(connection, session_id, source, key=source.id, start=None, at=source.at)
+            place = await _place_of(connection, session_id)
+            await add_once(connection, passages, _values(session_id, source, place, source.id, None, source.at))
         case Segment():
-            await _add(connection, session_id, source, key=source.id, start=source.start, at=source.started_at)
-            await _index_facts(connection, session_id, source)
+            await index_segments_again(connection, session_id, [source])
             await _store_corrections(connection, session_id, source)
 
 
@@ -55,7 +55,7 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
     place = await _place_of(connection, session_id)
     # In a thread: a long session has hundreds of segments.
     values = await asyncio.to_thread(
-        lambda: [_values(session_id, each, place, key=each.id, start=each.start, at=each.started_at) for each in made],
+        lambda: [_values(session_id, each, place, each.id, each.start, each.started_at) for each in made],
     )
     if values:
         await add_all_once(connection, passages, values)
@@ -67,50 +67,27 @@ async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: 
     """Index a turn together with its neighbours' terms, and add its terms to theirs."""
     if turn.tombstone:
         return
-    beside = and_(
-        passages.c.session_id == session_id,
-        passages.c.kind == PassageKind.TURN.value,
-        passages.c.start_seq.in_((turn.seq - 1, turn.seq + 1)),
-    )
-    own = _terms_text(turn)
-    around = {row.start_seq: row for row in await connection.execute(select(passages).where(beside))}
-    before, after = around.get(turn.seq - 1), around.get(turn.seq + 1)
-    added = await _add(
-        connection,
-        session_id,
-        turn,
-        key=str(turn.seq),
-        start=turn.seq,
-        at=turn.started_at,
-        own=own,
-        preceding="" if before is None else before.own,
-        following="" if after is None else after.own,
-    )
-    if not added:
-        return
-    if before is not None:
-        await connection.execute(update(passages).where(passages.c.id == before.id).values(following=own))
-    if after is not None:
-        await connection.execute(update(passages).where(passages.c.id == after.id).values(preceding=own))
-
-
-async def _add(
-    connection: AsyncConnection,
-    session_id: SessionId,
-    source: PassageSource,
-    *,
-    key: str,
-    start: Seq | None,
-    at: float,
-    own: str | None = None,
-    preceding: str = "",
-    following: str = "",
-) -> bool:
+    before, after = turn.seq - 1, turn.seq + 1
     place = await _place_of(connection, session_id)
-    values = _values(
-        session_id, source, place, key=key, start=start, at=at, own=own, preceding=preceding, following=following
+    values = _values(session_id, turn, place, str(turn.seq), turn.seq, turn.started_at)
+    here = passages.c.start_seq
+    # One statement for both, because people wait for each turn to be stored.
+    beside = (
+        update(passages)
+        .where(
+            passages.c.session_id == session_id,
+            passages.c.kind == PassageKind.TURN.value,
+            here.in_((before, after)),
+        )
+        .values(
+            following=case((here == before, values["own"]), else_=passages.c.following),
+            preceding=case((here == after, values["own"]), else_=passages.c.preceding),
+        )
+        .returning(here, passages.c.own)
     )
-    return await add_once(connection, passages, values)
+    around = {row.start_seq: row.own for row in await connection.execute(beside)}
+    values |= {"preceding": around.get(before, ""), "following": around.get(after, "")}
+    await add_once(connection, passages, values)
 
 
 async def _place_of(connection: AsyncConnection, session_id: SessionId) -> Any:
@@ -119,16 +96,7 @@ async def _place_of(connection: AsyncConnection, session_id: SessionId) -> Any:
 
 
 def _values(
-    session_id: SessionId,
-    source: PassageSource,
-    place: Any,
-    *,
-    key: str,
-    start: Seq | None,
-    at: float,
-    own: str | None = None,
-    preceding: str = "",
-    following: str = "",
+    session_id: SessionId, source: PassageSource, place: Any, key: str, start: Seq | None, at: float
 ) -> dict[str, object]:
     return {
         "session_id": session_id,
@@ -136,15 +104,11 @@ def _values(
         "key": key,
         "start_seq": start,
         "at": at,
-        "own": _terms_text(source) if own is None else own,
-        "preceding": preceding,
-        "following": following,
+        "own": " ".join(source_terms(source)),
+        "preceding": "",
+        "following": "",
         "tags": passage_tags(source, session_id, place.guild_id, place.channel_id),
     }
-
-
-def _terms_text(source: PassageSource) -> str:
-    return " ".join(source_terms(source))
 
 
 async def _index_facts(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:

@@ -13,22 +13,23 @@ import numpy as np
 from sqlalchemy import String, cast, delete, exists, func, insert, or_, select, update
 
 from bot.store import rows
+from bot.store.search.passages import read_passages
 from bot.store.search.tags import FACT_KIND, tag_clauses, tags_match
 from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.tuning import UNTUNED
 from compaction.language.terms import normalized_words
-from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind, text_to_embed
+from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, text_to_embed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from sqlalchemy import ColumnElement, Row, Select, Table
+    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.passage import PassageSource, Scope
+    from compaction.memory.passage import Scope
     from compaction.model import Fact
 
 # Rows converted to floats at once, in a buffer that stays in the processor's cache. With blocks of 4,096 rows the
@@ -42,19 +43,6 @@ _ABOUT = np.dtype([("id", "i8"), ("seq", "i8"), ("at", "f8"), ("session", "i4"),
 _PAGE_ROWS = 1_000
 # A set that is too large keeps this share of what it may have, so that it is not cut with each new vector.
 _KEPT = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class StoredVector:
-    """One embedding with its filter fields. `seq`: -1 unless the passage is a turn or a segment."""
-
-    passage_id: int
-    session_id: str
-    seq: int
-    at: float
-    tags: str
-    scale: float
-    vector: bytes
 
 
 def quantize(vector: Sequence[float]) -> tuple[float, bytes]:
@@ -90,9 +78,9 @@ class VectorSet:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, vectors: Iterable[StoredVector]) -> None:
-        """Add vectors, a page at most. Vectors of another width than the first are ignored. Of more than `most`, the
-        newest passages are kept.
+    def add(self, vectors: Iterable[Any]) -> None:
+        """Add rows of `_of_model`, a page at most. Vectors of another width than the first are ignored. Of more than
+        `most`, the newest passages are kept.
         """
         new = list(vectors)
         if not new:
@@ -157,9 +145,10 @@ class VectorSet:
             mask &= (about["session"] != self._session_codes.get(session, -1)) | (about["seq"] < seq)
         return np.flatnonzero(mask)
 
-    def _about_row(self, each: StoredVector) -> tuple[float, ...]:
+    def _about_row(self, each: Any) -> tuple[float, ...]:
         session = self._session_codes.setdefault(each.session_id, len(self._session_codes))
-        return (each.passage_id, each.seq, each.at, session, self._tag_code(each.tags), each.scale)
+        seq = -1 if each.start_seq is None else each.start_seq
+        return (each.passage_id, seq, each.at, session, self._tag_code(each.tags), each.scale)
 
     def _tag_code(self, tags: str) -> int:
         code = self._tag_codes.get(tags)
@@ -218,7 +207,7 @@ class VectorStore:
             page = min(_PAGE_ROWS, self._most - len(vectors))
             older = wanted.where(passage_vectors.c.id < vectors.unread_below).order_by(passage_vectors.c.id.desc())
             found = (await connection.execute(older.limit(page))).all() if page > 0 else []
-            vectors.add(map(_vector, found))
+            vectors.add(found)
             vectors.unread_below = found[-1].id if found else None
 
     async def _load_newer(
@@ -228,7 +217,7 @@ class VectorStore:
         while vectors.seen_id < newest:
             newer = wanted.where(passage_vectors.c.id > vectors.seen_id).order_by(passage_vectors.c.id)
             found = (await connection.execute(newer.limit(_PAGE_ROWS))).all()
-            vectors.add(map(_vector, found))
+            vectors.add(found)
             vectors.seen_id = found[-1].id if found else newest
 
     async def discard_other_models(self, model: str) -> None:
@@ -244,7 +233,7 @@ class VectorStore:
         A session with the words of somebody who opted out there waits, because an embedder may be another's server.
         """
         wanted = (
-            select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.start_seq, passages.c.key)
+            select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.key)
             .where(passages.c.embedded_by.is_(None))
             .order_by(passages.c.id.desc())
             .limit(limit)
@@ -252,8 +241,13 @@ class VectorStore:
         async with self._database.reading() as connection:
             if withheld := (await connection.scalars(_select_withheld_sessions())).all():
                 wanted = wanted.where(passages.c.session_id.not_in(withheld))
-            found = (await connection.execute(wanted)).all()
-            return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
+            waiting = (await connection.execute(wanted)).all()
+            found = await read_passages(connection, [row.id for row in waiting])
+            texts = {each.id: text_to_embed(each.source) for each in found}
+            for row in waiting:
+                if row.kind == FACT_KIND:
+                    texts[row.id] = await _text_of_fact(connection, row.session_id, row.key)
+        return [(PassageId(row.id), texts.get(row.id)) for row in waiting]
 
     async def store(self, model: str, embedded: Mapping[PassageId, Sequence[float] | None]) -> None:
         """Store the embeddings of these passages. None marks a passage that needs none. Passages deleted meanwhile are
@@ -299,29 +293,6 @@ async def _text_of_fact(connection: AsyncConnection, session_id: str, key: str) 
         return None
     text = facts[int(index)].text
     return text if len(normalized_words(text)) >= LEAST_EMBEDDED_WORDS else None
-
-
-async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
-    if row.kind == FACT_KIND:
-        return await _text_of_fact(connection, row.session_id, row.key)
-    table, same, read = _stored_as(row)
-    wanted = select(table).where(table.c.session_id == row.session_id, same)
-    found = (await connection.execute(wanted)).one_or_none()
-    return None if found is None else text_to_embed(read(found))
-
-
-def _stored_as(row: Any) -> tuple[Table, ColumnElement[bool], Callable[[Any], PassageSource]]:
-    """Return the table of a passage's source, which row of the session it is there, and what reads that."""
-    if row.kind == PassageKind.TURN:
-        return turns, turns.c.seq == row.start_seq, rows.turn_from_row
-    if row.kind == PassageKind.NOTE:
-        return notes, notes.c.id == row.key, rows.note_from_row
-    return segments, segments.c.id == row.key, rows.segment_from_row
-
-
-def _vector(row: Row[Any]) -> StoredVector:
-    seq = -1 if row.start_seq is None else row.start_seq
-    return StoredVector(row.passage_id, row.session_id, seq, row.at, row.tags, row.scale, row.vector)
 
 
 def _of_model(model: str) -> Select[Any]:

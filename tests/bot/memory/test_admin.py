@@ -18,8 +18,9 @@ from bot.store import tiers
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from compaction.model import Turn
-    from tests.bot.conftest import Place
 
 
 @given(st.text(min_size=1))
@@ -34,14 +35,14 @@ def test_no_id_leads_out_of_its_folder(name: str) -> None:
         assert unquote(written) == name
 
 
-async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
+async def test_a_session_is_found_by_how_it_begins(file: Path) -> None:
     """Without an id the last session is found. If several ids begin with the given text, the error lists them."""
-    async with Evening(place, name="20260101-one") as first:
+    async with Evening(file, name="20260101-one") as first:
         await first.say("Hello.")
         await first.memory.end()
         clock = first.clock
     clock.advance(60.0)
-    async with Evening(place, name="20260101-two", clock=clock) as second:
+    async with Evening(file, name="20260101-two", clock=clock) as second:
         admin = MemoryAdmin(second.database, clock)
         assert await admin.find_session(None) == "20260101-two"
         assert await admin.find_session("20260101-o") == "20260101-one"
@@ -51,10 +52,10 @@ async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
             await admin.find_session("x")
 
 
-async def test_turns_are_stored_while_an_archive_is_pruned(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_turns_are_stored_while_an_archive_is_pruned(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of years is pruned in small transactions: whoever speaks meanwhile is not kept waiting for all."""
     monkeypatch.setattr(tiers, "PRUNED_AT_ONCE", 1)
-    async with Evening(place) as evening:
+    async with Evening(file) as evening:
         await evening.talk(71)
         folded = [segment.id for segment in evening.memory.segments]
         await evening.tier_store.archive(evening.session_id, folded, now=evening.clock.now())

@@ -31,6 +31,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from bot.brain.context import ModelContext
     from bot.llm.port import ChatMessage
@@ -74,11 +75,11 @@ def send(evening: Evening, context: ModelContext, messages: Sequence[ChatMessage
 
 
 async def an_evening(evening: Evening) -> Replies:
-    """Play 140 turns with notes of shared screens, personal facts, and a question after every 19 turns."""
+    """Play 90 turns with notes of shared screens, personal facts, and a question after every 19 turns."""
     replies = Replies(evening)
     await evening.say("I live in Lisbon, and the gate code is 4411.")
     await evening.say("My dog is called Bruno.", "Bob")
-    for number in range(7):
+    for number in range(4):
         await evening.talk(19)
         note = Note(NoteId(f"n{number}"), evening.clock.now(), "Cy", f"A map of harbour {number}.")
         await evening.memory.add_note(note)
@@ -88,33 +89,31 @@ async def an_evening(evening: Evening) -> Replies:
     return replies
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("max_input_tokens", [28_672, 900])
-async def test_every_prompt_of_an_evening_is_shown_as_it_was_sent(place: Place, max_input_tokens: int) -> None:
-    """With all kinds of parts, although the memory has changed since; also where turns were evicted."""
-    async with Evening(place, max_input_tokens=max_input_tokens) as evening:
-        replies = await an_evening(evening)
-        explainer = Explainer(evening.database, evening.store)
-        kinds: set[PartKind] = set()
-        for sent in replies.sent:
-            explained = await explainer.explain(evening.session_id, sent.current.seq)
-            assert explained is not None
-            assert [each.parts for each in explained.sent] == [sent.parts]
-            assert explained.figures.total_tokens == sum(part.tokens for part in sent.parts)
-            kinds |= {part.kind for part in sent.parts}
-        overview = await explainer.replies(evening.session_id)
-        assert [each.answer_to for each in overview] == [each.current.seq for each in replies.sent]
-        assert {PartKind.SYSTEM, PartKind.TURN, PartKind.CURRENT} <= kinds
-        assert (PartKind.EVICTION_NOTE in kinds) is (max_input_tokens == 900)
+async def kinds_shown(evening: Evening, replies: Replies) -> set[PartKind]:
+    """Check that every prompt is shown as it was sent, and return the kinds of its parts."""
+    explainer = Explainer(evening.database, evening.store)
+    for sent in replies.sent:
+        explained = await explainer.explain(evening.session_id, sent.current.seq)
+        assert explained is not None
+        assert [each.parts for each in explained.sent] == [sent.parts]
+        assert explained.figures.total_tokens == sum(part.tokens for part in sent.parts)
+    overview = await explainer.replies(evening.session_id)
+    assert [each.answer_to for each in overview] == [each.current.seq for each in replies.sent]
+    return {part.kind for sent in replies.sent for part in sent.parts}
 
 
 @pytest.mark.slow
-async def test_each_fact_behind_the_summary_leads_to_who_said_it(place: Place) -> None:
-    """For sent summaries and for the current one."""
+async def test_an_evening_is_explained(place: Place) -> None:
+    """Every prompt is shown with all kinds of parts, although the memory has changed since. Each fact behind the
+    summaries that were sent, and behind the current one, leads to who said it.
+    """
     async with Evening(place) as evening:
         replies = await an_evening(evening)
+        kinds = await kinds_shown(evening, replies)
+        assert {PartKind.SYSTEM, PartKind.TURN, PartKind.CURRENT, PartKind.SUMMARY} <= kinds
+        assert PartKind.EVICTION_NOTE not in kinds
         explainer = Explainer(evening.database, evening.store)
-        explained = await explainer.explain(evening.session_id, replies.sent[5].current.seq)
+        explained = await explainer.explain(evening.session_id, replies.sent[-1].current.seq)
         assert explained is not None
         assert explained.facts
         for traced in explained.facts:
@@ -126,7 +125,14 @@ async def test_each_fact_behind_the_summary_leads_to_who_said_it(place: Place) -
         assert len(await explainer.facts_now(evening.session_id)) >= len(explained.facts)
 
 
-async def test_each_call_is_shown_as_the_server_got_it(place: Place) -> None:
+@pytest.mark.slow
+async def test_a_prompt_from_which_turns_were_evicted_is_shown(file: Path) -> None:
+    """With the note that stands for them."""
+    async with Evening(file, max_input_tokens=900) as evening:
+        assert PartKind.EVICTION_NOTE in await kinds_shown(evening, await an_evening(evening))
+
+
+async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
     """Every message that the server received is shown: also the tool's output in the second call, and what the budget
     cut to fit a small model. After something was forgotten, nothing of it is stored.
     """
@@ -144,7 +150,7 @@ async def test_each_call_is_shown_as_the_server_got_it(place: Place) -> None:
 
     limits = BudgetSettings(max_context_tokens=3_000, reserved_output_tokens=100)
     async with (
-        Evening(place) as evening,
+        Evening(file) as evening,
         LocalChatServer(ChatBehaviour(answer=answer)) as server,
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), limits) as model,
     ):

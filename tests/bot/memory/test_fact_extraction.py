@@ -15,12 +15,12 @@ from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.labelling_summariser import LabellingSummariser
 
 if TYPE_CHECKING:
-    from tests.bot.conftest import Place
+    from pathlib import Path
 
 
-async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
+async def test_people_are_remembered_from_what_was_folded(file: Path) -> None:
     """Facts about people are extracted once from each folded batch, and not from turns that are in the window."""
-    async with Evening(place, summariser=LabellingSummariser()) as evening:
+    async with Evening(file, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Lisbon.")
         await evening.say("My dog is called Bruno.", "Bob")
         await evening.talk(30)
@@ -41,24 +41,9 @@ async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
         assert evening.people.section(Audience(GUILD + 1, HERE.channels), present) == ()
 
 
-async def test_what_a_later_batch_closes_is_history(place: Place) -> None:
-    """A person's later fact ends the one that it closes."""
-    async with Evening(place, summariser=LabellingSummariser()) as evening:
-        await evening.say("I live in Lisbon.")
-        await evening.talk(15)
-        await evening.say("I live in Rome.")
-        await evening.talk(70)
-        await evening.upkeep.run_once()
-        known = await evening.people.facts_about(GUILD, "id-Ada")
-        assert [(fact.text, fact.is_current) for fact in known] == [
-            ("I live in Lisbon.", False),
-            ("I live in Rome.", True),
-        ]
-
-
-async def test_no_fact_is_drawn_of_who_opted_out(place: Place) -> None:
+async def test_no_fact_is_drawn_of_who_opted_out(file: Path) -> None:
     """What somebody said before they opted out is drawn into no fact afterwards; others' words are."""
-    async with Evening(place, summariser=LabellingSummariser()) as evening:
+    async with Evening(file, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Lisbon.")
         await evening.say("My dog is called Bruno.", "Bob")
         await evening.talk(70)
@@ -68,10 +53,10 @@ async def test_no_fact_is_drawn_of_who_opted_out(place: Place) -> None:
         assert [fact.text for fact in await evening.people.facts_about(GUILD, "id-Bob")] == ["My dog is called Bruno."]
 
 
-async def test_people_may_be_left_alone_by_setting(place: Place) -> None:
+async def test_people_may_be_left_alone_by_setting(file: Path) -> None:
     """If the setting is off, no facts about people are extracted or sent."""
     settings = PeopleSettings(enabled=False)
-    async with Evening(place, people=settings, summariser=LabellingSummariser()) as evening:
+    async with Evening(file, people=settings, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Lisbon.")
         await evening.talk(70)
         await evening.upkeep.run_once()
@@ -79,9 +64,9 @@ async def test_people_may_be_left_alone_by_setting(place: Place) -> None:
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
-async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(place: Place) -> None:
+async def test_what_is_forgotten_while_it_is_drawn_is_not_kept(file: Path) -> None:
     """Facts from turns that were forgotten while they were being extracted are not stored."""
-    async with Evening(place) as evening:
+    async with Evening(file) as evening:
         await evening.say("I live in Zanzibar.")
         read = await evening.store.turns(evening.session_id, Seq(0), Seq(1))
         forgetting = SpeechForgetter(evening.database, evening.clock)

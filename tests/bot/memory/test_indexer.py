@@ -18,8 +18,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
-
-    from tests.bot.conftest import Place
+    from pathlib import Path
 
 
 class Moody(LetterEmbedder):
@@ -40,9 +39,9 @@ class Moody(LetterEmbedder):
 
 
 @pytest_asyncio.fixture
-async def room(place: Place) -> AsyncIterator[_Room]:
+async def room(file: Path) -> AsyncIterator[_Room]:
     """A database with twenty turns that are not embedded."""
-    async with open_database(place, synchronous="normal") as database:
+    async with open_database(file, synchronous="normal") as database:
         room = _Room(database)
         await room.tell(EVENING, *(turn(seq, f"We talk about thing number {seq}.") for seq in range(20)))
         yield room

@@ -7,8 +7,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
+from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import structlog
 from sqlalchemy import insert
@@ -19,7 +22,7 @@ from bot.logs.removal import forget_in_logs
 from bot.memory.personal_data import WIPE_PAUSE_S, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.store.backup import write_backup
-from bot.store.database import Database
+from bot.store.database import Database, open_database
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import SqlServerSettings
 from bot.store.speakers import StoredSpeaker
@@ -112,14 +115,27 @@ def guesses() -> Iterator[bytes]:
             yield hashlib.blake2s(text.encode(), digest_size=size).digest()[:8]
 
 
+@cache
+def tried() -> frozenset[bytes]:
+    """Return the guesses as bytes and in hexadecimal."""
+    return frozenset(each for digest in guesses() for each in (digest, digest.hex().encode()))
+
+
 def guessed(folder: Path) -> list[str]:
-    """Return which files of a folder have such a digest, as bytes or in hexadecimal."""
-    tried = {each for digest in guesses() for each in (digest, digest.hex().encode())}
-    return [
-        name
-        for name, content in files_in(folder).items()
-        if any(content[at : at + size] in tried for size in (8, 16) for at in range(len(content)))
-    ]
+    """Return which files of a folder have such a digest."""
+    return [name for name, content in files_in(folder).items() if has_digest(content)]
+
+
+def has_digest(content: bytes) -> bool:
+    """Look at every place. As numbers of eight bytes, a hundred times as fast as one by one."""
+    begins = np.frombuffer(b"".join(each[:8] for each in tried()), dtype="<u8")
+    for first in range(8):
+        numbers = np.frombuffer(content[first : len(content) - (len(content) - first) % 8], dtype="<u8")
+        for found in np.flatnonzero(np.isin(numbers, begins)):
+            at = first + 8 * int(found)
+            if {content[at : at + 8], content[at : at + 16]} & tried():
+                return True
+    return False
 
 
 async def says(evening: Evening, text: str, name: str = NAME) -> None:
@@ -166,9 +182,9 @@ async def fill(evening: Evening) -> None:
     await evening.memory.add_note(Note(NoteId("n1"), at, NAME, WORDS[0], person_id=PERSON))
     await evening.memory.add_note(Note(NoteId("n2"), at, "Bob", "A picture of a cat.", person_id="id-Bob"))
     await evening.memory.retire_live_notes()
-    await talk(evening, 60)
+    await talk(evening, 10)
     await says(evening, WORDS[3])
-    await talk(evening, 90)
+    await talk(evening, 75)
     await evening.memory.add_note(Note(NoteId("n3"), at, NAME, "A map of Ostendq.", person_id=PERSON))
     await evening.upkeep.run_once()
     await evening.upkeep_check()
@@ -284,39 +300,41 @@ class Outage:
             raise StoreError("The database is away.")
 
 
-async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) -> None:
+async def test_an_interrupted_attempt_is_finished_by_the_next(file: Path) -> None:
     """Wherever the database goes away, the second attempt leaves nothing: no quotation of the bot in another session,
     and no log line. Which sessions had changed is told.
     """
+    made, evening, later = file.parent / "made", SessionId("evening"), SessionId("telling")
+    made.mkdir()
+    shutil.move(file, made / "a.db")
+    write_log(made)
+    async with Evening(made / "a.db", clock=FakeClock(LATER)) as own:
+        await says(own, WORDS[0])
+        await says(own, WORDS[1])
+        async with Evening(made / "a.db", name=later, clock=own.clock, channel=702) as telling:
+            await telling.say("Bot, who likes parrots?", "Bob")
+            quotes(telling, evening, 0)
+            await answers(telling, f"{NAME} does. {WORDS[0]}")
+            await telling.upkeep.run_once()
     for writes in range(50):
-        data = tmp_path / str(writes)
-        data.mkdir()
-        write_log(data)
-        async with Evening(data / "a.db", clock=FakeClock(LATER)) as own:
-            await says(own, WORDS[0])
-            await says(own, WORDS[1])
-            async with Evening(data / "a.db", name="telling", clock=own.clock, channel=702) as telling:
-                await telling.say("Bot, who likes parrots?", "Bob")
-                quotes(telling, own.session_id, 0)
-                await answers(telling, f"{NAME} does. {WORDS[0]}")
-                await telling.upkeep.run_once()
-            outage = Outage(writes)
-            database = own.database.checked(outage.check)
-            changed: list[SessionId] = []
-            failed = False
-            (person,) = await PersonForgetter(own.database, own.clock, log_folder=data).find(PERSON)
+        data = made.with_name(str(writes))
+        shutil.copytree(made, data)
+        async with open_database(data / "a.db", synchronous="normal") as database:
+            outage, changed, failed = Outage(writes), list[SessionId](), False
+            log_folder = log_path(data).parent
+            forgetter = PersonForgetter(database.checked(outage.check), own.clock, log_folder=log_folder)
+            (person,) = await forgetter.find(PERSON)
             try:
-                forgetter = PersonForgetter(database, own.clock, log_folder=log_path(data).parent)
                 await forgetter.forget(person, on_changed=changed.append)
                 outage.is_over = True
             except StoreError:
                 failed = outage.is_over = True
                 # In another process.
-                forgetter = PersonForgetter(own.database, own.clock, log_folder=log_path(data).parent)
+                forgetter = PersonForgetter(database, own.clock, log_folder=log_folder)
                 again = await forgetter.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
                 await forgetter.forget(again, on_changed=changed.append)
-            assert sorted(changed) == [own.session_id, SessionId("telling")]
-            assert await own.database.wipe()
+            assert sorted(changed) == [evening, later]
+            assert await database.wipe()
             assert traces(data) == []
         if not failed:
             break

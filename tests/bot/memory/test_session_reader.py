@@ -12,10 +12,10 @@ from bot.store.attendance import AttendanceStore, Presence
 from bot.store.sessions import Sessions
 from compaction.model import Seq, SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
-from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pytest
 
@@ -88,9 +88,9 @@ async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Pla
         assert (await sessions.read(found, late, catches_up=True)).turns == ()
 
 
-async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(place: Place) -> None:
+async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(file: Path) -> None:
     """Their words are not read, nor the bot's answers from then on, which may repeat them; earlier ones are."""
-    async with Evening(place) as evening:
+    async with Evening(file) as evening:
         await evening.say("Hello, everybody here.", "Ada")
         await evening.say("Good evening.", "Roomtone", kind=TurnKind.ASSISTANT)
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
@@ -105,12 +105,12 @@ async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(
         assert [turn.seq for turn in (await reader(evening).read(found)).turns] == [0, 1, 2, 3, 4]
 
 
-async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_of_days_is_read_from_its_newest_turns(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest turns are cut, and not read from the store either. What the bot said may repeat what somebody said
     there who has opted out since.
     """
     monkeypatch.setattr(session_reader, "MOST_TURNS", 2)
-    async with Evening(place) as evening:
+    async with Evening(file) as evening:
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
         await evening.say("Quite.", "Ada")
         await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
@@ -131,28 +131,3 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, mon
         await evening.say("Good night.", "Ada")
         read = await sessions.read(found)
         assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
-
-
-async def test_answers_that_quote_somebody_of_another_session_are_left_out(place: Place) -> None:
-    """The bot finds what was said in earlier sessions. Once its speaker has opted out, neither people nor the model are
-    told what it said with their words, though they never spoke in the session.
-    """
-    clock = FakeClock()
-    async with Evening(place, name="first", clock=clock) as first:
-        await first.say("My aunt lives in Zanzibarq.", "Bob")
-        await first.memory.end()
-    async with Evening(place, name="second", clock=clock) as second:
-        out: set[str] = set()
-        second.memory.withhold(lambda: frozenset(out))
-        await second.say("Where does Bob's aunt live?", "Ada")
-        await second.say("Bob said, in Zanzibarq.", "Roomtone", kind=TurnKind.ASSISTANT)
-        assert "Zanzibarq" in str(second.memory.window)
-        out.add("id-Bob")
-        await second.say("Thanks.", "Ada")
-        await second.say("You are welcome.", "Roomtone", kind=TurnKind.ASSISTANT)
-        assert "Zanzibarq" not in str(second.memory.window)
-        sessions = reader(second, *out)
-        found = await sessions.find(MANAGER)
-        assert found is not None
-        assert [turn.seq for turn in (await sessions.read(found)).turns] == [0, 2]
-        assert [turn.seq for turn in (await reader(second, "id-Dora").read(found)).turns] == [0, 1, 2, 3]

@@ -41,14 +41,14 @@ _guilds = itertools.count(1)
 
 # Every write of a room.
 WRITES: dict[str, Callable[[Database], Awaitable[object]]] = {
-    "turn": lambda mine: SqlTurnStore(mine, FakeClock()).append_turn(EVENING, turn(61)),
+    "turn": lambda mine: SqlTurnStore(mine, FakeClock()).append_turn(EVENING, turn(12)),
     "note": lambda mine: SqlTurnStore(mine, FakeClock()).add_note(EVENING, note("b")),
     "pending notes": lambda mine: SqlTurnStore(mine, FakeClock()).move_notes_to_pending(EVENING, [NoteId("a")]),
     "landing": lambda mine: SqlTurnStore(mine, FakeClock()).land(landing(0, 10, revision=0)),
     "end": lambda mine: SqlTurnStore(mine, FakeClock()).close(EVENING, None, CompactionState()),
-    "tiers": lambda mine: TierStore(mine).apply(EVENING, TierChanges(), [], total_turns=61, now=1.0),
+    "tiers": lambda mine: TierStore(mine).apply(EVENING, TierChanges(), [], total_turns=12, now=1.0),
     "facts": lambda mine: PeopleStore(mine).store_facts(
-        EVENING, ExtractedFacts((), ()), through=61, is_current=lambda _: True
+        EVENING, ExtractedFacts((), ()), through=12, is_current=lambda _: True
     ),
     "prompts": lambda mine: PromptStore(mine).store([a_prompt()], is_current=lambda _: True),
 }
@@ -73,7 +73,7 @@ async def test_a_stale_owner_writes_nothing(processes: tuple[Database, Database]
     """Each write of a room is refused after a newer claim, by whichever process, and leaves the session as it was."""
     first, second = processes
     mine = fenced(first, await claimed(first))
-    await fill(SqlTurnStore(mine, FakeClock()), 61)
+    await fill(SqlTurnStore(mine, FakeClock()), 12)
     await SqlTurnStore(mine, FakeClock()).add_note(EVENING, note("a"))
     theirs = fenced(second, await claimed(second))
     before = await SqlTurnStore(second, FakeClock()).load(EVENING)

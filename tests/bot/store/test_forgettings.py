@@ -19,7 +19,6 @@ from bot.store.forgettings import (
     NOTHING_MADE,
     LearnedForgettings,
     list_session,
-    listed_at,
     record_forgetting,
 )
 from bot.store.speakers import StoredSpeaker
@@ -123,11 +122,11 @@ async def test_nothing_of_the_person_had_been_stored_yet(
         assert "Wickhamq" not in f"{evening.memory.turns} {evening.memory.live_notes}"
 
 
-async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Path) -> None:
+async def test_what_is_recorded_later_was_said_before(file: Path, tmp_path: Path) -> None:
     """Speech that had no text yet, and a note of a picture of then, are left out. What the person says and shows once
     the room has learned of it is kept.
     """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
+    async with Evening(file) as evening, another_process(file, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         spoken_at = evening.clock.now()
         (ada,) = await forgetter.find("Ada")
@@ -145,14 +144,12 @@ async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Pa
         assert "Wickhamq" not in str(evening.memory.turns)
 
 
-async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(
-    place: Place, tmp_path: Path
-) -> None:
+async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(file: Path, tmp_path: Path) -> None:
     """The owner takes their time to confirm, and meanwhile the person speaks in another channel."""
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
+    async with Evening(file) as evening, another_process(file, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         (ada,) = await forgetter.find("Ada")
-        async with Evening(place, name="other", clock=evening.clock, channel=702) as other:
+        async with Evening(file, name="other", clock=evening.clock, channel=702) as other:
             await other.say(SECRET)
             assert set((await forgetter.forget(ada)).stored.sessions) == {EVENING, OTHER}
             assert (await other.store.load(OTHER)).window[0].parts == ()
@@ -160,12 +157,12 @@ async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_
 
 @pytest.mark.parametrize("ahead_s", [-HOUR_S, HOUR_S])
 async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
-    place: Place, tmp_path: Path, ahead_s: float
+    file: Path, tmp_path: Path, ahead_s: float
 ) -> None:
     """Another machine forgets the person, and its clock is wrong. The reply that was made of their words is stored
     without its text, and the reply to a later question with it.
     """
-    async with Evening(place) as evening, open_database(place, synchronous="normal") as database:
+    async with Evening(file) as evening, open_database(file, synchronous="normal") as database:
         clock = FakeClock(evening.clock.now() + ahead_s)
         forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
         await evening.say(SECRET)
@@ -202,10 +199,10 @@ async def note_of(database: Database, session_id: SessionId | None = None, seq: 
     ],
 )
 async def test_only_what_was_to_be_forgotten_is_left_out(
-    place: Place, where: SessionId | None, seq: int | None, gone: set[tuple[SessionId, int | str]]
+    file: Path, where: SessionId | None, seq: int | None, gone: set[tuple[SessionId, int | str]]
 ) -> None:
     """Everywhere, in one session, or in one turn; of Ada alone."""
-    async with open_database(place) as database:
+    async with open_database(file) as database:
         learned = LearnedForgettings(database.key, FakeClock(100.0))
         async with database.reading() as connection:
             await learned.learn(connection, EVENING)
@@ -228,10 +225,10 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
     assert found == gone
 
 
-async def test_the_list_is_kept_and_has_nothing_of_the_person(place: Place) -> None:
+async def test_the_list_is_kept_and_has_nothing_of_the_person(file: Path) -> None:
     """A backup may be restored that knows nothing of it. The rows have digests, and no number is given twice."""
     clock = FakeClock()
-    async with Evening(place, clock=clock) as evening:
+    async with Evening(file, clock=clock) as evening:
         for seq in (None, 1):
             async with evening.database.writing() as connection:
                 await record_forgetting(connection, evening.database.key, ADA, session_id=EVENING, seq=seq)
@@ -245,12 +242,12 @@ async def test_the_list_is_kept_and_has_nothing_of_the_person(place: Place) -> N
 
 @pytest.mark.parametrize("ahead_s", [-1000 * HOUR_S, -2 * HOUR_S, 0.0, 2 * HOUR_S, 1000 * HOUR_S])
 async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_s: float
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_s: float
 ) -> None:
     """The clock of who forgets is wrong. Other people are forgotten, old notes are deleted and another room begins
     before the room stores what it has.
     """
-    async with Evening(place) as evening, open_database(place, synchronous="normal") as database:
+    async with Evening(file) as evening, open_database(file, synchronous="normal") as database:
         await evening.say("Good evening.")
         outage = refuse_writes(evening, monkeypatch)
         await say_unstored(evening, SECRET, "Ada")
@@ -258,7 +255,7 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
         forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
         (ada,) = await forgetter.find("Ada")
         await forgetter.forget(ada)
-        async with Evening(place, name="other", clock=evening.clock, channel=702):
+        async with Evening(file, name="other", clock=evening.clock, channel=702):
             await forgetter.forget(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
             await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()
             outage.undo()
@@ -278,7 +275,7 @@ async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place:
                 await connection.execute(forgotten_sessions.delete())
                 for from_seq, at in order:
                     await list_session(connection, database.key, name, from_seq=from_seq, at=at)
-                    times.append(await listed_at(connection, database.key, name) or 0.0)
+                    times.append(await connection.scalar(select(forgotten_sessions.c.at)) or 0.0)
                 assert await connection.scalar(select(forgotten_sessions.c.from_seq)) == 2
             assert times == sorted(set(times))
             assert all(time >= int(at) for time, (_, at) in zip(times, order, strict=True))

@@ -18,6 +18,7 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from bot.store.database import Database
     from compaction.model import Segment, Turn
@@ -86,9 +87,9 @@ async def test_forgetting_who_shared_forgets_what_the_screen_showed(place: Place
     assert [each.seq for each in turns if each.tombstone] == [0, 2, 4]
 
 
-async def test_a_screen_counts_from_when_it_was_noted(place: Place) -> None:
+async def test_a_screen_counts_from_when_it_was_noted(file: Path) -> None:
     """Somebody who shares a screen and says nothing is forgotten from then on."""
-    async with open_database(place) as database:
+    async with open_database(file) as database:
         store = await a_shared_screen(database, note_at=T0 + 7.0)
         shown = Note(NoteId("n2"), T0 + 10.0, "Cy", SCREEN, person_id="id-Cy")
         await store.add_note(EVENING, shown)
@@ -115,9 +116,9 @@ async def test_other_sessions_forget_what_the_screen_showed(place: Place) -> Non
     assert [each.seq for each in turns if each.tombstone] == [2]
 
 
-async def test_forgetting_one_turn_keeps_the_screen(place: Place) -> None:
+async def test_forgetting_one_turn_keeps_the_screen(file: Path) -> None:
     """The notes of a person's screen are no part of that turn."""
-    async with open_database(place) as database:
+    async with open_database(file) as database:
         await a_shared_screen(database)
         forgetting = SpeechForgetter(database, FakeClock())
         (bob,) = await forgetting.find("Bob")

@@ -222,9 +222,9 @@ async def test_people_are_found_by_name_and_id(place: Place) -> None:
         assert await forgetting.find("Eve") == ()
 
 
-async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
+async def test_a_pruned_segment_is_cleaned_too(file: Path) -> None:
     """A pruned segment has no facts, so its gist goes whole."""
-    async with Evening(place) as evening:
+    async with Evening(file) as evening:
         await an_evening(evening)
         first = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
         await evening.tier_store.prune({evening.session_id: [first.id]}, now=evening.clock.now())

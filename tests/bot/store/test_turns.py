@@ -44,7 +44,7 @@ async def test_everything_is_there_after_reopening(place: Place) -> None:
     path = place
     async with open_database(path) as database:
         store = SqlTurnStore(database, FakeClock())
-        await fill(store, 61)
+        await fill(store, 12)
         for name in ("a", "b", "c"):
             await store.add_note(EVENING, note(name))
         await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
@@ -61,7 +61,7 @@ async def test_two_processes_share_one_database(place: Place) -> None:
     path = place
     async with open_database(path) as first, open_database(path) as second:
         mine, theirs = SqlTurnStore(first, FakeClock()), SqlTurnStore(second, FakeClock())
-        await fill(mine, 61)
+        await fill(mine, 10)
         assert await theirs.land(landing(0, 10, revision=0))
         assert not await mine.land(landing(0, 10, revision=0))
         assert (await mine.load(EVENING)).state.cursor == 10

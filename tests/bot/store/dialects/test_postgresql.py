@@ -439,15 +439,15 @@ async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: S
 
 
 async def test_writes_of_one_server_follow_one_another(postgres_place: SecretStr) -> None:
-    """Of rival landings through two open databases, each of ten rounds has one winner, and no turn is lost."""
+    """Of rival landings through two open databases, each of three rounds has one winner, and no turn is lost."""
     async with open_database(postgres_place) as mine, open_database(postgres_place) as theirs:
         async with mine.writing() as connection:
             claim = await claim_room(connection, 1)
         stores = [SqlTurnStore(fenced(each, claim), FakeClock()) for each in (mine, theirs)]
-        await fill(stores[0], 120)
-        for number in range(10):
+        await fill(stores[0], 30)
+        for number in range(3):
             rivals = [store.land(landing(number * 10, number * 10 + 10, revision=number)) for store in stores]
             assert sorted(await asyncio.gather(*rivals)) == [False, True]
-        await asyncio.gather(*(stores[seq % 2].append_turn(EVENING, turn(seq)) for seq in range(120, 160)))
+        await asyncio.gather(*(stores[seq % 2].append_turn(EVENING, turn(seq)) for seq in range(30, 50)))
         memory = await stores[1].load(EVENING)
-        assert (memory.total_turns, memory.state.cursor, memory.state.revision) == (160, 100, 10)
+        assert (memory.total_turns, memory.state.cursor, memory.state.revision) == (50, 30, 3)

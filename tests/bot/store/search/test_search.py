@@ -121,11 +121,11 @@ async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
     words = [f"{a}{b}" for a in ("lo", "mi", "ra", "se", "tu") for b in ("bak", "dif", "gom", "nel", "pus", "rit")]
     fake = InMemoryRecallIndex()
     for session_id, (guild_id, channel_id) in PLACES.items():
-        for seq in range(30):
+        for seq in range(20):
             said = turn(seq, " ".join(rng.choices(words, k=rng.randint(1, 9))), rng.choice(["Ada Lovelace", "Bob"]))
             await room.tell(session_id, said)
             fake.tell(session_id, said, guild_id=guild_id, channel_id=channel_id)
-    for _ in range(80):
+    for _ in range(30):
         scope = Scope(
             guild_id=rng.choice([None, 1, 2]),
             session_id=rng.choice([None, None, *PLACES]),
@@ -210,19 +210,20 @@ async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
     await _check_index(room.database)
 
 
-@pytest.mark.parametrize(
-    ("channels", "found"),
-    [({10}, {EVENING}), ({11}, {MORNING}), ({10, 11}, {EVENING, MORNING}), ({12}, set()), (set(), set())],
-)
-async def test_only_the_channels_of_the_scope_are_searched(
-    room: _Room, channels: set[int], found: set[SessionId]
-) -> None:
+async def test_only_the_channels_of_the_scope_are_searched(room: _Room) -> None:
     """A scope with channels finds what was said in these and no others, by words and by time. A speaker who has the tag
     of a channel as their name changes nothing.
     """
     for session_id in (EVENING, MORNING, ELSEWHERE):
         said = turn(0, "Lisbon is lovely.")
         await room.tell(session_id, replace(said, parts=(replace(said.parts[0], speaker="c12 c10 c11 g1"),)))
-    scope = Scope(guild_id=1, channels=frozenset(channels))
-    for ids in (await room.index.full_text(("lisbon",), scope, limit=5), await room.index.newest(scope, limit=5)):
-        assert {each.session_id for each in await room.index.passages(ids)} == found
+    for channels, found in (
+        ({10}, {EVENING}),
+        ({11}, {MORNING}),
+        ({10, 11}, {EVENING, MORNING}),
+        ({12}, set()),
+        ((), set()),
+    ):
+        scope = Scope(guild_id=1, channels=frozenset(channels))
+        for ids in (await room.index.full_text(("lisbon",), scope, limit=5), await room.index.newest(scope, limit=5)):
+            assert {each.session_id for each in await room.index.passages(ids)} == found, channels

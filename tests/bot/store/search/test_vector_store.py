@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.store.database import open_database
 from bot.store.search import vector_store
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pytest
 
     from bot.store.database import Database
-    from bot.store.search.vector_store import StoredVector
     from tests.bot.conftest import Place
 
 
@@ -147,7 +146,7 @@ async def test_who_gives_up_waiting_leaves_what_was_loaded(place: Place, monkeyp
     searching: list[asyncio.Task[object]] = []
     add = VectorSet.add
 
-    def add_and_give_up(self: VectorSet, vectors: Iterable[StoredVector]) -> None:
+    def add_and_give_up(self: VectorSet, vectors: Iterable[Any]) -> None:
         page = list(vectors)
         add(self, page)
         loaded.extend(each.passage_id for each in page)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.store.search.vector_store import StoredVector, VectorSet, quantize
+from bot.store.search.vector_store import VectorSet, quantize
 from compaction.memory.passage import Scope
 
 
-def stored(passage_id: int, vector: list[float], *, tags: str = "g1", at: float = 0.0, seq: int = 0) -> StoredVector:
+@dataclass
+class _Row:
+    passage_id: int
+    session_id: str
+    start_seq: int | None
+    at: float
+    tags: str
+    scale: float
+    vector: bytes
+
+
+def stored(passage_id: int, vector: list[float], *, tags: str = "g1", at: float = 0.0, seq: int = 0) -> _Row:
     """Return the stored vector of a passage."""
     scale, data = quantize(vector)
-    return StoredVector(passage_id, "s", seq, at, tags, scale, data)
+    return _Row(passage_id, "s", seq, at, tags, scale, data)
 
 
 @pytest.mark.parametrize("values", [[0.0, 2.8e-45], [0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]])
