@@ -18,8 +18,8 @@ import pytest
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.sentence_cache import clear_sentence_caches
+from tests.endurance.malloc import allocated_mb
 from tests.endurance.outages import open_session, talk
-from tests.endurance.samples import allocated_mb
 from tests.fakes.clock import FakeClock
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.speaking import embedded, piper
@@ -34,13 +34,15 @@ MODELS = Path(__file__).parents[2] / "data" / "models"
 needs_glibc = pytest.mark.skipif(allocated_mb() is None, reason="only glibc tells what malloc has handed out")
 # 40 words.
 LONG_SENTENCE = "Then we went on along the river and sat down under a tree and looked at the water for a while, " * 2
+# Enough for several folds.
+TURNS = 90
 # Recognises silence of ever new lengths in a process that began as the bot does, and tells what malloc handed out.
 RECOGNISE = """
 import bot.__main__
 import sys
 from pathlib import Path
 import numpy as np
-from tests.endurance.samples import allocated_mb
+from tests.endurance.malloc import allocated_mb
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
 
@@ -49,8 +51,8 @@ def recognise(tenths):
     for each in tenths:
         engine.recognise(np.zeros(each * 1600, np.int16), language="en")
     return allocated_mb()
-before = recognise(range(30, 72))
-print(recognise(range(72, 90)) - before)
+before = recognise(range(30, 72, 2))
+print(recognise(range(73, 90, 2)) - before)
 """
 
 
@@ -72,7 +74,7 @@ def _traced_kb() -> float:
 @pytest.mark.slow
 @needs_glibc
 def test_new_lengths_of_speech_take_no_memory(whisper_model_dir: Path) -> None:
-    """Eighteen lengths that the recogniser has not met take a fifth at most of the 25 MB of their compiled code. Some
+    """Nine lengths that the recogniser has not met take a fifth at most of the 12 MB of their compiled code. Some
     processors take 30 MB for the first ones, which is all.
     """
     ran = subprocess.run(
@@ -82,7 +84,7 @@ def test_new_lengths_of_speech_take_no_memory(whisper_model_dir: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert float(ran.stdout) < 5.0
+    assert float(ran.stdout) < 2.5
 
 
 @pytest.mark.slow
@@ -164,7 +166,7 @@ async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
         open_session(SqlTurnStore(database, clock), clock) as memory,
     ):
         for _ in range(2):
-            assert await talk(memory, clock, 150) == 0
+            assert await talk(memory, clock, TURNS) == 0
             await memory.settle()
             kept_kb.append(_traced_kb())
-    assert (kept_kb[1] - kept_kb[0]) / 150 < 0.7
+    assert (kept_kb[1] - kept_kb[0]) / TURNS < 0.7
