@@ -206,25 +206,21 @@ async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEve
         assert "has expired" in await here.state("denied", "expired")
 
 
-async def test_a_tab_that_is_closed_ends_its_share(evening: OpenEvening) -> None:
-    """When the shared tab is closed, the share ends, as with the browser's own stop button."""
-    async with evening() as here:
-        await here.share()
-        await here.game.close()
-        assert "You stopped sharing." in await here.state("ended")
-        await until(lambda: len(here.turns) == 2)
-
-
-async def test_who_reloads_the_page_is_told_that_the_share_is_over(evening: OpenEvening) -> None:
-    """A reload ends the share. What was seen until then stays in the memory, so the page does not say that its link
-    does not work and that it shares nothing.
+async def test_a_reload_or_a_closed_tab_ends_the_share(evening: OpenEvening) -> None:
+    """A page that is reloaded says that its share is over. When the shared tab is closed, the share ends as with the
+    browser's own stop button.
     """
     async with evening() as here:
         await here.share()
         await here.page.reload()
+        # What was seen stays in the memory, so the page does not say that its link does not work.
         assert "This share is over." in await here.state("ended")
         await until(lambda: len(here.turns) == 2)
         assert here.room.sharing() == []
+        await here.share()
+        await here.game.close()
+        assert "You stopped sharing." in await here.state("ended")
+        await until(lambda: len(here.turns) == 4)
 
 
 async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
@@ -252,22 +248,22 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         assert here.room.sharing() == ["Ada"]
 
 
-@pytest.mark.parametrize("reloads", [False, True])
-async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: OpenEvening, reloads: bool) -> None:
+async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: OpenEvening) -> None:
     """If the person presses stop or reloads while the connection is broken, the bot learns it after reconnecting."""
     async with evening() as here:
-        await here.share()
-        sharer = here.room.find(ADA.id)
-        assert sharer is not None
-        await broken(here)
-        if reloads:
-            await here.page.reload()
-        else:
-            await here.page.click("#stop")
-            await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
-        await until(lambda: sharer.ended)
-        assert sharer.ended is ShareEnd.STOPPED
-        assert "You stopped sharing." in await here.state("ended")
+        for reloads in (False, True):
+            await here.share()
+            sharer = here.room.find(ADA.id)
+            assert sharer is not None
+            await broken(here)
+            if reloads:
+                await here.page.reload()
+            else:
+                await here.page.click("#stop")
+                await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
+            await until(lambda sharer=sharer: sharer.ended)  # type: ignore[misc]
+            assert sharer.ended is ShareEnd.STOPPED
+            assert "You stopped sharing." in await here.state("ended")
         assert here.complaints == []
 
 
