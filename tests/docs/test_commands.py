@@ -9,7 +9,6 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -251,17 +250,12 @@ def test_a_long_command_is_run_where_it_says(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", BENCHES)
-def test_a_benchmark_knows_its_options(command: str) -> None:
+def test_a_benchmark_knows_its_options(command: str, folder: Path) -> None:
     """The benchmark has every option of the example. Only its help is run, because the benchmark takes an hour."""
     words = shlex.split(command.replace(" NAME", " memory"))[1:]
-    shown = subprocess.run(
-        [sys.executable, "-m", "bot", *words[:2], "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=REPOSITORY,
-        env=environment(REPOSITORY / "data", TERM="dumb"),
-    ).stdout
+    with running_in(folder) as printed:
+        assert run_command_line([*words[:2], "--help"]) == 0
+    shown = re.sub(r"\x1b\[[\d;]*m", "", printed.getvalue())
     assert [word for word in words if word.startswith("--") and word not in shown] == []
 
 

@@ -34,8 +34,6 @@ MODELS = Path(__file__).parents[2] / "data" / "models"
 needs_glibc = pytest.mark.skipif(allocated_mb() is None, reason="only glibc tells what malloc has handed out")
 # 40 words.
 LONG_SENTENCE = "Then we went on along the river and sat down under a tree and looked at the water for a while, " * 2
-# Enough for several folds.
-TURNS = 90
 # Recognises silence of ever new lengths in a process that began as the bot does, and tells what malloc handed out.
 RECOGNISE = """
 import bot.__main__
@@ -166,7 +164,7 @@ async def test_a_session_keeps_only_facts(tmp_path: Path) -> None:
         open_session(SqlTurnStore(database, clock), clock) as memory,
     ):
         for _ in range(2):
-            assert await talk(memory, clock, TURNS) == 0
+            assert await talk(memory, clock, 150) == 0
             await memory.settle()
             kept_kb.append(_traced_kb())
-    assert (kept_kb[1] - kept_kb[0]) / TURNS < 0.7
+    assert (kept_kb[1] - kept_kb[0]) / 150 < 0.7
