@@ -140,20 +140,6 @@ async def assert_stored(place: Place, count: int) -> None:
     assert [turn.parts[0].text for turn in stored] == [words(number) for number in range(count)]
 
 
-async def test_a_database_that_is_away_for_an_hour(place: Place, tmp_path: Path) -> None:
-    """Another program holds the database for an hour in which people speak."""
-    async with a_day(place, tmp_path) as (day, database):
-        await day.say(0)
-        with locked(place, database):
-            for number in range(1, 4):
-                await day.house.pass_time(HOUR_S / 3, step_s=60.0)
-                await day.say(number)
-            await day.until_ready(503, {"database"})
-        await day.until_ready(200, set())
-        assert len(day.house.place.written) == 1
-    await assert_stored(place, 4)
-
-
 class JumpingClock(FakeClock):
     """A clock whose wall time can be set."""
 
