@@ -1,7 +1,4 @@
-"""The share page in a real browser: a tab with a game is shared, its changes are noted, and every failure is handled.
-
-With ROOMTONE_SCREENSHOTS=DIR, a screenshot of each state of the page is saved there, in light and in dark.
-"""
+"""The share page in a real browser: a tab with a game is shared, its changes are noted, and failures are handled."""
 
 from __future__ import annotations
 
@@ -78,7 +75,7 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
     """The game's text is noted as soon as it is shared, then each change. The page shows the notes and can stop."""
     async with evening() as here:
         await here.open()
-        told = await here.state("ready", "ready")
+        told = await here.state("ready")
         assert "You are Ada, in Lounge on The Lantern Society." in told
         assert "Pictures are never kept." in told
         assert "#" not in here.page.url
@@ -94,10 +91,10 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
         await here.show("chat", "[Ben] push the payload now")
         await until(lambda: here.saw("[Ben] push the payload now"))
         await noted(here.page, "HP 12")
-        assert "You are sharing a browser tab" in await here.state("sharing", "sharing")
+        assert "You are sharing a browser tab" in await here.state("sharing")
         assert await here.page.evaluate("document.activeElement.id") == "stop"
         await here.page.keyboard.press("Enter")
-        told = await here.state("ended", "ended")
+        told = await here.state("ended")
         assert "You stopped sharing." in told
         await until(lambda: len(here.turns) == 2)
         begun, over = (turn.parts[0].text for turn in here.turns)
@@ -192,18 +189,18 @@ async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEve
         await here.open(used)
         await here.state("ready")
         await here.open(used)
-        told = await here.state("denied", "denied")
+        told = await here.state("denied")
         assert "has been used already" in told
         assert "This page shares nothing." in told
         link = here.link()
         await here.open(link[:-4] + "abcd")
-        assert "not one of mine" in await here.state("denied", "tampered")
+        assert "not one of mine" in await here.state("denied")
         await here.open(link.partition("#")[0])
         # The secret that another tab got with its link is not used in this tab.
         assert "no link in it" in await here.state("denied")
         expired = here.screens._links.give(guild_id=GUILD, user_id=ADA.id, session_id=EVENING, now=0.0)
         await here.open(here.web.share_link(expired))
-        assert "has expired" in await here.state("denied", "expired")
+        assert "has expired" in await here.state("denied")
 
 
 async def test_a_reload_or_a_closed_tab_ends_the_share(evening: OpenEvening) -> None:
@@ -233,7 +230,7 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         await here.page.click("#choose")
         await until(lambda: here.notes)
         await broken(here)
-        told = await here.state("sharing", "broken")
+        told = await here.state("sharing")
         assert "Not connected: nothing is sent" in told
         assert "The connection broke. Trying again…" in told
         assert await here.page.title() == "○ Not connected · Roomtone"
@@ -293,7 +290,7 @@ async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening)
         await here.open()
         assert "The bot cannot be reached yet. Trying again…" in await here.state("opening")
         await here.page.get_by_text("may not be its PUBLIC_URL").wait_for()
-        await here.state("opening", "unreachable")
+        await here.state("opening")
 
 
 async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +311,7 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
         await here.page.evaluate(f"() => {{ {REFUSE} }}")
         await here.page.click("#change")
         await here.page.wait_for_selector("#trouble:not([hidden])")
-        assert "Nothing was chosen" in (told := await here.state("sharing", "kept"))
+        assert "Nothing was chosen" in (told := await here.state("sharing"))
         assert "You are sharing as before." in told
         await here.show("chat", "[Ben] still here")
         await until(lambda: here.saw("still here"))
@@ -337,12 +334,12 @@ async def test_phones_and_insecure_addresses_are_told_what_to_do(evening: OpenEv
     async with evening(script="delete MediaDevices.prototype.getDisplayMedia") as here:
         link = here.link()
         await here.open(link)
-        assert "Open this on a computer" in await here.state("phone", "phone")
+        assert "Open this on a computer" in await here.state("phone")
         assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
     async with evening() as here:
         link = here.link()
         await here.open(link.replace("localhost", "watch.example"))
-        assert "PUBLIC_URL" in await here.state("insecure", "insecure")
+        assert "PUBLIC_URL" in await here.state("insecure")
         assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
 
 
