@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from benchmarks.cluster.ray_nodes import in_own_network
-from tests.cluster_faults.faults import FAULTS, Pace
+from tests.cluster_faults.faults import FAULTS, NORMAL, QUICK
 from tests.cluster_faults.report import faults_report, missed
 from tests.cluster_faults.run import RunOptions, run
 
@@ -37,14 +37,14 @@ def main(arguments: Sequence[str]) -> int:
         inner = in_own_network([sys.executable, "-m", "tests.cluster_faults", *arguments])
         return subprocess.run(inner, env={**os.environ, _INSIDE: "1"}, check=False).returncode
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    away = chosen.away_seconds
     options = RunOptions(
         rooms=chosen.rooms,
         nodes=chosen.nodes,
+        away_s=chosen.away_seconds,
         times=chosen.times,
         at_once=chosen.at_once,
         faults=tuple(chosen.only or FAULTS),
-        pace=Pace(5.0, 8.0, 8.0, away) if chosen.quick else Pace(8.0, 20.0, 35.0, away),
+        pace=QUICK if chosen.quick else NORMAL,
     )
     folder = Path(tempfile.mkdtemp(prefix="roomtone-faults-"))
     try:

@@ -1,15 +1,17 @@
-"""What the store has, compared with what was said: how long a room was deaf, and what is lost or there twice."""
+"""What the store has, compared with what was said: when speech was heard again, and what is lost or there twice."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import psycopg
 
+from rehearsal.discord.voice.gateway import VoiceSessionChange
 from tests.cluster_faults.takes import HeardPart, has_other_words, parts_in
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 # Marks have tenths of seconds, the edges of speech are cut a little differently each time, and a pause within a
 # recording may be left out. Less than this is no loss and nothing heard twice.
 EDGE_S = 0.6
+MARK_S = 0.1
 # The store has times of the day.
 _SINCE = time.time() - time.monotonic()
 # A speaker's own connection takes part in a change of keys, which may cost a few packets.
@@ -39,15 +42,12 @@ class StoredTurn:
     spoken: tuple[float, float] = (0.0, 0.0)
 
 
-class Span(NamedTuple):
-    """A span of time, in monotonic seconds."""
+@dataclass(frozen=True, slots=True)
+class HeardSpan:
+    """A span of time, in monotonic seconds, of which the words are in the store."""
 
     from_at: float
     to_at: float
-
-    @property
-    def seconds(self) -> float:
-        return self.to_at - self.from_at
 
 
 def read_turns(url: str) -> list[StoredTurn]:
@@ -63,11 +63,15 @@ def read_turns(url: str) -> list[StoredTurn]:
             int(guild),
             str(session),
             int(seq),
-            " ".join(str(part[-1]) for part in json.loads(parts)) if kind == "speech" else "",
+            _words(parts) if kind == "speech" else "",
             (began - _SINCE, ended - _SINCE),
         )
         for guild, session, seq, kind, parts, began, ended in rows
     ]
+
+
+def _words(parts: str) -> str:
+    return " ".join(str(part[-1]) for part in json.loads(parts))
 
 
 def gaps_in_numbers(turns: Iterable[StoredTurn]) -> int:
@@ -84,38 +88,93 @@ def changed(before: Sequence[StoredTurn], after: Sequence[StoredTurn]) -> int:
     return sum(now.get((turn.session, turn.seq)) != turn.text for turn in before)
 
 
-def heard_spans(room_takes: Sequence[Take], turns: Iterable[StoredTurn]) -> list[Span]:
+def heard_spans(room_takes: Sequence[Take], turns: Iterable[StoredTurn]) -> list[HeardSpan]:
     """Return when the speech of a room was sent of which the words are stored, in order. `turns`: of that room.
 
     What a busy machine sent late was sent so much later, at the most.
     """
     by_number = {take.number: take for take in room_takes}
-    return sorted(
-        Span(_sent_at(by_number[part.take], part.from_s), _sent_at(by_number[part.take], part.to_s))
+    spans = [
+        HeardSpan(_sent_at(by_number[part.take], part.from_s), _sent_at(by_number[part.take], part.to_s))
         for turn in turns
         for part in parts_in(turn.text)
         if part.take in by_number
-    )
+    ]
+    return sorted(spans, key=lambda span: span.from_at)
 
 
 def _sent_at(take: Take, seconds: float) -> float:
+    return take.at(seconds) + _late_s(take)
+
+
+def _late_s(take: Take) -> float:
     late_s = 0.0 if take.played is None else take.played.worst_late_s
-    return take.at(seconds) + (late_s if late_s > LATE_S else 0.0)
+    return late_s if late_s > LATE_S else 0.0
 
 
-def deaf_span(spans: Iterable[Span], fault_at: float) -> Span | None:
-    """Return the longest time after a fault from which nothing is stored, until something is; None: nothing ever was.
+def heard_again_s(spans: Iterable[HeardSpan], fault_at: float) -> float | None:
+    """Return how long after a fault the first speech was sent that was heard; None: none was.
 
-    In a room in which somebody speaks all the time that is how long it was deaf.
+    0: somebody was heard across the fault.
     """
-    deaf: Span | None = None
-    heard_until = fault_at
-    for span in spans:
-        if span.to_at > fault_at + 0.1:
-            gap = Span(heard_until, max(heard_until, span.from_at))
-            deaf = gap if deaf is None else max(deaf, gap, key=lambda each: each.seconds)
-            heard_until = max(heard_until, span.to_at)
-    return deaf
+    after = [max(span.from_at, fault_at) - fault_at for span in spans if span.to_at > fault_at + 0.1]
+    return min(after, default=None)
+
+
+def hears_after_s(
+    takes: Iterable[Take], spans: Iterable[HeardSpan], fault_at: float, connected_s: float | None
+) -> float | None:
+    """Return how long after a fault the room hears again; None: it never did.
+
+    That is when its voice connection began (`connected_s`; None: it has lasted), or later, as long as speech was sent
+    that is not stored. When the first speech was heard (`heard_again_s`) says less where nobody had begun to speak. A
+    connection that began after that has replaced one that heard. What is stored from its beginning on is not missed,
+    also if it was sent late.
+    """
+    again_s = heard_again_s(spans, fault_at)
+    if again_s is None:
+        return None
+    unheard = [
+        min(take.spoken[1] - fault_at, again_s)
+        for take in takes
+        if take.played is not None
+        and take.spoken[0] + _late_s(take) + MARK_S < fault_at + again_s
+        and take.spoken[1] > fault_at
+    ]
+    waited_s = 0.0 if connected_s is None or connected_s > again_s else connected_s
+    return max([waited_s, *unheard])
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceChange:
+    """A voice connection of the bot began, was resumed or ended. `at`: monotonic seconds."""
+
+    at: float
+    change: VoiceSessionChange
+
+
+def connected_at(changes: Iterable[VoiceChange]) -> list[float]:
+    """Return when the bot connected: anew, or by resuming a connection, which another process of it may have had."""
+    return [each.at for each in changes if each.change is not VoiceSessionChange.ENDED]
+
+
+def begun_and_ended(changes: Iterable[VoiceChange]) -> list[tuple[float, bool]]:
+    """Return when the bot's voice connections began (True) or ended. One that is resumed does neither."""
+    return [
+        (each.at, each.change is VoiceSessionChange.BEGUN)
+        for each in changes
+        if each.change is not VoiceSessionChange.RESUMED
+    ]
+
+
+def handed_over_at(changes: Iterable[tuple[float, bool]], fault_at: float) -> float:
+    """Return when the voice connection ended that the first one after the fault replaces; `fault_at` if it had by then.
+
+    `changes`: when connections began (True) or ended, in order.
+    """
+    after = [(at, begins) for at, begins in changes if at >= fault_at]
+    until_next = itertools.takewhile(lambda change: not change[1], after)
+    return max((at for at, _ in until_next), default=fault_at)
 
 
 @dataclass(frozen=True, slots=True)

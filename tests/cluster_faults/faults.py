@@ -1,9 +1,4 @@
-"""The faults: what is broken and mended again, and whom it concerns.
-
-Each fault is a generator with three steps: it yields the rooms that it concerns, breaks something and yields again, and
-mends it with what an operator or a service manager does. Whoever drives it lets people speak meanwhile. If people ask
-the bot something while it is mended (`RoomUnderTest.ask`), the trial waits for the answers.
-"""
+"""The faults: what is broken and mended again, and whom it concerns."""
 
 from __future__ import annotations
 
@@ -11,22 +6,19 @@ import asyncio
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.cluster.processes import PROC, family, signal_family
 from rehearsal.servers.loopback import RequestRefusal
 from tests.cluster_faults.rooms import SPEAKERS, WATCHED
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.cluster.ray_nodes import RayNode, RayNodes
     from rehearsal.servers.transcription import TranscriptionBehaviour
     from tests.cluster_faults.rooms import RoomUnderTest
     from tests.postgres import PostgresServer
-
-    Fault: TypeAlias = AsyncGenerator[Sequence[RoomUnderTest]]
 
 # Longer than it takes until a node that hangs is given up and its shards are heard elsewhere.
 FROZEN_S = 35.0
@@ -38,27 +30,28 @@ RECOGNISER_BACK_S = 70.0
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How long everything takes. `lead_s`, `follow_s`: people speak before a fault, and after it is over. `back_s`: a
-    node that was killed is down. `away_s`: PostgreSQL is away.
+    node that was killed is down.
     """
 
     lead_s: float
     follow_s: float
     back_s: float
-    away_s: float
+
+
+NORMAL = Pace(lead_s=8.0, follow_s=20.0, back_s=35.0)
+# For a test of the whole: a few sentences before and after.
+QUICK = Pace(lead_s=5.0, follow_s=8.0, back_s=8.0)
 
 
 @dataclass(slots=True)
 class Cluster:
-    """What can be broken. `recogniser`: the endpoint that the bots ask first. `told`: what people were told of it.
-    `killed`: how many processes have been killed, each in another room.
-    """
+    """What can be broken. `recogniser`: the endpoint that the bots ask first. `told`: what people were told of it."""
 
     nodes: RayNodes
     rooms: Sequence[RoomUnderTest]
     database: PostgresServer
     recogniser: TranscriptionBehaviour
     told: list[bool] = field(default_factory=list)
-    killed: int = 0
 
     def pid_of(self, room: RoomUnderTest, among: Sequence[int] | None = None) -> int | None:
         """Return the process that has a room's voice connection."""
@@ -79,106 +72,194 @@ class Cluster:
         return node
 
 
-async def nothing(cluster: Cluster, pace: Pace) -> Fault:
+class Fault(Protocol):
+    """One fault. `is_orderly`: rooms hear until they are handed over."""
+
+    is_orderly: bool
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        """Choose what breaks next, and return the rooms that it concerns."""
+
+    async def strike(self, cluster: Cluster) -> None:
+        """Break it. Returns at once."""
+
+    async def mend(self, cluster: Cluster) -> None:
+        """Let time pass, and do what an operator or a service manager does. If people ask the bot something meanwhile
+        (`RoomUnderTest.ask`), the trial waits for the answers.
+        """
+
+
+class NoFault:
     """Nothing breaks: what is lost all the same, the machine is too busy for."""
-    del pace
-    yield cluster.rooms
-    yield ()
+
+    is_orderly = False
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        return list(cluster.rooms)
+
+    async def strike(self, cluster: Cluster) -> None:
+        """Do nothing."""
+
+    async def mend(self, cluster: Cluster) -> None:
+        """Do nothing."""
 
 
-async def killed_process(cluster: Cluster, pace: Pace) -> Fault:
-    """SIGKILL to the bot of one room after the other, and to all that it has started. Its keeper starts it again."""
-    del pace
-    pid = cluster.pid_of(cluster.rooms[cluster.killed % len(cluster.rooms)])
-    assert pid is not None, "the bot is in its channel"
-    cluster.killed += 1
-    yield cluster.rooms_of(family(pid))
-    signal_family(pid, signal.SIGKILL)
-    yield ()
+class KilledProcess:
+    """SIGKILL to the bot of one room after the other, and to all that it has started."""
+
+    is_orderly = False
+
+    def __init__(self) -> None:
+        self._struck = 0
+        self._pid = 0
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        room = cluster.rooms[self._struck % len(cluster.rooms)]
+        self._struck += 1
+        pid = cluster.pid_of(room)
+        assert pid is not None, "the bot is in its channel"
+        self._pid = pid
+        return cluster.rooms_of(family(pid))
+
+    async def strike(self, cluster: Cluster) -> None:
+        del cluster
+        signal_family(self._pid, signal.SIGKILL)
+
+    async def mend(self, cluster: Cluster) -> None:
+        """Do nothing: its keeper starts it again."""
 
 
-async def lost_node(cluster: Cluster, pace: Pace) -> Fault:
+class _OnANode:
+    """A fault of the node with the most rooms, which is not the head."""
+
+    is_orderly = False
+
+    def __init__(self) -> None:
+        self.node: RayNode | None = None
+        self.rooms: list[RoomUnderTest] = []
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        self.node = cluster.other_node()
+        self.rooms = cluster.rooms_of(self.node.pids)
+        return self.rooms
+
+    def chosen(self) -> RayNode:
+        """Return the node."""
+        assert self.node is not None, "chosen"
+        return self.node
+
+
+class LostNode(_OnANode):
     """SIGKILL to everything on a node, which comes back later."""
-    node = cluster.other_node()
-    yield cluster.rooms_of(node.pids)
-    await cluster.nodes.kill(node)
-    yield ()
-    await asyncio.sleep(pace.back_s)
-    await cluster.nodes.start(node)
+
+    def __init__(self, back_s: float) -> None:
+        super().__init__()
+        self._back_s = back_s
+
+    async def strike(self, cluster: Cluster) -> None:
+        await cluster.nodes.kill(self.chosen())
+
+    async def mend(self, cluster: Cluster) -> None:
+        await asyncio.sleep(self._back_s)
+        await cluster.nodes.start(self.chosen())
 
 
-async def frozen_node(cluster: Cluster, pace: Pace) -> Fault:
+class FrozenNode(_OnANode):
     """SIGSTOP to everything on a node, and SIGCONT when its rooms have gone on elsewhere: for a while two bots have
     each.
 
     Right before SIGCONT people ask the bot something: it has to answer once, while the process that hung finds out that
     the room is not its own any more. Ray ends what was given up; the node joins again.
     """
-    del pace
-    node = cluster.other_node()
-    rooms = cluster.rooms_of(node.pids)
-    yield rooms
-    assert node.process is not None, "it runs"
-    signal_family(node.process.pid, signal.SIGSTOP)
-    yield ()
-    frozen = node.pids
-    try:
-        await asyncio.sleep(FROZEN_S)
-        await asyncio.gather(*(room.ask() for room in rooms[:WATCHED]))
-    finally:
-        for pid in frozen:
-            signal_family(pid, signal.SIGCONT)
-    await asyncio.gather(*(room.answered() for room in rooms[:WATCHED]))
-    await cluster.nodes.kill(node)
-    await cluster.nodes.start(node)
+
+    async def strike(self, cluster: Cluster) -> None:
+        del cluster
+        process = self.chosen().process
+        assert process is not None, "it runs"
+        signal_family(process.pid, signal.SIGSTOP)
+
+    async def mend(self, cluster: Cluster) -> None:
+        node = self.chosen()
+        process = node.process
+        assert process is not None, "it runs"
+        frozen = node.pids
+        try:
+            await asyncio.sleep(FROZEN_S)
+            await asyncio.gather(*(room.ask() for room in self.rooms[:WATCHED]))
+        finally:
+            for pid in frozen:
+                signal_family(pid, signal.SIGCONT)
+        await asyncio.gather(*(room.answered() for room in self.rooms[:WATCHED]))
+        await cluster.nodes.kill(node)
+        await cluster.nodes.start(node)
 
 
-async def drained_node(cluster: Cluster, pace: Pace) -> Fault:
-    """`roomtone cluster drain`, as before a restart of a machine, which comes back. It takes its time."""
-    del pace
-    node = cluster.other_node()
-    yield cluster.rooms_of(node.pids)
-    yield ()
-    await cluster.nodes.roomtone("cluster", "drain", node.ip)
-    await cluster.nodes.kill(node)
-    await cluster.nodes.start(node)
+class DrainedNode(_OnANode):
+    """`roomtone cluster drain`, as before a restart of a machine, which comes back."""
+
+    is_orderly = True
+
+    async def strike(self, cluster: Cluster) -> None:
+        """Do nothing: it takes its time (`mend`)."""
+
+    async def mend(self, cluster: Cluster) -> None:
+        node = self.chosen()
+        await cluster.nodes.roomtone("cluster", "drain", node.ip)
+        await cluster.nodes.kill(node)
+        await cluster.nodes.start(node)
 
 
-async def recogniser_away(cluster: Cluster, pace: Pace) -> Fault:
+class RecogniserAway:
     """The endpoint of the bots fails for a while: they hear by themselves, and say so.
 
     Meanwhile somebody speaks in the watched rooms alone: two cores recognise no more than that by themselves.
     """
-    del pace
-    yield cluster.rooms[:WATCHED]
-    for room in cluster.rooms[WATCHED:]:
-        room.quiet.set()
-    cluster.recogniser.refuses = RequestRefusal.BROKEN
-    yield ()
-    await asyncio.sleep(RECOGNISER_AWAY_S)
-    # A bot in whose rooms nobody speaks asks no recogniser and knows nothing.
-    cluster.told = [await _says(room, "The speech recogniser") for room in cluster.rooms[:WATCHED]]
-    cluster.recogniser.refuses = None
-    await asyncio.sleep(RECOGNISER_BACK_S)
+
+    is_orderly = False
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        return list(cluster.rooms[:WATCHED])
+
+    async def strike(self, cluster: Cluster) -> None:
+        for room in cluster.rooms[WATCHED:]:
+            room.quiet.set()
+        cluster.recogniser.refuses = RequestRefusal.BROKEN
+
+    async def mend(self, cluster: Cluster) -> None:
+        await asyncio.sleep(RECOGNISER_AWAY_S)
+        # A bot in whose rooms nobody speaks asks no recogniser and knows nothing.
+        cluster.told = [await _says(room, "The speech recogniser") for room in cluster.rooms[:WATCHED]]
+        cluster.recogniser.refuses = None
+        await asyncio.sleep(RECOGNISER_BACK_S)
 
 
-async def stopped_database(cluster: Cluster, pace: Pace) -> Fault:
+class StoppedDatabase:
     """PostgreSQL is away, with every connection to it, and comes back."""
-    yield cluster.rooms
-    await asyncio.to_thread(cluster.database.stop)
-    yield ()
-    await asyncio.sleep(pace.away_s)
-    await asyncio.to_thread(cluster.database.start)
+
+    is_orderly = False
+
+    def __init__(self, away_s: float) -> None:
+        self._away_s = away_s
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        return list(cluster.rooms)
+
+    async def strike(self, cluster: Cluster) -> None:
+        await asyncio.to_thread(cluster.database.stop)
+
+    async def mend(self, cluster: Cluster) -> None:
+        await asyncio.sleep(self._away_s)
+        await asyncio.to_thread(cluster.database.start)
 
 
-FAULTS: dict[str, Callable[[Cluster, Pace], Fault]] = {
-    "calm": nothing,
-    "process": killed_process,
-    "node": lost_node,
-    "frozen": frozen_node,
-    "drained": drained_node,
-    "recogniser": recogniser_away,
-    "database": stopped_database,
+FAULTS: dict[str, Callable[[Pace, float], Fault]] = {
+    "calm": lambda _, __: NoFault(),
+    "process": lambda _, __: KilledProcess(),
+    "node": lambda pace, _: LostNode(pace.back_s),
+    "frozen": lambda _, __: FrozenNode(),
+    "drained": lambda _, __: DrainedNode(),
+    "recogniser": lambda _, __: RecogniserAway(),
+    "database": lambda _, away_s: StoppedDatabase(away_s),
 }
 
 

@@ -91,8 +91,10 @@ def _remarks(options: RunOptions) -> Iterable[str]:
         "that were not spoken in time are not judged."
     )
     yield (
-        "A room hears again (hears_after_s) after the longest time, from the fault on, of which nothing is stored. It "
-        "is judged in the two rooms in which somebody speaks all that time."
+        "A room hears again (hears_after_s) when its voice connection began (voice_connected_s), or later, as long as "
+        "speech was sent that is not stored. heard_again_s is when the first speech was sent that is stored; where "
+        "nobody spoke all the time, that is later. Where a node is drained, a room hears until it is handed over, "
+        "and hears_after_s counts from the end of its former voice connection (moved_s)."
     )
 
 
@@ -109,7 +111,7 @@ def _targets(goal: Goal, outcomes: Sequence[Outcome], times: int) -> Iterable[Ta
     yield at_most(f"{goal.what}: turns or sentences gone, cut or doubled", "0", gone, 0, sample)
     yield _answers(goal, outcomes)
     odd = sum(
-        len(outcome.absent) + _unexplained_connections(goal, outcome) + outcome.silent_rooms for outcome in outcomes
+        len(outcome.absent) + unexplained_connections(goal, outcome) + outcome.silent_rooms for outcome in outcomes
     )
     yield at_most(f"{goal.what}: rooms left without the bot, needless connections, silent /status", "0", odd, 0, sample)
 
@@ -124,14 +126,14 @@ def _hearing(goal: Goal, rooms: Sequence[RoomOutcome], sample: str) -> Target:
         missing = max((room.missing_s for room in rooms), default=None)
         return at_most(f"{goal.what}: speech missing in a room, s", "no gap", missing, NO_GAP_S, sample)
     name, told = f"{goal.what}: {HEARS_AGAIN}", f"<= {goal.within_s:g} s"
-    times = [room.hears_after_s for room in rooms if room.watched]
+    times = [room.hears_after_s for room in rooms]
     if None in times:
         return Target(name, told, "a room never did", met=False, sample=sample)
     worst = max((time for time in times if time is not None), default=None)
     return at_most(name, told, worst, goal.within_s, sample)
 
 
-def _unexplained_connections(goal: Goal, outcome: Outcome) -> int:
+def unexplained_connections(goal: Goal, outcome: Outcome) -> int:
     """Return by how many the bot's voice connections differ from those that a fault explains, in all rooms."""
     return outcome.connections_elsewhere + sum(abs(room.connections - goal.connections) for room in outcome.rooms)
 
@@ -140,7 +142,7 @@ def _answers(goal: Goal, outcomes: Sequence[Outcome]) -> Target:
     questions = sum(outcome.questions for outcome in outcomes)
     counts = [count for outcome in outcomes for count in outcome.answers]
     sample = f"{seen_times(len(outcomes))}, {questions} questions, heard by both people in the room"
-    besides = sum(outcome.unasked for outcome in outcomes)
+    besides = sum(outcome.unasked + outcome.at_once for outcome in outcomes)
     wrong = sum(count != 1 for count in counts) + besides if counts or besides else None
     return at_most(f"{goal.what}: questions without exactly one answer, speech unasked", "0", wrong, 0, sample)
 
@@ -149,8 +151,12 @@ def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
     return [
         {
             "hears_after_s": [_rounded(room.hears_after_s) for room in outcome.rooms],
+            "heard_again_s": [_rounded(room.heard_again_s) for room in outcome.rooms],
+            "voice_connected_s": [_rounded(room.connected_s) for room in outcome.rooms],
+            "moved_s": [_rounded(room.moved_s) for room in outcome.rooms],
             "missing_s": [_rounded(room.missing_s) for room in outcome.rooms],
             "voice_connections": [room.connections for room in outcome.rooms],
+            "voice_connections_after_the_mend": [room.after_mend for room in outcome.rooms],
             "voice_connections_in_other_rooms": outcome.connections_elsewhere,
             "rooms_without_the_bot": list(outcome.absent),
             "sentences": outcome.sentences,
@@ -163,6 +169,7 @@ def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
             "questions": outcome.questions,
             "answers_heard": list(outcome.answers),
             "speech_unasked": outcome.unasked,
+            "speech_at_once": outcome.at_once,
             "rooms_whose_status_was_silent": outcome.silent_rooms,
         }
         for outcome in outcomes

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
-from rehearsal.discord.voice.gateway import VoiceSessionChange
 from rehearsal.errors import PersonError
 from rehearsal.people.person import scripted_member
+from tests.cluster_faults.evidence import VoiceChange
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from rehearsal.discord.server import LocalDiscord
+    from rehearsal.discord.voice.gateway import VoiceSessionChange
     from rehearsal.people.person import ScriptedPerson
     from rehearsal.people.received_speech import HeardTalkspurt
     from tests.cluster_faults.takes import Sample, Take, Takes
@@ -40,8 +41,7 @@ WATCHED = 2
 REPLY_WITHIN_S = 20.0
 # A second process that has heard a question answers as soon as the first one, and not so much later.
 SECOND_REPLY_S = 6.0
-# Every answer of the bot is as long as this. Between two answers is more than a pause.
-ANSWER_S = 1.2
+# Between two sentences of an answer is less, between two answers more.
 REPLY_PAUSE_S = 1.0
 
 
@@ -60,8 +60,8 @@ def server(number: int, *, shards: int = 1) -> GuildSpec:
 class RoomUnderTest:
     """One room. `samples`: what its people say, which nobody says elsewhere. `question`: what they ask the bot, and
     never say otherwise: the recogniser takes a recording for the last time that it was played, so a sentence said just
-    before would be heard as the question. `turns`: who may speak now. `connections`: how often the bot's voice
-    connection began or was resumed in this trial. `asked_at`: when its people asked the bot something.
+    before would be heard as the question. `turns`: who may speak now. `voices`: what became of the bot's voice
+    connection in this trial. `asked_at`: when its people asked the bot something.
     """
 
     number: int
@@ -71,7 +71,7 @@ class RoomUnderTest:
     question: Sample
     turns: asyncio.Semaphore
     people: list[ScriptedPerson] = field(default_factory=list)
-    connections: int = 0
+    voices: list[VoiceChange] = field(default_factory=list)
     asked_at: list[float] = field(default_factory=list)
     # While it is set, somebody speaks here all the time.
     watched: asyncio.Event = field(default_factory=asyncio.Event)
@@ -104,7 +104,7 @@ class RoomUnderTest:
 
     def begin_trial(self) -> None:
         """Forget what was heard, asked and connected until now."""
-        self.connections = 0
+        self.voices.clear()
         self.asked_at.clear()
         for person in self.people:
             person.forget_heard()
@@ -179,5 +179,5 @@ class RoomUnderTest:
 
     def _on_voice(self, user_id: int, ssrc: int, change: VoiceSessionChange) -> None:
         del ssrc
-        if user_id == ROOMTONE_BOT_ID and change is not VoiceSessionChange.ENDED:
-            self.connections += 1
+        if user_id == ROOMTONE_BOT_ID:
+            self.voices.append(VoiceChange(time.monotonic(), change))

@@ -23,9 +23,10 @@ from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from rehearsal.servers.transcription import LocalTranscriptionServer, TranscriptionBehaviour
+from tests.cluster_faults.answers import ANSWER_S
 from tests.cluster_faults.evidence import read_turns
-from tests.cluster_faults.faults import FAULTS, Cluster
-from tests.cluster_faults.rooms import ANSWER_S, PATIENCE_S, RoomUnderTest, server
+from tests.cluster_faults.faults import FAULTS, NORMAL, Cluster
+from tests.cluster_faults.rooms import PATIENCE_S, RoomUnderTest, server
 from tests.cluster_faults.takes import Sample, Takes, distinct
 from tests.cluster_faults.trial import try_fault
 from tests.postgres import running_server
@@ -55,16 +56,17 @@ _UP_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`times`: how often each fault is tried. `at_once`: rooms in which somebody speaks at the same time, besides those
-    that a fault concerns.
+    """`away_s`: how long PostgreSQL is away. `times`: how often each fault is tried. `at_once`: rooms in which somebody
+    speaks at the same time, besides those that a fault concerns. `pace`: how long people speak before and after each.
     """
 
     rooms: int
     nodes: int
+    away_s: float
     times: int
     at_once: int
     faults: tuple[str, ...]
-    pace: Pace
+    pace: Pace = NORMAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
             for name in options.faults:
                 begun = time.monotonic()
                 await _spread(cluster)
-                fault = FAULTS[name](cluster, options.pace)
+                fault = FAULTS[name](options.pace, options.away_s)
                 outcome = await try_fault(cluster, fault, url, options.pace, rooms_without_bot)
                 outcomes.setdefault(name, []).append(outcome)
                 say(f"{name} {number} ({time.monotonic() - begun:.0f} s): {outcome}")

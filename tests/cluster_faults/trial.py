@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from bisect import bisect
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psycopg
 
+from tests.cluster_faults.answers import bot_heard
 from tests.cluster_faults.evidence import (
     EDGE_S,
+    begun_and_ended,
     changed,
     check_takes,
-    deaf_span,
+    connected_at,
     gaps_in_numbers,
+    handed_over_at,
+    heard_again_s,
     heard_spans,
     heard_without_script,
+    hears_after_s,
     read_turns,
 )
-from tests.cluster_faults.rooms import ANSWER_S, WATCHED
+from tests.cluster_faults.rooms import WATCHED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from rehearsal.people.received_speech import HeardTalkspurt
-    from tests.cluster_faults.evidence import Span, StoredTurn, TakeCheck
+    from tests.cluster_faults.evidence import HeardSpan, StoredTurn, TakeCheck
     from tests.cluster_faults.faults import Cluster, Fault, Pace
     from tests.cluster_faults.rooms import RoomUnderTest
     from tests.cluster_faults.takes import Take
@@ -41,24 +42,29 @@ UNSTORED_S = 4.0
 STILL_S, STILL_WITHIN_S = 6.0, 60.0
 # A room has heard the end of what was said last.
 LAST_TURN_S = 3.0
-_EDGE_OF_ANSWER_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class RoomOutcome:
     """What a fault did to one room that it concerned.
 
-    `watched`: somebody spoke in it all the time. `hears_after_s`: the longest time from the fault on of which nothing
-    is stored, so also one in which nobody spoke; None: nothing ever was again.
+    `heard_again_s`: after the fault, when the first speech was sent that is stored; None: none. `connected_s`: after
+    the fault, when the bot's voice connection began; None: it did not. Between the two nobody may have spoken;
+    `hears_after_s` is when it heard again, after the fault, or after its former voice connection ended in order.
     `missing_s`: voice of the trial that is not stored. `connections`: how often the bot's voice connection began or was
-    resumed; two processes that take it from each other in turns make many.
+    resumed from before the fault until all was well; two processes that take it from each other in turns make many.
+    `after_mend`: those of them that came when what broke had been mended. `moved_s`: of a room that was handed over,
+    when its former voice connection ended, after the fault; None: the fault ended it.
     """
 
     room: int
-    watched: bool
+    heard_again_s: float | None
     hears_after_s: float | None
+    connected_s: float | None
     missing_s: float
     connections: int
+    after_mend: int
+    moved_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +76,9 @@ class Outcome:
     `changed`: turns that were stored before and are gone or other. `numbers`: of turns, missing or twice. `lost`:
     sentences that are not stored as a whole, although their room heard; `cut`: those that the fault fell into. `twice`:
     sentences of which a part is stored more than once. `questions`, `answers`: asked during the fault and afterwards,
-    and how many answers each of the two people in the room heard to each of them. `unasked`: what people heard of the
-    bot before the first question. `silent_rooms`: in which `/status` did not say that the recogniser is away.
+    and how many answers each of the two people in the room heard to each of them. `unasked`, `at_once`: what people
+    heard of the bot besides, in any room and at any time (`BotHeard`). `silent_rooms`: in which `/status` did not
+    say that the recogniser is away.
     """
 
     rooms: tuple[RoomOutcome, ...]
@@ -87,7 +94,16 @@ class Outcome:
     questions: int
     answers: tuple[int, ...]
     unasked: int
+    at_once: int
     silent_rooms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """When something broke, and when it had been mended, in monotonic seconds."""
+
+    fault_at: float
+    mended_at: float
 
 
 async def try_fault(
@@ -104,61 +120,63 @@ async def try_fault(
     for room in cluster.rooms:
         room.begin_trial()
     takes = cluster.rooms[0].takes
-    concerned = await anext(fault)
+    concerned = fault.choose(cluster)
     before = await asyncio.to_thread(read_turns, url)
     first = len(takes.all)
-    fault_at = await _speak_through(cluster, fault, concerned, pace)
+    moments = await _speak_through(cluster, fault, concerned, pace)
+    fault_at = moments.fault_at
     await _all_hear(concerned, takes.all[first:], fault_at, url)
     await _fall_silent(cluster.rooms)
-    for room in concerned[:WATCHED]:
-        await room.ask()
-    await asyncio.gather(*(room.answered() for room in concerned[:WATCHED]))
+    await asyncio.gather(*(_ask(room) for room in concerned[:WATCHED]))
     turns = await _still(url)
     absent = await rooms_without_bot(cluster)
-
     said = [take for take in takes.all[first:] if not take.question]
     guilds = {room.number: room.guild_id for room in cluster.rooms}
     checks = [heard_without_script(each, guilds[each.take.room], turns) for each in check_takes(said, turns)]
-    deaf = {room.number: deaf_span(_spans(room, said, turns), fault_at) for room in concerned}
     short = [check for check in checks if check.missing_s > EDGE_S]
-    lost = [check for check in short if check.take.room not in deaf or _heard_all(check, deaf[check.take.room])]
-    heard = [answers_in(spurts, room.asked_at) for room in cluster.rooms for spurts in room.bot_heard()]
+    outcomes = tuple(_of_room(room, said, checks, turns, moments, is_orderly=fault.is_orderly) for room in concerned)
+    of_room = {outcome.room: outcome for outcome in outcomes}
+
+    def heard_whole(check: TakeCheck) -> bool:
+        return room_heard(check, fault_at, of_room.get(check.take.room))
+
+    heard = [bot_heard(spurts, room.asked_at) for room in cluster.rooms for spurts in room.bot_heard()]
     return Outcome(
-        rooms=tuple(
-            _of_room(room, checks, deaf[room.number], watched=number < WATCHED) for number, room in enumerate(concerned)
-        ),
-        connections_elsewhere=sum(room.connections for room in cluster.rooms if room not in concerned),
+        rooms=outcomes,
+        connections_elsewhere=sum(len(connected_at(room.voices)) for room in cluster.rooms if room not in concerned),
         absent=absent,
         sentences=len(checks),
         unjudged=len(said) - len(checks),
         changed=changed(before, turns),
         numbers=gaps_in_numbers(turns),
-        lost=tuple(_told(check, fault_at) for check in lost),
-        cut=tuple(_told(check, fault_at) for check in short if check not in lost),
+        lost=tuple(_told(check, fault_at) for check in short if heard_whole(check)),
+        cut=tuple(_told(check, fault_at) for check in short if not heard_whole(check)),
         twice=tuple(_told(check, fault_at) for check in checks if check.twice_s > EDGE_S),
         questions=sum(len(room.asked_at) for room in cluster.rooms),
-        answers=tuple(count for _, *answers in heard for count in answers),
-        unasked=sum(unasked for unasked, *_ in heard),
+        answers=tuple(count for each in heard for count in each.answers),
+        unasked=sum(each.unasked for each in heard),
+        at_once=sum(each.at_once for each in heard),
         silent_rooms=cluster.told.count(False),
     )
 
 
-async def _speak_through(cluster: Cluster, fault: Fault, concerned: Sequence[RoomUnderTest], pace: Pace) -> float:
-    """Let people speak while something breaks and is mended, and for a while afterwards. Returns when it broke."""
+async def _speak_through(cluster: Cluster, fault: Fault, concerned: Sequence[RoomUnderTest], pace: Pace) -> Moments:
+    """Let people speak while something breaks and is mended, and for a while afterwards."""
     for room in concerned[:WATCHED]:
         room.watched.set()
     for room in cluster.rooms:
         room.quiet.clear()
     await asyncio.sleep(pace.lead_s)
     fault_at = time.monotonic()
-    await anext(fault)
-    await anext(fault, None)
+    await fault.strike(cluster)
+    await fault.mend(cluster)
+    mended_at = time.monotonic()
     asked = [room for room in concerned if room.asked_at]
     await asyncio.gather(*(room.answered() for room in asked))
     for room in asked:
         room.quiet.clear()
     await asyncio.sleep(pace.follow_s)
-    return fault_at
+    return Moments(fault_at, mended_at)
 
 
 async def _fall_silent(rooms: Sequence[RoomUnderTest]) -> None:
@@ -171,28 +189,25 @@ async def _fall_silent(rooms: Sequence[RoomUnderTest]) -> None:
     await asyncio.sleep(LAST_TURN_S)
 
 
-def _heard_all(check: TakeCheck, deaf: Span | None) -> bool:
-    """Return whether a room heard all the time in which a sentence was said. What was said just before it became deaf
-    may not have been a turn yet.
+async def _ask(room: RoomUnderTest) -> None:
+    await room.ask()
+    await room.answered()
+
+
+def room_heard(check: TakeCheck, fault_at: float, outcome: RoomOutcome | None) -> bool:
+    """Return whether a room heard all the time in which a sentence was said. `outcome`: None if the fault does not
+    concern the room.
     """
+    if outcome is None:
+        return True
     begun_at, ended_at = check.take.spoken
-    return deaf is not None and (ended_at < deaf.from_at - UNSTORED_S or begun_at > deaf.to_at)
-
-
-def answers_in(spurts: Iterable[HeardTalkspurt], asked_at: Sequence[float]) -> list[int]:
-    """Return how many answers somebody heard before the first question and after each of them, who asked at these
-    moments, in order. All are monotonic seconds.
-
-    Counted is the sound of each voice session and not time: where the machine is too busy to listen, one answer comes
-    in pieces. One that was cut counts as one.
-    """
-    heard_s = [defaultdict[int, float](float) for _ in range(len(asked_at) + 1)]
-    for spurt in spurts:
-        heard_s[bisect(asked_at, spurt.began_at)][spurt.ssrc] += spurt.sound_s
-    return [
-        sum(max(1, math.ceil((sound_s - _EDGE_OF_ANSWER_S) / ANSWER_S)) for sound_s in by_session.values())
-        for by_session in heard_s
-    ]
+    heard_s = outcome.heard_again_s
+    if outcome.moved_s is not None:
+        # It heard until it was handed over. What was said just before is stored by who had it.
+        hears_s = None if outcome.hears_after_s is None else outcome.moved_s + outcome.hears_after_s
+        return ended_at < fault_at + outcome.moved_s or (hears_s is not None and begun_at > fault_at + hears_s)
+    # What was said just before the fault may not have been a turn yet.
+    return ended_at < fault_at - UNSTORED_S or (heard_s is not None and begun_at > fault_at + heard_s)
 
 
 def _told(check: TakeCheck, fault_at: float) -> str:
@@ -205,12 +220,37 @@ def _told(check: TakeCheck, fault_at: float) -> str:
     )
 
 
-def _of_room(room: RoomUnderTest, checks: Sequence[TakeCheck], deaf: Span | None, *, watched: bool) -> RoomOutcome:
-    missing = [check.missing_s for check in checks if check.take.room == room.number and check.missing_s > EDGE_S]
-    return RoomOutcome(room.number, watched, None if deaf is None else deaf.seconds, sum(missing), room.connections)
+def _of_room(
+    room: RoomUnderTest,
+    said: Sequence[Take],
+    checks: Sequence[TakeCheck],
+    turns: Sequence[StoredTurn],
+    moments: Moments,
+    *,
+    is_orderly: bool,
+) -> RoomOutcome:
+    fault_at = moments.fault_at
+    ours = [check for check in checks if check.take.room == room.number]
+    begun_at = [at for at, begins in begun_and_ended(room.voices) if begins and at >= fault_at]
+    connected_s = begun_at[0] - fault_at if begun_at else None
+    # A room that is handed over hears until then.
+    deaf_at = handed_over_at(begun_and_ended(room.voices), fault_at) if is_orderly else fault_at
+    own = [take for take in said if take.room == room.number]
+    spans = _spans(room, said, turns)
+    connections = connected_at(room.voices)
+    return RoomOutcome(
+        room.number,
+        heard_again_s(spans, fault_at),
+        hears_after_s(own, spans, deaf_at, begun_at[0] - deaf_at if begun_at else None),
+        connected_s,
+        sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
+        len(connections),
+        sum(at > moments.mended_at for at in connections),
+        deaf_at - fault_at if is_orderly else None,
+    )
 
 
-def _spans(room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn]) -> list[Span]:
+def _spans(room: RoomUnderTest, takes: Sequence[Take], turns: Sequence[StoredTurn]) -> list[HeardSpan]:
     return heard_spans(takes, [turn for turn in turns if turn.guild_id == room.guild_id])
 
 
@@ -219,7 +259,7 @@ async def _all_hear(rooms: Sequence[RoomUnderTest], takes: Sequence[Take], fault
     until = time.monotonic() + HEARS_WITHIN_S
     while time.monotonic() < until:
         turns = await _read(url) or []
-        if all(deaf_span(_spans(room, takes, turns), fault_at) is not None for room in rooms):
+        if all(heard_again_s(_spans(room, takes, turns), fault_at) is not None for room in rooms):
             return
         await asyncio.sleep(1)
 
