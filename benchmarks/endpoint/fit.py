@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.endpoint.free_talk import TalkSet
 from benchmarks.listen.endpointing import CUT_SHARE, KNOWN_P50_MS, LEADS, outcome
 from benchmarks.listen.observed_pauses import PauseObserver, observe_all
+from benchmarks.listen.operating_points import operating_points
 from benchmarks.progress import NoProgress
 from benchmarks.recordings import load_recordings
 from benchmarks.stats import percentile
@@ -113,7 +114,7 @@ def _first_odds(pause: ObservedPause, policy: EndPolicy) -> float:
 
 
 def main() -> None:
-    """Print both policies with what they do to each set, as JSON."""
+    """Print both policies with what they do to each set, and the operating points of the sources, as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("speech", type=Path)
     parser.add_argument("talk", type=Path)
@@ -139,6 +140,7 @@ def main() -> None:
             }
             for again, policy in fitted.items()
         },
+        "operating_points": {name: operating_points(each) for name, each in observed.items()},
     }
     sys.stdout.write(json.dumps(told, indent=2) + "\n")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import cut_sample, number_at, sample_at
 from benchmarks.listen.observed_pauses import PauseObserver, observe_all
+from benchmarks.listen.operating_points import operating_points
 from benchmarks.pause_judge import COUNTED_FROM_S
 from benchmarks.report import Target, at_most
 from benchmarks.stats import share_of, spread
@@ -91,6 +92,7 @@ async def measure_endpointing(
         "end_of_turn_model": observer.has_turn_model,
         "text_read": observer.reads_text,
         **outcome(pauses).as_json(),
+        "operating_points": operating_points(pauses),
     }
 
 

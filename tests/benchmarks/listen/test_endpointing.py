@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.listen.endpointing import outcome, windows_needed
 from benchmarks.listen.observed_pauses import Asked, ObservedPause
+from benchmarks.listen.operating_points import operating_points
 from voice.listening.end_policy import END_POLICY, PauseEvidence
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 
@@ -44,3 +45,30 @@ SHORTEST, LONGEST = window_count(END_POLICY.shortest_s), window_count(END_POLICY
 def test_the_silence_needed_follows_what_is_known_by_then(told: tuple[PauseEvidence, ...], needed: int) -> None:
     """Without the end-of-turn model the fixed silence counts."""
     assert windows_needed(paused(None, *told)) == needed
+
+
+def test_operating_points_are_those_of_the_best_rule() -> None:
+    """Silence alone cuts every pause that is as long; a source that tells ends from pauses cuts none."""
+    known = PauseEvidence(0.999, sentence_end=0.9)
+    going_on = PauseEvidence(0.001, sentence_end=0.1)
+    pauses = [*(paused(None, known) for _ in range(10)), *(paused(12, going_on) for _ in range(10))]
+    table = operating_points(pauses)
+    assert table["silence"] == {
+        "cut_share_at_300_ms": 1.0,
+        "cut_share_at_600_ms": 0.0,
+        "known_after_ms_at_5_percent_cut": 420,
+        "known_after_ms_at_10_percent_cut": 420,
+    }
+    assert {name: figures["cut_share_at_300_ms"] for name, figures in table.items() if name != "silence"} == {  # type: ignore[call-overload, index]
+        f"{source}{again}": 0.0 for source in ("sound", "text", "both") for again in ("", ", asked again")
+    }
+
+
+def test_a_score_that_rises_while_the_silence_grows_helps_who_asks_again() -> None:
+    """Ends that sound unfinished at first are known as soon as they sound finished."""
+    pauses = [*(paused(None, UNSURE, SURE) for _ in range(10)), *(paused(40, UNSURE, UNSURE) for _ in range(10))]
+    table = operating_points(pauses)
+    once, again = (table[name]["known_after_ms_at_5_percent_cut"] for name in ("sound", "sound, asked again"))  # type: ignore[call-overload, index]
+    assert again == 520  # 16 windows, in whole frames
+    assert isinstance(once, int)
+    assert once > 1200

@@ -1,0 +1,108 @@
+"""The four figures of LiveKit's eot-bench: how much each source cuts at two delays, and how late it is at two shares.
+
+Each source gives a score whenever it is asked. The speech ends at the first score above a threshold, though not before
+the shortest silence, and in any case after the longest. All such rules are tried, as eot-bench does, so a figure tells
+what a source can do at best on these pauses. Pure.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from benchmarks.pause_judge import COUNTED_FROM_S
+from benchmarks.stats import percentile
+from voice.listening.end_policy import END_POLICY
+from voice.listening.endpointing import window_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from benchmarks.listen.observed_pauses import ObservedPause
+    from benchmarks.report import Json
+    from voice.listening.end_policy import EndPolicy, PauseEvidence
+
+    Score: TypeAlias = Callable[[PauseEvidence], float]
+
+# eot-bench's two delays, in the mean, and its two shares of pauses cut.
+DELAYS_S, CUT_SHARES = (0.3, 0.6), (0.05, 0.1)
+SHORTEST_S, LONGEST_S = (0.2, 0.3, 0.4, 0.5, 0.6), (0.5, 0.7, 0.9, 1.1, 1.4, 1.7, 2.1)
+SILENCES = range(window_count(COUNTED_FROM_S), window_count(2.5))
+# The thresholds that are tried have these shares of the ends' scores below them.
+_SHARES = tuple(step / 16 for step in range(1, 16))
+
+
+def _text_alone(policy: EndPolicy) -> EndPolicy:
+    """Return the policy without what is heard."""
+    reading = None if policy.reading is None else replace(policy.reading, finished=0.0)
+    return replace(policy, finished_weight=0.0, reading=reading)
+
+
+# What tells an end from a pause: the end-of-turn model, the recognised text, both as the room weighs them.
+SOURCES: Mapping[str, Score] = {
+    "sound": lambda known: END_POLICY.log_odds(replace(known, sentence_end=None, text_end=None)),
+    "text": _text_alone(END_POLICY).log_odds,
+    "both": END_POLICY.log_odds,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one rule does: the share of pauses that it cuts, and the mean time after which it knows an end."""
+
+    cut_share: float
+    known_after_s: float
+
+
+def operating_points(pauses: Sequence[ObservedPause]) -> dict[str, Json]:
+    """Return the four figures of silence alone and of each source, asked once in a pause and asked again."""
+    table: dict[str, Json] = {"silence": _figures([point(pauses, [most] * len(pauses)) for most in SILENCES])}
+    if all(pause.asked for pause in pauses):
+        for name, score in SOURCES.items():
+            table[name] = _figures(_tried(pauses, score, again=False))
+            table[f"{name}, asked again"] = _figures(_tried(pauses, score, again=True))
+    return table
+
+
+def point(pauses: Sequence[ObservedPause], needed: Sequence[int]) -> Point:
+    """Return what a rule does. `needed`: after how many silent windows it ends the speech before each pause."""
+    inside = [
+        windows <= pause.windows for pause, windows in zip(pauses, needed, strict=True) if pause.windows is not None
+    ]
+    known = [pause.known_after_s(windows) for pause, windows in zip(pauses, needed, strict=True) if pause.is_end]
+    return Point(fmean(inside) if inside else 0.0, fmean(known) if known else 0.0)
+
+
+def _tried(pauses: Sequence[ObservedPause], score: Score, *, again: bool) -> list[Point]:
+    """Return what each rule does that uses this score."""
+    scores = [
+        [(each.windows, score(each.evidence)) for each in pause.asked[: None if again else 1]] for pause in pauses
+    ]
+    ends = [told for pause, asked in zip(pauses, scores, strict=True) if pause.is_end for _, told in asked]
+    # The first one every score reaches, the last one none: then silence decides alone.
+    thresholds = [-math.inf, *sorted({percentile(ends, share) for share in _SHARES}), math.inf] if ends else []
+    points: list[Point] = []
+    for shortest_s, longest_s, threshold in itertools.product(SHORTEST_S, LONGEST_S, thresholds):
+        least, most = window_count(shortest_s), window_count(longest_s)
+        needed = [
+            min(next((max(least, windows) for windows, told in asked if told >= threshold), most), most)
+            for asked in scores
+        ]
+        points.append(point(pauses, needed))
+    return points
+
+
+def _figures(points: Sequence[Point]) -> dict[str, Json]:
+    """Return the least share cut at each delay, and the least delay at each share; None where no rule reaches it."""
+    figures: dict[str, Json] = {}
+    for delay_s in DELAYS_S:
+        cut = min((each.cut_share for each in points if each.known_after_s <= delay_s), default=None)
+        figures[f"cut_share_at_{delay_s * 1000:.0f}_ms"] = None if cut is None else round(cut, 4)
+    for share in CUT_SHARES:
+        known = min((each.known_after_s for each in points if each.cut_share <= share), default=None)
+        figures[f"known_after_ms_at_{share * 100:.0f}_percent_cut"] = None if known is None else round(known * 1000)
+    return figures
