@@ -29,6 +29,7 @@ END = "<!-- end of the kept results -->"
 # Runs that are no benchmark of `roomtone bench`: they break what they measure, or take hours.
 LONG_RUNS = {
     "endurance": "Outages of an hour, an hour of a room, 1,000 kills: `make endurance`",
+    "store-writers": "Processes that store turns in one PostgreSQL: `python -m tests.cluster_faults.writers`",
     "cluster-faults": "Machines and services that a cluster loses, each three times: `make endurance`",
 }
 
@@ -113,10 +114,21 @@ def _table(kept: Results) -> Iterator[str]:
     ]
     yield from table(("target", "goal", "measured", "", "of", "result"), rows)
     for file, report in kept.items():
+        yield from _operating_points(file, report)
+    for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
             yield f"[{file}](benchmarks/{file}.json): {cell(machine.get('cpu'))}, {cell(machine.get('cores'))} cores."
     yield ""
+
+
+def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield eot-bench's four figures of each source, where a result has them."""
+    match report:
+        case {"ours": {"endpointing": {"operating_points": {"silence": dict(silence), **others}}}}:
+            figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
+            head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
+            yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
 
 
 def _sample(target: Mapping[str, Json]) -> str:
