@@ -28,7 +28,7 @@ BEGIN = "<!-- kept results: made by `python -m benchmarks.document` -->"
 END = "<!-- end of the kept results -->"
 # Runs that are no benchmark of `roomtone bench`: they break what they measure, or take hours.
 LONG_RUNS = {
-    "endurance": "An hour with faults, eight hours of rooms, 1,000 kills: `make endurance`",
+    "endurance": "Outages of an hour, an hour of a room, 1,000 kills: `make endurance`",
     "store-writers": "Processes that store turns in one PostgreSQL: `python -m tests.cluster_faults.writers`",
     "cluster-faults": "Machines and services that a cluster loses, each three times: `make endurance`",
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Self
 
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-    from rehearsal.report.report import BotTurnReport, RehearsalReport, UtteranceReport
+    from rehearsal.report.report import RehearsalReport
     from rehearsal.runner.observations import ObservedCompactionFailure, ObservedReply, ObservedUtterance
     from rehearsal.script.scenario import Scenario
 
@@ -150,65 +149,30 @@ class TerminalReport(RunObserver):
     # -- the report ----------------------------------------------------------------------------------------
 
     def show(self, report: RehearsalReport) -> None:
-        """Print the whole report. The verdict comes last, so that it is the last thing on the screen."""
-        # A written scenario has no sound, so the conversation that was already printed replaces these tables.
+        """Print what the conversation does not show: figures, what was not heard, the summary, and the expectations.
+        The verdict is the last thing on the screen. The JSON report has each line and each answer with its figures.
+        """
+        self._console.print()
+        # A written scenario has no sound.
         if report.clock_s is None:
-            self._utterances(report)
-            self._bot_turns(report)
-            self._figures(report)
-        self._dropped(report)
-        self._memory(report)
+            stages = (
+                ("text", report.latency.end_to_text_ms),
+                ("the first sound that others hear", report.latency.end_to_first_audio_ms),
+                ("the model's first token, part of it", report.latency.model_first_token_ms),
+            )
+            measured = [f"{name} {_milliseconds(each.p50)}" for name, each in stages if each.count]
+            self._fact("From the end of the speech, P50", measured)
+            self._fact("Packets", [f"{number} {_plain(name)}" for name, number in report.packets.items() if number])
+        unheard = [f"{row.speaker}: {row.reference}" for row in report.utterances if not row.heard_as]
+        self._fact("Not heard", unheard)
+        self._fact("Dropped by the bot", [f"{number} {_plain(reason)}" for reason, number in report.dropped.items()])
+        if report.summary:
+            self._fact("Summary", [report.summary])
         self._expectations(report)
 
-    def _utterances(self, report: RehearsalReport) -> None:
-        table = _table(
-            "What was said and what was heard", ("said, and heard", "WER", "text after"), who=self._name_columns
-        )
-        for row in report.utterances:
-            style = "" if row.wer == 0 else "yellow" if row.wer < 0.3 else "red"
-            wer = Text(f"{row.wer:.0%}", style=style)
-            table.add_row(self._named(row.speaker), _compared(row), wer, _milliseconds(row.end_to_text_ms))
-        for stray in report.strays:
-            instead = f"; it was {stray.really}" if stray.really else ""
-            table.add_row(self._named(stray.speaker), Text(f"(silent{instead})\n{stray.transcript}", style="red"))
-        self._section(table)
-
-    def _bot_turns(self, report: RehearsalReport) -> None:
-        if not report.bot_turns:
-            return
-        table = _table(f"What {self._bot} answered", ("said, and heard by another", "first sound"))
-        for turn in report.bot_turns:
-            table.add_row(_answer(turn), _milliseconds(turn.end_to_first_audio_ms))
-        self._section(table)
-
-    def _figures(self, report: RehearsalReport) -> None:
-        latency = _table("Latency, from the end of the speech", ("stage", "p50", "p95", "of"))
-        for name, spread in (
-            ("to text", report.latency.end_to_text_ms),
-            ("to the first sound that others hear", report.latency.end_to_first_audio_ms),
-            ("the model's first token, part of it", report.latency.model_first_token_ms),
-        ):
-            latency.add_row(name, _milliseconds(spread.p50), _milliseconds(spread.p95), f"{spread.count}")
-        self._section(latency)
-        packets = [f"{number} {name.replace('_', ' ')}" for name, number in report.packets.items() if number]
-        self._section(Text(f"Packets: {', '.join(packets) or 'none'}"))
-
-    def _dropped(self, report: RehearsalReport) -> None:
-        if report.dropped:
-            dropped = ", ".join(f"{number} {_plain(reason)}" for reason, number in report.dropped.items())
-            self._section(Text(f"Utterances dropped by the bot: {dropped}"))
-
-    def _memory(self, report: RehearsalReport) -> None:
-        if not report.compactions:
-            self._section(Text("No compaction landed.", style="dim"))
-            return
-        table = _table("Compactions", ("cursor", "covered through turn", "summary", "took"))
-        for one in report.compactions:
-            cursor, chars = f"{one.old_cursor} -> {one.new_cursor}", f"{one.summary_chars} characters"
-            table.add_row(cursor, f"{one.covered_through_turn}", chars, _milliseconds(one.latency_ms))
-        self._section(table)
-        self._console.print(Text("Summary", style="italic"))
-        self._console.print(Padding(Text(report.summary), (0, 1, 1, 1)))
+    def _fact(self, name: str, values: Sequence[str]) -> None:
+        if values:
+            self._console.print(Text.assemble((name, "italic"), f": {', '.join(values)}"))
 
     def _expectations(self, report: RehearsalReport) -> None:
         table = Table(title="Expectations", title_justify="left", expand=True, box=None, show_header=False)
@@ -218,7 +182,8 @@ class TerminalReport(RunObserver):
         for one in report.expectations:
             mark = Text("met", style="green") if one.passed else Text("NOT MET", style="bold red")
             table.add_row(mark, Text(one.name), Text(one.detail, style="dim" if one.passed else ""))
-        self._section(table)
+        self._console.print(table)
+        self._console.print()
         met = sum(one.passed for one in report.expectations)
         verdict = Text("PASSED" if report.passed else "FAILED", style="bold green" if report.passed else "bold red")
         wer = "" if report.wer is None else f", word error rate {report.wer:.1%}"
@@ -226,10 +191,6 @@ class TerminalReport(RunObserver):
         self._console.print(verdict)
         if not report.passed and report.clock_s is None and (busy := busy_sentence(report.machine)):
             self._console.print(Text(busy))
-
-    def _section(self, what: Table | Text) -> None:
-        self._console.print(what)
-        self._console.print()
 
 
 def busy_sentence(machine: Mapping[str, str]) -> str:
@@ -245,36 +206,8 @@ def busy_sentence(machine: Mapping[str, str]) -> str:
     )
 
 
-def _compared(row: UtteranceReport) -> Text:
-    text = Text(row.reference)
-    if not row.heard_as:
-        return text.append("\nnot heard", style="bold red")
-    if row.wer == 0:
-        return text.append("\nthe same words", style="dim")
-    return text.append(f"\n{row.transcript}", style="yellow")
-
-
-def _answer(turn: BotTurnReport) -> Text:
-    text = Text(f"{turn.text} (interrupted)" if turn.interrupted else turn.text)
-    if not turn.heard_by_others:
-        return text.append("\nnobody heard it", style="bold red")
-    return text.append(f"\n{turn.heard_by}: {turn.heard_by_others}", style="dim")
-
-
-def _table(title: str, columns: Sequence[str], *, who: int = 0) -> Table:
-    """Return an empty table whose first column takes the room. `who`: the width of a column of names before it."""
-    table = Table(title=title, title_justify="left", expand=True, box=None)
-    if who:
-        table.add_column("who", width=who, no_wrap=True, overflow="crop")
-    for number, column in enumerate(columns):
-        table.add_column(
-            column, ratio=None if number else 1, justify="right" if number else "left", no_wrap=bool(number)
-        )
-    return table
-
-
 def _plain(reason: str) -> str:
-    """Return why an utterance was dropped, in words."""
+    """Return a name of the report in words."""
     return reason.replace("_", " ")
 
 

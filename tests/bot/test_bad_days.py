@@ -140,33 +140,9 @@ async def assert_stored(place: Place, count: int) -> None:
     assert [turn.parts[0].text for turn in stored] == [words(number) for number in range(count)]
 
 
-async def test_a_database_that_is_away_for_an_hour(place: Place, tmp_path: Path) -> None:
-    """Another program holds the database for an hour in which people speak."""
-    async with a_day(place, tmp_path) as (day, database):
-        await day.say(0)
-        with locked(place, database):
-            for number in range(1, 4):
-                await day.house.pass_time(HOUR_S / 3, step_s=60.0)
-                await day.say(number)
-            await day.until_ready(503, {"database"})
-        await day.until_ready(200, set())
-        assert len(day.house.place.written) == 1
-    await assert_stored(place, 4)
-
-
-class JumpingClock(FakeClock):
-    """A clock whose wall time can be set."""
-
-    jump_s = 0.0
-
-    def now(self) -> float:
-        """Return the wall clock."""
-        return super().now() + self.jump_s
-
-
 async def test_a_clock_that_jumps_an_hour_and_back(place: Place) -> None:
     """Turns keep their numbers and their order, folds go on, and a restart finds all of them."""
-    clock = JumpingClock()
+    clock = FakeClock()
     async with open_database(place) as database:
         store = SqlTurnStore(database, clock)
         opened = SessionMemory.open(
@@ -182,7 +158,7 @@ async def test_a_clock_that_jumps_an_hour_and_back(place: Place) -> None:
         async with opened as memory:
             for number in range(90):
                 clock.advance(4.0)
-                clock.jump_s = {30: HOUR_S, 60: -HOUR_S}.get(number, clock.jump_s)
+                clock.set_wall({30: HOUR_S, 60: -2 * HOUR_S}.get(number, 0.0))
                 now = clock.now()
                 part = TurnPart("id-Ada", "Ada", f"Turn {number}")
                 await memory.append(TurnKind.SPEECH, (part,), started_at=now, ended_at=now)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.clock import SystemClock
@@ -42,10 +40,7 @@ if TYPE_CHECKING:
 
 GUILD = 10
 LAPTOP, PHONE = (1280, 800), (390, 844)
-# If set, a screenshot of each state of the page is saved in this folder, in light and in dark.
-SHOTS = os.environ.get("ROOMTONE_SCREENSHOTS", "")
 EVENING = SessionId("evening")
-# Nobody speaks in these tests, so the reader may use the whole processor.
 # Names that lead to this machine: a page of somebody else's, and an address that the browser does not take for secure.
 HOSTS = "MAP evil.example 127.0.0.1, MAP watch.example 127.0.0.1"
 
@@ -85,16 +80,9 @@ class Evening:
         if kind == "error" and "WebSocket" not in text:
             self.complaints.append(text)
 
-    async def state(self, state: str, shot: str = "") -> str:
-        """Wait until the page is in a state and return its text. `shot`: save screenshots under this name."""
+    async def state(self, state: str) -> str:
+        """Wait until the page is in a state and return its text."""
         await self.page.wait_for_selector(f"body[data-state={state}]")
-        if SHOTS and shot:
-            for scheme in ("light", "dark"):
-                await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-                for name, (width, height) in (("laptop", LAPTOP), ("phone", PHONE)):
-                    await self.page.set_viewport_size({"width": width, "height": height})
-                    await self.page.screenshot(path=Path(SHOTS) / f"{shot}-{scheme}-{name}.png", full_page=True)
-            await self.page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
         return await self.page.inner_text("main")
 
     async def share(self) -> None:

@@ -256,22 +256,6 @@ async def test_what_people_say_is_never_markup(chromium: Browser, tmp_path: Path
         tab.complaints = [text for text in tab.complaints if "404" not in text]
 
 
-async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp_path: Path) -> None:
-    """When the stream breaks, the browser connects again by itself and shows what was missed."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.house.say("Before.")
-        await tab.says("Before.")
-        routes = tab.house.web._dashboard
-        assert routes is not None
-        routes.close()
-        await until(lambda: not routes._feeds)
-        await tab.house.say("Meanwhile.")
-        await tab.says("Meanwhile.")
-        await tab.house.say("After.")
-        await tab.says("After.")
-        assert await tab.page.locator(".turn").count() == 3
-
-
 async def test_what_happens_before_the_events_come_is_shown(chromium: Browser, tmp_path: Path) -> None:
     """A turn that is recorded after the page was read, and before its stream is open, and in between when the page is
     read anew.
@@ -296,28 +280,35 @@ async def test_what_happens_before_the_events_come_is_shown(chromium: Browser, t
         assert await tab.page.locator(".turn .seq").all_inner_texts() == ["0", "1", "2"]
 
 
-async def test_a_page_goes_on_after_an_error_of_a_proxy(chromium: Browser, tmp_path: Path) -> None:
-    """The browser gives up when a proxy cannot reach the bot. The page says that, tries again, and misses nothing."""
+async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp_path: Path) -> None:
+    """When the stream breaks, the browser connects again by itself. It gives up when a proxy cannot reach the bot; the
+    page says that and tries again. Nothing is missed.
+    """
     async with dashboard(chromium, tmp_path, script=HURRY) as tab:
+        routes, reached = tab.house.web._dashboard, True
+        assert routes is not None
         await tab.house.say("Before.")
         await tab.says("Before.")
-        reached = False
+        routes.close()
+        await until(lambda: not routes._feeds)
+        await tab.house.say("While it was broken.")
+        await tab.says("While it was broken.")
 
         async def be_proxy(route: Route) -> None:
             await (route.continue_() if reached else route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
 
         await tab.page.route("**/api/*", be_proxy)
         await tab.page.route("**/api/rooms/*", be_proxy)
-        assert tab.house.web._dashboard is not None
-        tab.house.web._dashboard.close()
+        reached = False
+        routes.close()
         await tab.page.locator("#banner", has_text="The bot cannot be reached.").wait_for()
-        await tab.house.say("Meanwhile.")
+        await tab.house.say("While it was away.")
         reached = True
-        await tab.says("Meanwhile.")
+        await tab.says("While it was away.")
         await tab.page.wait_for_selector("#banner:empty", state="attached")
         await tab.house.say("After.")
         await tab.says("After.")
-        assert await tab.page.locator(".turn").count() == 3
+        assert await tab.page.locator(".turn").count() == 4
         # The console has the proxy's errors too.
         tab.complaints.clear()
 

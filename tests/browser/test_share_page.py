@@ -1,7 +1,4 @@
-"""The share page in a real browser: a tab with a game is shared, its changes are noted, and every failure is handled.
-
-With ROOMTONE_SCREENSHOTS=DIR, a screenshot of each state of the page is saved there, in light and in dark.
-"""
+"""The share page in a real browser: a tab with a game is shared, its changes are noted, and failures are handled."""
 
 from __future__ import annotations
 
@@ -78,7 +75,7 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
     """The game's text is noted as soon as it is shared, then each change. The page shows the notes and can stop."""
     async with evening() as here:
         await here.open()
-        told = await here.state("ready", "ready")
+        told = await here.state("ready")
         assert "You are Ada, in Lounge on The Lantern Society." in told
         assert "Pictures are never kept." in told
         assert "#" not in here.page.url
@@ -94,10 +91,10 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
         await here.show("chat", "[Ben] push the payload now")
         await until(lambda: here.saw("[Ben] push the payload now"))
         await noted(here.page, "HP 12")
-        assert "You are sharing a browser tab" in await here.state("sharing", "sharing")
+        assert "You are sharing a browser tab" in await here.state("sharing")
         assert await here.page.evaluate("document.activeElement.id") == "stop"
         await here.page.keyboard.press("Enter")
-        told = await here.state("ended", "ended")
+        told = await here.state("ended")
         assert "You stopped sharing." in told
         await until(lambda: len(here.turns) == 2)
         begun, over = (turn.parts[0].text for turn in here.turns)
@@ -192,39 +189,35 @@ async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEve
         await here.open(used)
         await here.state("ready")
         await here.open(used)
-        told = await here.state("denied", "denied")
+        told = await here.state("denied")
         assert "has been used already" in told
         assert "This page shares nothing." in told
         link = here.link()
         await here.open(link[:-4] + "abcd")
-        assert "not one of mine" in await here.state("denied", "tampered")
+        assert "not one of mine" in await here.state("denied")
         await here.open(link.partition("#")[0])
         # The secret that another tab got with its link is not used in this tab.
         assert "no link in it" in await here.state("denied")
         expired = here.screens._links.give(guild_id=GUILD, user_id=ADA.id, session_id=EVENING, now=0.0)
         await here.open(here.web.share_link(expired))
-        assert "has expired" in await here.state("denied", "expired")
+        assert "has expired" in await here.state("denied")
 
 
-async def test_a_tab_that_is_closed_ends_its_share(evening: OpenEvening) -> None:
-    """When the shared tab is closed, the share ends, as with the browser's own stop button."""
-    async with evening() as here:
-        await here.share()
-        await here.game.close()
-        assert "You stopped sharing." in await here.state("ended")
-        await until(lambda: len(here.turns) == 2)
-
-
-async def test_who_reloads_the_page_is_told_that_the_share_is_over(evening: OpenEvening) -> None:
-    """A reload ends the share. What was seen until then stays in the memory, so the page does not say that its link
-    does not work and that it shares nothing.
+async def test_a_reload_or_a_closed_tab_ends_the_share(evening: OpenEvening) -> None:
+    """A page that is reloaded says that its share is over. When the shared tab is closed, the share ends as with the
+    browser's own stop button.
     """
     async with evening() as here:
         await here.share()
         await here.page.reload()
+        # What was seen stays in the memory, so the page does not say that its link does not work.
         assert "This share is over." in await here.state("ended")
         await until(lambda: len(here.turns) == 2)
         assert here.room.sharing() == []
+        await here.share()
+        await here.game.close()
+        assert "You stopped sharing." in await here.state("ended")
+        await until(lambda: len(here.turns) == 4)
 
 
 async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
@@ -237,7 +230,7 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         await here.page.click("#choose")
         await until(lambda: here.notes)
         await broken(here)
-        told = await here.state("sharing", "broken")
+        told = await here.state("sharing")
         assert "Not connected: nothing is sent" in told
         assert "The connection broke. Trying again…" in told
         assert await here.page.title() == "○ Not connected · Roomtone"
@@ -252,22 +245,22 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         assert here.room.sharing() == ["Ada"]
 
 
-@pytest.mark.parametrize("reloads", [False, True])
-async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: OpenEvening, reloads: bool) -> None:
+async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: OpenEvening) -> None:
     """If the person presses stop or reloads while the connection is broken, the bot learns it after reconnecting."""
     async with evening() as here:
-        await here.share()
-        sharer = here.room.find(ADA.id)
-        assert sharer is not None
-        await broken(here)
-        if reloads:
-            await here.page.reload()
-        else:
-            await here.page.click("#stop")
-            await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
-        await until(lambda: sharer.ended)
-        assert sharer.ended is ShareEnd.STOPPED
-        assert "You stopped sharing." in await here.state("ended")
+        for reloads in (False, True):
+            await here.share()
+            sharer = here.room.find(ADA.id)
+            assert sharer is not None
+            await broken(here)
+            if reloads:
+                await here.page.reload()
+            else:
+                await here.page.click("#stop")
+                await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
+            await until(lambda sharer=sharer: sharer.ended)  # type: ignore[misc]
+            assert sharer.ended is ShareEnd.STOPPED
+            assert "You stopped sharing." in await here.state("ended")
         assert here.complaints == []
 
 
@@ -297,7 +290,7 @@ async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening)
         await here.open()
         assert "The bot cannot be reached yet. Trying again…" in await here.state("opening")
         await here.page.get_by_text("may not be its PUBLIC_URL").wait_for()
-        await here.state("opening", "unreachable")
+        await here.state("opening")
 
 
 async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +311,7 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
         await here.page.evaluate(f"() => {{ {REFUSE} }}")
         await here.page.click("#change")
         await here.page.wait_for_selector("#trouble:not([hidden])")
-        assert "Nothing was chosen" in (told := await here.state("sharing", "kept"))
+        assert "Nothing was chosen" in (told := await here.state("sharing"))
         assert "You are sharing as before." in told
         await here.show("chat", "[Ben] still here")
         await until(lambda: here.saw("still here"))
@@ -341,12 +334,12 @@ async def test_phones_and_insecure_addresses_are_told_what_to_do(evening: OpenEv
     async with evening(script="delete MediaDevices.prototype.getDisplayMedia") as here:
         link = here.link()
         await here.open(link)
-        assert "Open this on a computer" in await here.state("phone", "phone")
+        assert "Open this on a computer" in await here.state("phone")
         assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
     async with evening() as here:
         link = here.link()
         await here.open(link.replace("localhost", "watch.example"))
-        assert "PUBLIC_URL" in await here.state("insecure", "insecure")
+        assert "PUBLIC_URL" in await here.state("insecure")
         assert (await here.screens.admit(link.partition("#")[2])).welcome.who == "Ada"
 
 

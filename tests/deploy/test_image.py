@@ -7,7 +7,6 @@ stand in for the base image.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import shutil
@@ -118,10 +117,10 @@ def image(request: pytest.FixtureRequest) -> Iterator[Image]:
         yield Builder(STAGES, Path(place), cache).build(request.param)
 
 
-@pytest.fixture
-def volume(image: Image, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def volume(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A volume with the models of this checkout. It belongs to the image's user, as /app/data in the image does."""
-    data = tmp_path / "data"
+    data = tmp_path_factory.mktemp("volume") / "data"
     shutil.copytree(REPOSITORY / "data" / "models", data / "models")
     subprocess.run(["chown", "--recursive", image.user, data], check=True)
     data.chmod(0o700)
@@ -129,17 +128,20 @@ def volume(image: Image, tmp_path: Path) -> Path:
 
 
 def test_the_command_works_where_only_the_data_can_be_written(image: Image, volume: Path) -> None:
-    """Version and doctor answer. The user is not root, writes into the volume alone, and gains no rights."""
-    assert re.fullmatch(r"roomtone \d+\.\d+\.\d+\n", run(image, volume, "roomtone", "--version").stdout)
-    told = run(image, volume, "roomtone", "doctor", "--json")
-    assert told.returncode == 0, told.stdout
-    findings = {each["name"]: each for each in json.loads(told.stdout)["findings"]}
-    assert [name for name, each in findings.items() if each["status"] == "missing"] == []
-    assert findings["data"]["detail"].startswith("/app/data"), findings["data"]
+    """The version is told. The user is not root, writes into the volume alone, and gains no rights. Every compiled
+    library loads, although the base image lacks much of what a developer's machine has.
+    """
+    modules = (
+        "av ctranslate2 cv2 cryptography davey faster_whisper nacl onnxruntime PIL piper psycopg rapidocr tiktoken"
+    )
     tried = (
         "id -u; for place in /app /app/.venv /etc /home/roomtone /app/data; do touch $place/new && echo $place; done"
     )
-    out = run(image, volume, "sh", "-c", f"{tried}; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status").stdout
+    script = (
+        f"{tried}; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status; "
+        f"roomtone --version; python -c 'import voice, {modules.replace(' ', ', ')}; print(\"loaded\")'"
+    )
+    out = run(image, volume, "sh", "-c", script).stdout
     assert out.startswith("10001\n"), out
     assert [line for line in out.splitlines() if line.startswith("/")] == ["/app/data"]
     assert re.findall(r"(CapEff|CapBnd|NoNewPrivs):\s+(\d+)", out) == [
@@ -147,15 +149,7 @@ def test_the_command_works_where_only_the_data_can_be_written(image: Image, volu
         ("CapBnd", "0" * 16),
         ("NoNewPrivs", "1"),
     ]
-
-
-def test_every_library_finds_what_it_needs_in_the_system(image: Image, volume: Path) -> None:
-    """The compiled libraries load. The base image lacks much of what a developer's machine has."""
-    modules = (
-        "av ctranslate2 cv2 cryptography davey faster_whisper nacl onnxruntime PIL piper psycopg rapidocr tiktoken"
-    )
-    loaded = run(image, volume, "python", "-c", f"import voice, {modules.replace(' ', ', ')}; print('loaded')")
-    assert loaded.stdout == "loaded\n"
+    assert re.search(r"^roomtone \d+\.\d+\.\d+\nloaded\n\Z", out, re.MULTILINE), out
 
 
 def test_there_are_no_developers_tools(image: Image) -> None:
@@ -209,3 +203,4 @@ async def test_the_bot_runs_is_healthy_and_ends_in_good_order(image: Image, volu
             started.kill()
         assert started.returncode == 0, out
         assert "Traceback" not in out
+    assert (volume / "roomtone.db").stat().st_uid == int(image.user.partition(":")[0])

@@ -6,16 +6,18 @@ import fnmatch
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.scenarios.program import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
 SOURCES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")
@@ -75,36 +77,18 @@ def uv() -> str:
     return found
 
 
-# pipx installs through uv here, which has the packages at hand; by default it does so through pip.
-INSTALLERS = {
-    "uv tool install": ("{uv} tool install --quiet --constraints {locked} --python {python} {spec}"),
-    "pipx install": (
-        "{uv} tool run --quiet --python {python} pipx install --quiet --backend uv --python {python} "
-        "--pip-args=--constraint={locked} {spec}"
-    ),
-}
-
-
-@pytest.fixture(scope="module", params=INSTALLERS)
-def installed(request: pytest.FixtureRequest, uv: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def installed(uv: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh installation, as the README says, with the versions of the lock file. Returns the program."""
-    spec = f"{request.param} '(.+?)'"
-    [wanted] = re.findall(spec, (REPOSITORY / "README.md").read_text("utf-8"))
+    readme = (REPOSITORY / "README.md").read_text("utf-8")
+    # pipx would install the same package; a second installation shows nothing about it.
+    [spec] = set(re.findall(r"(?:uv tool|pipx) install '(.+?)'", readme))
     home = tmp_path_factory.mktemp("installed")
     locked = home / "locked.txt"
     _run([uv, "export", "--frozen", "--quiet", "--no-dev", "--all-extras", "--no-hashes", "--no-emit-project"], locked)
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    line = INSTALLERS[request.param].format(uv=uv, locked=locked, python=python, spec=wanted)
-    _run(
-        shlex.split(line),
-        home / "output.txt",
-        PATH=os.pathsep.join((str(Path(uv).parent), os.environ["PATH"])),
-        UV_TOOL_DIR=str(home / "tools"),
-        UV_TOOL_BIN_DIR=str(home / "bin"),
-        PIPX_HOME=str(home / "tools"),
-        PIPX_BIN_DIR=str(home / "bin"),
-        PIPX_MAN_DIR=str(home / "man"),
-    )
+    install = [uv, "tool", "install", "--quiet", "--constraints", str(locked), "--python", python, spec]
+    _run(install, home / "output.txt", UV_TOOL_DIR=str(home / "tools"), UV_TOOL_BIN_DIR=str(home / "bin"))
     return home / "bin" / "roomtone"
 
 

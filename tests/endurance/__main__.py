@@ -19,13 +19,7 @@ import structlog
 
 from tests.endurance import kills
 from tests.endurance.databases import PostgresDatabases, SqliteFiles
-from tests.endurance.report import (
-    KILLS,
-    LIVE_MINUTES,
-    VIRTUAL_HOURS,
-    endurance_report,
-    read_figures,
-)
+from tests.endurance.report import KILLS, LIVE_MINUTES, endurance_report, live_figures, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +27,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from tests.endurance.databases import Databases
 
-PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "virtual", "live")
+PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "live")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,7 +41,6 @@ def main(arguments: Sequence[str]) -> int:
         "kills-postgresql": partial(_kills_on_postgresql, chosen.kills, chosen.seed),
         "outages": partial(_outages, chosen.outage_seconds),
         "outages-postgresql": partial(_outages_of_postgresql, chosen.outage_seconds),
-        "virtual": partial(_virtual, chosen.hours),
         "live": partial(_live, chosen.minutes),
     }
     file: Path | None = chosen.json
@@ -110,22 +103,11 @@ def _outages_of_postgresql(seconds: float) -> dict[str, Json]:
     }
 
 
-def _virtual(hours: float) -> dict[str, Json]:
-    from tests.endurance.samples import figures
-    from tests.endurance.virtual_room import live_virtually
-
-    return {"virtual room": figures(asyncio.run(live_virtually(hours, _say_sample)))}
-
-
 def _live(minutes: float) -> dict[str, Json]:
     from tests.endurance.live_room import live_in_real_time
-    from tests.endurance.samples import figures
 
-    return {"live room": figures(asyncio.run(live_in_real_time(60 * minutes, _say_sample)))}
-
-
-def _say_sample(sample: object) -> None:
-    _say(str(sample))
+    samples = asyncio.run(live_in_real_time(60 * minutes, lambda sample: _say(str(sample))))
+    return {"live room": live_figures(samples)}
 
 
 def _say(line: str) -> None:
@@ -138,7 +120,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=PIECES, help="Only this piece. May be repeated.")
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--outage-seconds", type=float, default=3600.0, help="Room time of each outage.")
-    parser.add_argument("--hours", type=float, default=VIRTUAL_HOURS, help="Hours on the virtual clock.")
     parser.add_argument("--minutes", type=float, default=LIVE_MINUTES, help="Minutes in real time.")
     parser.add_argument("--seed", type=int, default=kills.SEED)
     parser.add_argument("--json", type=Path, help="Keep the figures in this file, with those of other pieces in it.")

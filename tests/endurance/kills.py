@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from tests.endurance.moments import Activity, Moment
 from tests.endurance.promises import Promises
 from tests.endurance.victim import FAILED_STATUS, Phase, live
 
@@ -58,13 +57,11 @@ class KillError(AssertionError):
 
 @dataclass(slots=True)
 class KillCounts:
-    """What was done. `killed`: by phase. `amid`: by what was going on then, which may be several things at once.
-    `finished`: phases that were over before the kill came, which do not count as kills. `turns`, `folds`: acknowledged
-    ones.
+    """What was done. `killed`: by phase. `finished`: phases that were over before the kill came, which do not count as
+    kills. `turns`, `folds`: acknowledged ones.
     """
 
     killed: Counter[str] = field(default_factory=Counter)
-    amid: Counter[Activity] = field(default_factory=Counter)
     finished: Counter[str] = field(default_factory=Counter)
     turns: int = 0
     folds: int = 0
@@ -76,7 +73,6 @@ class KillCounts:
             "kills": self.killed.total(),
             "seed": seed,
             "killed_in": {phase.value: self.killed[phase.value] for phase in Phase},
-            "killed_while": {activity.value: self.amid[activity] for activity in Activity},
             "finished_before_the_kill": {phase.value: self.finished[phase.value] for phase in Phase},
             "databases": self.databases,
             "acknowledged_turns": self.turns,
@@ -122,7 +118,6 @@ def _one_database(
             usual_s[phase] *= LONGER
         if life.killed:
             counts.killed[phase.value] += 1
-            counts.amid.update(life.moment.activities)
             on_kill()
         if counts.killed.total() >= count:
             break
@@ -139,14 +134,13 @@ def _latest_s(phase: Phase, usual_s: dict[Phase, float]) -> float:
 
 class _Life:
     """One process. `killed`: whether it was. `took_s`: how long its phase took until its end or its first landed fold,
-    if that came. `moment`: what was going on at its end.
+    if that came.
     """
 
     def __init__(self, place: Place, phase: Phase, promises: Promises, counts: KillCounts) -> None:
         self._place, self._phase, self._promises, self._counts = place, phase, promises, counts
         self._begun_at: float | None = None
         self.killed = False
-        self.moment = Moment()
         self.took_s: float | None = None
 
     def run(self, delay_s: float) -> None:
@@ -196,9 +190,6 @@ class _Life:
             raise AssertionError(rest.replace("\x1f", "\n"))
         if word == "begun":
             self._begun_at = time.monotonic()
-            return
-        if word in ("in", "out"):
-            self.moment.hear(word, rest)
             return
         before = self._promises.sessions[-1].turns
         self._promises.hear(line)

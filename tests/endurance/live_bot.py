@@ -4,7 +4,7 @@ It is composed and logs as `roomtone run` does. The Discord, the people and the 
 JSON object a line:
 
     {"op": "start", "settings": {...}, "discord": {...}}    -> {}    the bot runs and is in the voice channel
-    {"op": "sample"}                                        -> what it uses now, and what it has heard and answered
+    {"op": "sample"}    -> the least that it held since the sample before, and what it has heard and answered
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.bot_address import settings_at
 from benchmarks.child_process import keep_stdout_for_answers, serve
+from benchmarks.load.growth import holding
 from bot import events
 from bot.app import running_bot
 from bot.background_task import background_task
@@ -29,17 +30,15 @@ from bot.runtime_tuning import release_free_memory
 from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
-from tests.endurance.full_caches import fill_interned_strings
-from tests.endurance.kept_descriptors import keep_descriptors
-from tests.endurance.pool_threads import start_all_threads
-from tests.endurance.samples import LeastUse, take_sample
+from tests.endurance.full_size import bring_to_full_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-# Recognising somebody takes a second or two.
-LOOK_S = 0.25
+# While somebody is recognised, which takes a second or two, a room needs up to 170 MB more, and a second request to the
+# model has a socket of its own. So a sample is the least of several looks.
+LOOK_S = 1.0
 # The bot gives free memory back every minute. If somebody is recognised just then, the tens of megabytes that this
 # needs stay resident until the next time, so the least between two samples went up and down by 40 MB. Giving it back
 # more often changes nothing of what is in use, and one of the times is a moment in which nobody is recognised. On a
@@ -53,8 +52,8 @@ class LiveBot:
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._begun_at = time.monotonic()
-        self._least = LeastUse()
-        self._heard = self._answered = self._folds = self._payload_tokens = 0
+        self._looks: list[dict[str, float]] = []
+        self._heard = self._answered = self._payload_tokens = 0
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Carry out one request."""
@@ -64,17 +63,17 @@ class LiveBot:
                 settings = load(overrides=split_overrides(request["settings"])[1])
                 self._stack.enter_context(logging_from_settings(settings, console=console))
                 await self._start(request["settings"], request["discord"])
-                await start_all_threads()
-                await asyncio.to_thread(fill_interned_strings)
-                await asyncio.to_thread(keep_descriptors, settings.storage.database_path)
+                await bring_to_full_size(settings.storage.database_path)
                 self._begun_at = time.monotonic()
-                # Before it was loaded, the bot used less.
-                self._least.take()
+                # Before it was loaded, the bot held less.
+                self._looks.clear()
                 return {}
             case "sample":
-                sample = take_sample(time.monotonic() - self._begun_at, self._payload_tokens, self._least)
-                counted = {"heard": self._heard, "answered": self._answered, "folds": self._folds}
-                return {"sample": asdict(sample), **counted}
+                looks = [*self._looks, asdict(holding())]
+                self._looks.clear()
+                least = {name: min(each[name] for each in looks) for name in looks[0]}
+                told = {"at_s": round(time.monotonic() - self._begun_at, 1), "payload_tokens": self._payload_tokens}
+                return {"sample": told | least, "heard": self._heard, "answered": self._answered}
             case other:
                 raise ValueError(f"unknown request {other}")
 
@@ -89,9 +88,9 @@ class LiveBot:
         await bot.rooms.join(place)
 
     async def look(self) -> None:
-        """Look at what is used between two samples, until cancelled."""
+        """Look at what is held between two samples, until cancelled."""
         while True:
-            self._least.look()
+            self._looks.append(asdict(holding()))
             await asyncio.sleep(LOOK_S)
 
     def _observe(self, event: events.Event) -> None:
@@ -100,8 +99,6 @@ class LiveBot:
                 self._heard += 1
             case events.ReplySpoken():
                 self._answered += 1
-            case events.CompactionLanded():
-                self._folds += 1
             case events.ContextBuilt():
                 self._payload_tokens = sum(part.tokens for part in event.parts)
             case _:

@@ -20,7 +20,6 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import FRAME_S, Clip, VoicedBounds
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
-from tests.endurance.samples import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,15 +41,13 @@ LONGEST_S = 33.0
 
 async def live_in_real_time(
     seconds: float,
-    on_sample: Callable[[Sample], None] = lambda sample: None,
-    *,
-    module: str = "tests.endurance.live_bot",
-) -> list[Sample]:
-    """Let people talk for so long, and return the samples of the bot's process. `module`: what that process runs.
+    on_sample: Callable[[dict[str, float]], None] = lambda sample: None,
+) -> list[dict[str, float]]:
+    """Let people talk for so long, and return the samples of the bot's process.
 
     Raises AssertionError if nothing was heard or answered in the whole time, `BenchmarkError` if the process ends.
     """
-    samples: list[Sample] = []
+    samples: list[dict[str, float]] = []
     every_s = max(LEAST_SAMPLE_S, seconds / SAMPLES)
     told: dict[str, Any] = {}
     async with AsyncExitStack() as stack:
@@ -60,7 +57,7 @@ async def live_in_real_time(
         discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(PEOPLE)))
         people = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(PEOPLE)]
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-live-"))
-        bot = await stack.enter_async_context(child_process("the bot", python_module(module)))
+        bot = await stack.enter_async_context(child_process("the bot", python_module("tests.endurance.live_bot")))
         await bot.ask(
             "start", timeout_s=START_TIMEOUT_S, settings=_settings(model.base_url, folder), discord=bot_address(discord)
         )
@@ -81,7 +78,7 @@ async def live_in_real_time(
                     if talker.done():
                         talker.result()
                 told = await bot.ask("sample")
-                samples.append(Sample(**told["sample"]))
+                samples.append(told["sample"])
                 on_sample(samples[-1])
                 # The people and the server are not measured, but an hour of their records is of no use.
                 model.calls.clear()

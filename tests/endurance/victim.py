@@ -1,8 +1,8 @@
 """The process that is killed: it checks what the one before it left, and goes on with one phase of a bot's work.
 
 It is the bot's memory: session, compactor, store and forgetting on a real database, without Discord and speech
-models, so that a kill takes a fraction of a second. It acknowledges over a pipe what is stored (see `promises`), tells
-`begun` when its phase begins, and what is going on (see `moments`).
+models, so that a kill takes a fraction of a second. It acknowledges over a pipe what is stored (see `promises`),
+and tells `begun` when its phase begins.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, NoReturn
 from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.store.turns import SqlTurnStore
 from compaction.events import FoldLanded
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
+from compaction.summary.llm import LlmSummariser
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
-from tests.endurance.moments import Activities, Activity, ObservedStore, ObservedSummariser
 from tests.endurance.promises import FORGETS, T0, check, note_of, parts_of
 from tests.fakes.completion import MoodyModel
 
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from compaction.events import CompactionEvent
+    from compaction.summary.port import Fold, FoldRequest
     from tests.bot.conftest import Place
     from tests.endurance.promises import Promises
 
 FAILED_STATUS = 3
 # Turns of one session, so that checking everything stays cheap.
 MOST_TURNS = 400
+# A model takes seconds for a fold. Ours takes long enough that some kills come while it thinks.
+MODEL_TAKES_S = 0.05
 
 
 class Phase(StrEnum):
@@ -47,6 +51,15 @@ class Phase(StrEnum):
     FOLD = "fold"
     FORGETTING = "forgetting"
     SHUTDOWN = "shutdown"
+
+
+class SlowSummariser(LlmSummariser):
+    """The bot's summariser with a model that takes its time."""
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        """Make a fold."""
+        await asyncio.sleep(MODEL_TAKES_S)
+        return await super().fold(request)
 
 
 def live(place: Place, phase: Phase, promises: Promises, pipe: int) -> NoReturn:
@@ -65,9 +78,8 @@ def _tell(pipe: int, *words: object) -> None:
 
 
 async def _live(place: Place, phase: Phase, promises: Promises, tell: Callable[..., None]) -> None:
-    activities = Activities(tell)
     async with open_database(place) as database:
-        store = ObservedStore(database, SystemClock(), activities)
+        store = SqlTurnStore(database, SystemClock())
         total = await check(place, store, promises)
         if (await store.load(promises.session_id)).ended:
             # It was ended, and killed before it could say so.
@@ -78,16 +90,16 @@ async def _live(place: Place, phase: Phase, promises: Promises, tell: Callable[.
             total = 0
         tell("turns", total)
         if phase is Phase.FORGETTING:
-            await _forget(database, tell, activities)
+            await _forget(database, tell)
             return
-        async with _session(store, promises, tell, activities) as memory:
+        async with _session(store, promises, tell) as memory:
             if total >= MOST_TURNS:
                 phase = Phase.SHUTDOWN
             await _PHASES[phase](memory, promises, tell)
 
 
 def _session(
-    store: ObservedStore, promises: Promises, tell: Callable[..., None], activities: Activities
+    store: SqlTurnStore, promises: Promises, tell: Callable[..., None]
 ) -> AbstractAsyncContextManager[SessionMemory]:
     def hear(event: CompactionEvent) -> None:
         if isinstance(event, FoldLanded):
@@ -96,7 +108,7 @@ def _session(
     return SessionMemory.open(
         promises.session_id,
         store=store,
-        summariser=ObservedSummariser(MoodyModel(), max_output_tokens=700, activities=activities),
+        summariser=SlowSummariser(MoodyModel(), max_output_tokens=700),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=SystemClock(),
@@ -145,14 +157,13 @@ async def _shut_down(memory: SessionMemory, promises: Promises, tell: Callable[.
     tell("ended")
 
 
-async def _forget(database: Database, tell: Callable[..., None], activities: Activities) -> None:
+async def _forget(database: Database, tell: Callable[..., None]) -> None:
     """Forget one person everywhere, as the bot's command does."""
     forgetter = SpeechForgetter(database, SystemClock())
     tell("forgetting")
     tell("begun")
-    with activities.doing(Activity.FORGETTING):
-        for person in await forgetter.find(FORGETS):
-            await forgetter.forget(person)
+    for person in await forgetter.find(FORGETS):
+        await forgetter.forget(person)
     tell("forgotten")
 
 

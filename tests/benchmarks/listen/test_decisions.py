@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.listen.crowd import PEOPLE, TEXTS, measure_crowd
 from benchmarks.listen.decisions import measure_decisions, score_dialogues
 from benchmarks.listen.dialogues import Dialogue, DialogueLine, DialogueSet, ReplyExpected
 
@@ -65,13 +64,3 @@ def test_the_held_out_part_tells_no_examples() -> None:
     assert isinstance(held_out, dict)
     assert "mistakes" in tuning
     assert "mistakes" not in held_out
-
-
-@pytest.mark.slow
-def test_each_crowd_is_measured() -> None:
-    """The figure is that of the worst, and every decision counts."""
-    figures = measure_crowd()
-    p95s = [value for name, value in figures.items() if name.startswith("p95_ms")]
-    assert figures["worst_p95_ms"] == max(p95s, key=float)  # type: ignore[arg-type]
-    assert figures["decisions"] == TEXTS * len(p95s)
-    assert PEOPLE == 99

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from benchmarks.load.bench import Scene, perform, summary
+from benchmarks.load.bench import summary
 from benchmarks.load.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
 from benchmarks.load.growth import growth
 from benchmarks.load.receiving_process import ReceivingProcess
@@ -13,8 +13,6 @@ from bot.events import QueuesMeasured, RoomOpened, UtteranceTranscribed
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    import pytest
-
     from benchmarks.report import Json
 
 
@@ -31,29 +29,6 @@ def test_what_became_no_sound_is_lost_and_the_warm_up_costs_nothing() -> None:
     }
     figures = summary(sent, found)
     assert [figures[name] for name in ("sent", "lost", "core", "cpu_s_a_speaker_second")] == [1000, 15, 0.2, 0.2]
-
-
-class _Child:
-    """A child process that answers nothing and notes what it was asked."""
-
-    def __init__(self, asked: list[str]) -> None:
-        self._asked = asked
-
-    async def ask(self, op: str, **_: object) -> dict[str, Json]:
-        self._asked.append(op)
-        return {}
-
-
-async def test_the_cost_is_that_of_the_time_in_which_people_speak(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It begins after the warm-up and ends with their last packet. The packets count from the first one."""
-    asked: list[str] = []
-
-    async def wait(_: float) -> None:
-        asked.append("wait")
-
-    monkeypatch.setattr("benchmarks.load.bench.asyncio.sleep", wait)
-    await perform(Scene(2, 3.0, 1.0), _Child(asked), _Child(asked))  # type: ignore[arg-type]
-    assert asked == ["prepare", "announce", "wait", "begin", "perform", "wait", "warmed_up", "end", "wait"]
 
 
 async def test_only_what_came_since_the_beginning_is_counted() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge.matching import match_utterances
-from rehearsal.judge.report_builder import answered_line, build_report, overall_word_errors
+from rehearsal.judge.report_builder import answered_line, build_report
 from rehearsal.runner.observations import (
     ObservedPrompt,
     ObservedPromptPart,
@@ -15,7 +15,6 @@ from rehearsal.runner.observations import (
 )
 from rehearsal.runner.record import RunRecord, SpokenLine, utterance_span
 from rehearsal.script.expectations import ExpectSilent
-from rehearsal.words import WordErrors
 from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
 
@@ -69,13 +68,6 @@ def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
     assert report.dropped == {"silence": 1}
     assert report.wer == round(1 / 8, 4)
     assert report.summary == ""
-
-
-def test_word_errors_are_summed_over_speakers_with_phantoms() -> None:
-    """Words that nobody said count as inserted words in the total of all speakers."""
-    record = evening()
-    record.observe(heard("u5", JONAS, "thank you", 120.0, 121.0))
-    assert overall_word_errors(record.lines, record.accepted) == WordErrors(3, 8)
 
 
 def test_a_reply_answers_what_it_names() -> None:

@@ -39,30 +39,15 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
     return raw.getvalue().decode(encoding)
 
 
-def test_the_conversation_stands_in_columns() -> None:
-    """Each line shows who spoke, what was heard and how late. Square brackets in speech are printed as they are."""
+def test_the_conversation_fits_the_terminal_and_the_verdict_is_last() -> None:
+    """No line is wider than 80 columns, and output to a pipe has no control codes. Square brackets in speech are
+    printed as they are.
+    """
     text = shown()
     assert "1:05 Roomtone It was Ithaca. (interrupted)" in text
     assert "[bold]boat[/]" in text
-    assert "512 ms" in text
-    assert "(dropped: silence)" in text
-    assert "cursor 0 -> 10, summary of 640 characters" in text
-    assert "compaction failed: the model did not answer" in text
-
-
-def test_nothing_is_wider_than_the_terminal_and_a_pipe_has_no_codes() -> None:
-    """No line is wider than 80 columns, and output to a pipe has no control codes."""
-    text = shown()
+    assert "9 received" in text
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
     assert "\x1b" in shown(terminal=True)
-
-
-def test_the_report_has_every_part_and_the_verdict_last() -> None:
-    """The report has a section for lines, answers, latency, packets, compactions, summary and expectations."""
-    text = shown()
-    for what in ("What was said", "What Roomtone answered", "Latency", "Packets", "Compactions", "Summary", "NOT MET"):
-        assert what in text
-    assert " received" in text
-    assert "dave failures" not in text, "a row of zero tells nothing"
     assert text.strip().splitlines()[-1] == "FAILED 0 of 1 expectations met, word error rate 20.0%"
