@@ -4,3 +4,11 @@
 sources. `problems` describes mistakes in plain sentences. `document` generates `docs/settings.md`
 from the schema. Start at `load.load()`.
 """
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. `problems` lists all mistakes, each described in one or two plain sentences."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems

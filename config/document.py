@@ -93,11 +93,10 @@ def _common() -> Iterator[str]:
         yield f"[{section}]"
         for name in names:
             setting = SETTINGS[(section, name.split(".")[1])]
-            shown = toml_value("yours" if setting.default is None else setting.default)
             # The first clause of the description.
             meaning = re.split(r"[.:,](?:\s|$)| \(", setting.field.description or "", maxsplit=1)[0]
-            comment = ": ".join(filter(None, [meaning, _choices(setting)]))
-            yield f"{setting.key[-1]} = {shown}".ljust(42) + f"# {comment}"
+            written = f"{setting.key[-1]} = {toml_value('yours' if setting.default is None else setting.default)}"
+            yield f"{written:<42}# {': '.join(filter(None, [meaning, _choices(setting)]))}"
 
 
 def _section(section: str, model: type[BaseModel] | None) -> Iterator[str]:

@@ -12,13 +12,13 @@ import sys
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dotenv.parser import parse_stream
 from pydantic import ValidationError
-from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, EnvSettingsSource, TomlConfigSettingsSource
 
-from config.errors import ConfigError
+from config import ConfigError
 from config.location import (
     CONFIG_VARIABLE,
     ENV_FILE,
@@ -26,7 +26,6 @@ from config.location import (
     SettingsLocation,
     at_home,
     find_location,
-    location_in,
     running_checkout,
 )
 from config.problems import (
@@ -52,6 +51,8 @@ CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"
 CREDENTIALS_FILE = "env"
 ENVIRONMENT = "the environment"
 OVERRIDE = "an override"
+# The sources take no more of a class of settings than any model has: its fields.
+_SCHEMA = cast("type[BaseSettings]", Settings)
 
 
 def _to_stderr(sentence: str) -> None:
@@ -94,7 +95,13 @@ def load(
                 notify(notice)
     for name, value in (overrides or {}).items():
         merged.add(tuple(name.split(".")), value, SettingOrigin(OVERRIDE), base=Path())
-    return _with_own_recogniser(merged.settings(), base)
+    settings = merged.settings()
+    asr = settings.asr
+    if asr.by_endpoint or os.sep not in asr.model:
+        return settings
+    # A path to the local Whisper model starts where all paths do.
+    own = asr.model_copy(update={"model": str(base / at_home(asr.model))})
+    return settings.model_copy(update={"asr": own})
 
 
 def settings_file() -> Path:
@@ -104,21 +111,20 @@ def settings_file() -> Path:
 
 def option(name: str) -> str:
     """Return what a variable of a command's option says, in the environment or in `.env`; empty: nothing."""
-    places = _Merged().variables(_location(None, os.environ).folder, os.environ)
-    return next((variables[name] for _, variables in reversed(places) if name in variables), "")
+    places = reversed(_Merged().variables(_location(None, os.environ).folder, os.environ))
+    return next((variables[name] for _, variables in places if name in variables), "")
 
 
 def _location(directory: Path | None, environ: Mapping[str, str]) -> SettingsLocation:
-    if directory is not None and not environ.get(CONFIG_VARIABLE, "").strip():
-        return location_in(directory)
-    return find_location(directory or Path.cwd(), environ, checkout=running_checkout())
+    # Where somebody names a folder, it takes the place of the checkout.
+    return find_location(directory or Path.cwd(), environ, checkout=directory or running_checkout())
 
 
 class _Variables(EnvSettingsSource):
     """Reads the settings among some variables. Lists are comma-separated; tables are written as in TOML."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        super().__init__(Settings, env_prefix=VARIABLE_PREFIX, env_nested_delimiter="__")
+        super().__init__(_SCHEMA, env_prefix=VARIABLE_PREFIX, env_nested_delimiter="__")
         self.env_vars = {name.lower(): value for name, value in variables.items()}
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
@@ -148,7 +154,7 @@ class _Merged:
             return
         if isinstance(value, str) and not value.strip(" \t\r\n\0"):
             value = ""
-        if setting.path and isinstance(value, str):
+        if setting.field.annotation is Path and isinstance(value, str):
             if not value:
                 # It would be the working directory: the database would be wherever the command is typed.
                 self.problems.append(empty_path(setting, origin))
@@ -164,7 +170,7 @@ class _Merged:
             return
         origin = SettingOrigin(name)
         try:
-            tree = TomlConfigSettingsSource(Settings, path)()
+            tree = TomlConfigSettingsSource(_SCHEMA, path)()
         except OSError as exc:
             self.problems.append(f"{name} cannot be read: {exc.strerror or exc}. Check the file's rights.")
             return
@@ -237,12 +243,3 @@ class _Merged:
         if self.problems:
             raise ConfigError(tuple(self.problems))
         return settings
-
-
-def _with_own_recogniser(settings: Settings, base: Path) -> Settings:
-    """Return the settings, in which a path to the local Whisper model starts at `base`, as all paths do."""
-    model = settings.asr.model
-    if settings.asr.by_endpoint or os.sep not in model:
-        return settings
-    own = settings.asr.model_copy(update={"model": str(base / at_home(model))})
-    return settings.model_copy(update={"asr": own})

@@ -93,10 +93,8 @@ FORMS: dict[str, str] = {
 
 def unknown_key(key: Key, origin: SettingOrigin) -> str:
     """Return the sentence for an unknown key in a file or an override."""
-    name = ".".join(key)
-    known = [*(each.name for each in SETTINGS.values()), *Settings.model_fields]
-    hint = _did_you_mean(name, known, _ALIKE)
-    return f"{_printable(name)} in {origin.place} is not a setting.{hint}"
+    name, known = ".".join(key), [*(each.name for each in SETTINGS.values()), *Settings.model_fields]
+    return f"{_printable(name)} in {origin.place} is not a setting.{_did_you_mean(name, known, _ALIKE)}"
 
 
 def unknown_variable(name: str, place: str) -> str:
@@ -112,8 +110,8 @@ def not_read(name: str, place: str, filled: Collection[str]) -> str | None:
     `filled`: the variables that are set. `.env` is a file that people write by hand, and a misspelt name in it would go
     unnoticed.
     """
-    ours = [*WELL_KNOWN_VARIABLES, *(setting.variable for setting in SETTINGS.values())]
-    hint = _did_you_mean(name.upper(), ours, _SAME_NAME)
+    ours = (setting.variable for setting in SETTINGS.values())
+    hint = _did_you_mean(name.upper(), [*WELL_KNOWN_VARIABLES, *ours], _SAME_NAME)
     if not hint or hint.split()[-1].rstrip("?") in filled:
         return None
     return f"{name} in {place} is not read.{hint}"
@@ -137,14 +135,15 @@ def from_validation(error: ValidationError, origins: Mapping[Key, SettingOrigin]
         key = tuple(map(str, detail["loc"][:2]))
         sentence = _sentence(key, detail, origins)
         # Pydantic reports an error for each member of a union; the first one is enough. A table may have several.
-        single = key in SETTINGS and SETTINGS[key].entry_type is None
-        sentences.setdefault((key, "" if single else sentence), sentence)
+        is_table = key not in SETTINGS or SETTINGS[key].entry_type is not None
+        sentences.setdefault((key, sentence if is_table else ""), sentence)
     return list(sentences.values())
 
 
 def example(setting: Setting, origin: SettingOrigin) -> str:
     """Return a correct line for `setting`, in the notation of the source where it was set."""
-    value = _example_value(setting)
+    usual = "your-key" if setting.secret else setting.default
+    value = setting.field.examples[0] if setting.field.examples else usual
     if origin.variable is not None:
         return f"{origin.variable}={_in_variable(value)}"
     return f"{setting.key[-1]} = {toml_value(value)}"
@@ -202,8 +201,7 @@ def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, SettingOrigi
             return f"{where} is not a setting.{hint}"
     elif not setting.secret and detail["type"] != "value_error":
         value = f", but is {_shown(detail['input'])}"
-    if detail["type"] == "value_error":
-        demand = f"is not usable: {demand}"
+    demand = f"is not usable: {demand}" if detail["type"] == "value_error" else demand
     return f"{where} {demand}{value}. For example: {example(setting, origin)}"
 
 
@@ -219,16 +217,6 @@ def _demand(detail: ErrorDetails) -> str:
     return template.format(**context) if template is not None else f"is not usable ({detail['msg']})"
 
 
-def _example_value(setting: Setting) -> Any:
-    if setting.field.examples:
-        return setting.field.examples[0]
-    if setting.secret:
-        return "your-key"
-    return setting.default
-
-
 def _shown(value: object) -> str:
-    text = repr(value)
-    if _LOOKS_SECRET.search(text):
-        return "hidden here, for it looks like a secret"
+    text = "hidden here, for it looks like a secret" if _LOOKS_SECRET.search(repr(value)) else repr(value)
     return text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from bot.brain.settings import BrainSettings
 from bot.llm.settings import LlmSettings
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pydantic.fields import FieldInfo
-    from pydantic_settings import PydanticBaseSettingsSource
 
 Key = tuple[str, ...]
 
@@ -43,13 +41,13 @@ VARIABLE_PREFIX = "ROOMTONE_"
 LEAST_INPUT_TOKENS = 512
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All sections, in the order in which the page shows them: first what most operators set.
 
-    Every field has a default. `config.load` reads the sources; this class takes only what it is given.
+    Every field has a default. `config.load` reads the sources.
     """
 
-    model_config = SettingsConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     discord: DiscordSettings = Field(default_factory=DiscordSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
@@ -69,19 +67,6 @@ class Settings(BaseSettings):
     recall: RecallSettings = Field(default_factory=RecallSettings)
     people: PeopleSettings = Field(default_factory=PeopleSettings)
     tiers: TierSettings = Field(default_factory=TierSettings)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read nothing but the arguments."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
 
     @model_validator(mode="after")
     def _answers_leave_room(self) -> Settings:
@@ -156,11 +141,6 @@ class Setting:
         return _has_secret(self.field.annotation)
 
     @property
-    def path(self) -> bool:
-        """Return whether the value is the path of a file or folder."""
-        return self.field.annotation is Path
-
-    @property
     def entry_type(self) -> type[BaseModel] | None:
         """Return the class of the entries of a list of tables; None for any other setting."""
         parts = get_args(self.field.annotation)
@@ -193,21 +173,14 @@ def secrets_in(value: object) -> Iterator[str]:
     """
     match value:
         case SecretStr():
-            if secret := value.get_secret_value():
-                yield secret
-                yield from _passwords_in(secret)
+            secret = value.get_secret_value()
+            password: str | None = None
+            with suppress(ValueError):
+                password = urlsplit(secret).password
+            yield from dict.fromkeys(filter(None, (secret, password, unquote(password or ""))))
         case BaseModel() | dict() | tuple():
             for each in value if isinstance(value, tuple) else dict(value).values():
                 yield from secrets_in(each)
-
-
-def _passwords_in(secret: str) -> Iterator[str]:
-    try:
-        password = urlsplit(secret).password
-    except ValueError:
-        return
-    if password:
-        yield from dict.fromkeys((password, unquote(password)))
 
 
 def _has_secret(annotation: Any) -> bool:

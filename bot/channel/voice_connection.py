@@ -37,7 +37,9 @@ async def voice_connection(
     """Join the channel of `gateway` as `bot.channel.port.RoomChannel.connect` does. Raises `LinkError`."""
 
     def changed(event: LinkEvent) -> None:
-        _log_event(event)
+        # Its fields never contain speech.
+        fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
+        log.info(f"link_{type(event).__name__.lower()}", **fields)
         on_change()
 
     async with VoiceLink(
@@ -50,10 +52,3 @@ async def voice_connection(
     ) as link:
         link.play(source)
         yield link
-
-
-def _log_event(event: LinkEvent) -> None:
-    """Log an event of the voice connection. Its fields never contain speech."""
-    fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name != "at"}
-    name = f"link_{type(event).__name__.lower()}"
-    log.info(name, **fields)

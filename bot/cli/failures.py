@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.output import say
 from bot.errors import FENCED_STATUS, KNOWN_ERRORS, FencedError, first_cause
-from config.errors import ConfigError
+from config import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

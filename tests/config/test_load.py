@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from config.errors import ConfigError
+from config import ConfigError
 from config.load import CREDENTIALS_FILE, CREDENTIALS_VARIABLE, load
 from config.problems import FORMS
 from config.schema import SETTINGS, Settings, secrets_in, settings_of

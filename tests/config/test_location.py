@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.models.directory import whisper_folder
-from config import location
-from config.errors import ConfigError
+from config import ConfigError, location
 from config.load import load
 from config.location import find_location
 

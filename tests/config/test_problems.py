@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from config.errors import ConfigError
+from config import ConfigError
 from config.load import load
 from config.problems import SettingOrigin, example
 from config.schema import SETTINGS, Setting

@@ -27,7 +27,7 @@ from bot.cli.doctor.models import (
 from bot.cli.doctor.services import approve_tools, check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
-from config.errors import ConfigError
+from config import ConfigError
 from config.load import load
 from config.problems import toml_value
 from config.schema import SETTINGS

@@ -11,7 +11,7 @@ from bot.cli import app
 from bot.cli.app import run_command_line
 from bot.cli.failures import INSTALL_PARTS, report_failure
 from bot.errors import SetupError
-from config.errors import ConfigError
+from config import ConfigError
 from rehearsal.errors import ScenarioError
 
 if TYPE_CHECKING:

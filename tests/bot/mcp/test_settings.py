@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.mcp.settings import McpServerSettings, McpSettings
-from config.errors import ConfigError
+from config import ConfigError
 from config.load import load
 
 if TYPE_CHECKING:

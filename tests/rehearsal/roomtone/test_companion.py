@@ -16,7 +16,7 @@ from bot.logs.output import configured_logging
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
-from config.errors import ConfigError
+from config import ConfigError
 from rehearsal.roomtone.companion import InProcessCompanion, ProblemLogHandler, observations
 from rehearsal.runner import observations as seen
 from rehearsal.runner.ports import BotSetup, DiscordAddresses

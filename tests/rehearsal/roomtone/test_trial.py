@@ -13,7 +13,7 @@ import typer
 from bot.cli.rehearse import RehearsalOptions, rehearse
 from bot.errors import SetupError
 from bot.folder_lock import folder_lock
-from config.errors import ConfigError
+from config import ConfigError
 from config.load import load
 from rehearsal.errors import RehearsalError
 from rehearsal.roomtone.trial import trial_in, trial_lines
