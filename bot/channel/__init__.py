@@ -1,5 +1,4 @@
 """The interface between a room and its voice channel: `port` (channel, link, chat) and `participants`.
 
-`voice_connection` joins over any main gateway. `notice_queue` writes sentences into the chat; `markdown` makes harmless
-what people said, for a message of the bot.
+`notice_queue` writes sentences into the chat; `markdown` makes harmless what people said, for a message of the bot.
 """

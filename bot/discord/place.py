@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import discord
+import structlog
 
 from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
-from bot.channel.voice_connection import voice_connection
 from bot.discord.access import CommandUser
 from bot.discord.answers import RECAP, Field, digest_embed, embed_in
 from bot.discord.chat import DiscordChat, post_call
@@ -40,6 +41,7 @@ from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -50,8 +52,11 @@ if TYPE_CHECKING:
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.discord_gateway import VoiceChannel
+    from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
+
+log = structlog.get_logger()
 
 VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
@@ -334,15 +339,22 @@ class DiscordPlace:
         if refused is not None:
             raise ChannelNotAllowedError(refused)
 
-        async with voice_connection(
+        def changed(event: LinkEvent) -> None:
+            # Its fields never contain speech.
+            fields = {each.name: getattr(event, each.name) for each in dataclasses.fields(event) if each.name != "at"}
+            name = f"link_{type(event).__name__.lower()}"
+            log.info(name, **fields)
+            on_change()
+
+        async with VoiceLink(
             DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
-            source,
-            sink,
+            sink=sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
-            on_change=on_change,
+            on_event=changed,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         ) as link:
+            link.play(source)
             yield link
 
     def _is_bot(self, user_id: int) -> bool:

@@ -37,10 +37,6 @@ LIBRARY_EVENT = "library_logged"
 PERSON_KEYS = frozenset({"participants", "person_id", "speaker_id", "user_id", "user_ids"})
 
 
-def _type_name(value: object) -> str:
-    return f"<{type(value).__name__}>"
-
-
 # What adds level, time and traceback to an event, before it is redacted.
 _FIRST_PROCESSORS: tuple[Processor, ...] = (
     structlog.processors.add_log_level,
@@ -74,7 +70,9 @@ def configured_logging(
     file.setLevel(level.upper())
     terminal.setLevel(console_level.upper())
     redactor = LogRedactor(secrets)
-    file.setFormatter(_formatter(redactor, structlog.processors.JSONRenderer(default=_type_name)))
+    file.setFormatter(
+        _formatter(redactor, structlog.processors.JSONRenderer(default=lambda value: f"<{type(value).__name__}>"))
+    )
     # Elsewhere than on a terminal, a service manager keeps the lines where nobody can be forgotten.
     shown: Processor = redactor if console.isatty() else partial(_nameless, redactor)
     terminal.setFormatter(_formatter(shown, _terminal_renderer(console)))
@@ -150,8 +148,8 @@ def _terminal_renderer(console: TextIO) -> Processor:
 
     def rendered(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
         # An endpoint or a tool server may have written a text. Those in a list are written as Python writes them.
-        plain = {key: escaped(value) if isinstance(value, str) else value for key, value in event.items()}
-        return render(logger, method, plain)
+        event = {key: escaped(value) if isinstance(value, str) else value for key, value in event.items()}
+        return render(logger, method, event)
 
     return rendered
 

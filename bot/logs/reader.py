@@ -55,9 +55,7 @@ class LogReader:
         """Yield the complete lines that were not read yet, rotated files first."""
         newer = self._newer_files()
         # All are opened before any is read: a rotation in between would change their names.
-        for file in list(map(_opened, [self._path] if newer is None else newer)):
-            if file is None:
-                continue
+        for file in [file for path in ([self._path] if newer is None else newer) for file in _opened(path)]:
             # Ours was rotated or replaced: read what was written to it meanwhile.
             yield from self._more()
             yield from self.rest()
@@ -103,10 +101,9 @@ class LogReader:
 
     def _skip_what_was_read(self, file: BinaryIO) -> None:
         """Go behind the last line that was read, if it is in the file: a log from which lines or words are removed is
-        written anew (`bot.logs.removal`), and its other lines were read before.
+        written anew (`bot.logs.log_file`), and its other lines were read before.
         """
-        begins = _BEGINNING.match(self._last)
-        read_to = 0
+        begins, read_to = _BEGINNING.match(self._last), 0
         while begins and (line := file.readline()):
             if line.startswith(begins[0]):
                 read_to = file.tell()
@@ -127,7 +124,6 @@ def parse_event(line: bytes) -> tuple[str, Event] | None:
     return None
 
 
-def _opened(path: Path) -> BinaryIO | None:
+def _opened(path: Path) -> Iterator[BinaryIO]:
     with suppress(FileNotFoundError):
-        return path.open("rb")
-    return None
+        yield path.open("rb")

@@ -141,17 +141,16 @@ class LogRedactor:
             return value
         if isinstance(value, SecretStr) or _SECRET_KEY.search(key):
             return REDACTED
-        if isinstance(value, BaseException):
-            return self._redact_secrets(describe_error(value))
-        if isinstance(value, Path):
-            return self._redact_secrets(str(value))
+        if isinstance(value, BaseException | Path):
+            return self._redact_secrets(str(value) if isinstance(value, Path) else describe_error(value))
         if isinstance(value, str):
             return self._redact_secrets(value) if _may_stand(key, value) else _withheld(value)
         if depth >= _MAX_DEPTH:
             return "[…]"
         if isinstance(value, dict):
             return {
-                self._field_name(name): self._redact(str(name), each, depth=depth + 1) for name, each in value.items()
+                self._field_name(str(name)): self._redact(str(name), each, depth=depth + 1)
+                for name, each in value.items()
             }
         if isinstance(value, list | tuple | set | frozenset):
             if any(isinstance(each, str) and not _may_stand(key, each) for each in value):
@@ -160,9 +159,8 @@ class LogRedactor:
         # Never repr(): that of a DAVE session leaks memory, and others may contain anything.
         return f"<{type(value).__name__}>"
 
-    def _field_name(self, name: object) -> str:
-        text = str(name)
-        return self._redact_secrets(text) if _FIELD.fullmatch(text) else _withheld(text)
+    def _field_name(self, name: str) -> str:
+        return self._redact_secrets(name) if _FIELD.fullmatch(name) else _withheld(name)
 
     def _redact_secrets(self, text: str) -> str:
         if self._known is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.logs.removal import forget_in_logs
+from bot.logs.log_file import forget_in_logs
 from bot.store.personal_data import PersonalDataStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter

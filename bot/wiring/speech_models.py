@@ -16,17 +16,16 @@ import structlog
 
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
-from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
-from bot.models.directory import ModelDirectory
+from bot.models.catalogue import TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE
+from bot.models.directory import CONVERTED_NAME, ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
-from bot.models.turn_text import open_text_end_reader
 from bot.models.voices import DEFAULT_VOICE
 from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text, joined, sentence_of
 from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.text_end import ReadingRecogniser
+from voice.asr.text_end import QueuedSentenceReader, ReadingRecogniser, SentenceReader
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError
@@ -267,8 +266,9 @@ async def open_recogniser(
     settings: AsrSettings, folder: Path, *, llm: LlmSettings, metrics: Metrics, text_end_folder: Path | None = None
 ) -> AsyncIterator[OpenedRecogniser]:
     """Yield the recogniser that the settings choose. Register all of it with `metrics` and its health. `folder`:
-    of the local model. `llm`: has the key for an endpoint at the same address. `text_end_folder`: see
-    `open_text_end_reader`.
+    of the local model. `llm`: has the key for an endpoint at the same address. `text_end_folder`: where the model is to
+    be that reads whether a sentence is finished; None: it is not wanted. Where it is not, or cannot be loaded, the
+    recogniser hears without it.
 
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
@@ -278,12 +278,16 @@ async def open_recogniser(
         else:
             opened = await _local_recogniser(stack, settings, folder, metrics)
         metrics.health.add_fault_check(opened.faults)
-        read = await open_text_end_reader(stack, text_end_folder)
-        if read.is_damaged:
-            metrics.health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
-        if read.reader is not None:
-            metrics.health.add_outage(_READER, _BY_SOUND, partial(_failing, read.reader))
-            opened = replace(opened, recogniser=ReadingRecogniser(opened.recogniser, read.reader), reads_texts=True)
+        if text_end_folder is not None and ModelDirectory(text_end_folder.parent).holds(TURN_TEXT):
+            try:
+                reader = QueuedSentenceReader(lambda: SentenceReader(text_end_folder / CONVERTED_NAME))
+                await stack.enter_async_context(reader)
+            except TurnModelError as error:
+                log.warning("no_text_end_model", problem=error)
+                metrics.health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
+            else:
+                metrics.health.add_outage(_READER, _BY_SOUND, partial(_failing, reader))
+                opened = replace(opened, recogniser=ReadingRecogniser(opened.recogniser, reader), reads_texts=True)
         yield opened
 
 

@@ -10,8 +10,8 @@ from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
 from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
-from bot.models.turn_text import text_end_folder
 from compaction.model import Mode
+from voice.asr.text_end import LANGUAGE
 from voice.endpoint_settings import without_secrets
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool
 def check_turns(models: ModelsSettings, asr: AsrSettings) -> Finding:
     """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
     # An endpoint recognises without it, and the local model stands in there without it.
-    reads = not asr.by_endpoint and text_end_folder(models, asr) is not None
+    reads = not asr.by_endpoint and asr.fixed_language in {None, LANGUAGE}
     wanted = (TURN_SMART, *((TURN_TEXT,) if reads else ()), VAD_SILERO)
     found = [check_model("listening", entry, models.directory / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]

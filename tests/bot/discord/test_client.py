@@ -453,7 +453,7 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
         given.append(options["require_e2ee"])
         raise LinkError("This test opens no connection.")
 
-    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink", refuse)
+    monkeypatch.setattr("bot.discord.place.VoiceLink", refuse)
     async with LocalDiscord() as local:
         settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
         async with connected(settings, FakeSupervisor()) as client:

@@ -50,7 +50,7 @@ def links(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
         links.append(Opened(**given))
         yield links[-1]
 
-    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink", opened)
+    monkeypatch.setattr("bot.discord.place.VoiceLink", opened)
     return links
 
 

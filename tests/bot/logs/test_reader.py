@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.logs.log_file import drop_lines_before, forget_in_logs
 from bot.logs.reader import MAX_LINE_BYTES, LogReader, rotated_files
-from bot.logs.removal import drop_lines_before, forget_in_logs
 
 if TYPE_CHECKING:
     from pathlib import Path

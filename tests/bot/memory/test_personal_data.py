@@ -16,9 +16,8 @@ import pytest
 import structlog
 from sqlalchemy import insert
 
-from bot.logs.log_file import log_path
+from bot.logs.log_file import forget_in_logs, log_path
 from bot.logs.output import configured_logging
-from bot.logs.removal import forget_in_logs
 from bot.memory.personal_data import WIPE_PAUSE_S, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.store.backup import write_backup

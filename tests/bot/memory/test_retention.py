@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from bot.logs.log_file import log_path
-from bot.logs.removal import drop_lines_before, forget_in_logs
+from bot.logs.log_file import drop_lines_before, forget_in_logs, log_path
 from bot.memory.retention import DAY_S, RETRY_S, Retention
 from bot.private_files import open_private
 from bot.server_settings import ServerSettings, no_server_settings
@@ -338,7 +337,7 @@ def test_a_rotation_meanwhile_hides_no_line(tmp_path: Path, monkeypatch: pytest.
             rotated(log, a_line(14.0, "newest"))
         return open_private(path, flags)
 
-    monkeypatch.setattr("bot.logs.removal.open_private", open_and_rotate)
+    monkeypatch.setattr("bot.logs.log_file.open_private", open_and_rotate)
     assert forget_in_logs(log.parent, SECRET) == 2
     assert texts_in(oldest, older, log) == ["old", "log", "newest"]
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, older.name, oldest.name]

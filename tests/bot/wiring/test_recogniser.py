@@ -149,6 +149,22 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     return fake
 
 
+async def test_a_model_that_reads_and_is_damaged_is_told(tmp_path: Path, model: FakeModel) -> None:
+    """Where it is missing, nobody is told, because the bot runs without it."""
+    del model
+    for is_damaged in (False, True):
+        health, folder = Health(SystemClock()), tmp_path / "turn-text"
+        if is_damaged:
+            folder.mkdir()
+            (folder / "model.gguf").write_bytes(b"no model")
+        opening = open_recogniser(
+            AsrSettings(), Path(), llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
+        )
+        async with opening as opened:
+            assert not opened.reads_texts
+            assert ("pull turn-text --again" in health.summary()) is is_damaged
+
+
 async def dies_on(recogniser: Recogniser) -> None:
     """Let the model of this process die of a sound."""
     for _ in range(FAILURES_BEFORE_RELOAD):
