@@ -1,5 +1,5 @@
-"""What somebody may see on the dashboard, and how that is written as JSON: which rooms, and of stored words those that
-they may read (`bot.readers`), without those of people who opted out. Pure; `bot.discord.dashboard_access` finds out
+"""Who looks at the dashboard, what they may see, and how that is written as JSON: which rooms, and of stored words
+those that they may read (`bot.readers`), without those of people who opted out. Pure; `bot.discord.dashboard_access` finds out
 about people, and the page escapes texts.
 
 Forgotten words are in no store any more. Of people who opted out, their own words are left out, and all that may repeat
@@ -10,9 +10,11 @@ them: what the bot said and noted, and summaries, in every session in which they
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from bot.errors import BotError
 from bot.readers import NOTHING as NO_WORDS
 from bot.readers import WHOLE, reading_of
 from bot.texts.text import Text, all_in_language
@@ -20,12 +22,43 @@ from compaction.model import TurnKind
 from compaction.payload import PartKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from bot.readers import AttendedSession, Reader, Reading
-    from bot.web.port import Json
     from compaction.model import Note, Segment, Turn
     from compaction.payload import PayloadPart
+
+
+Json: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Somebody who looks at the dashboard. `user_id`: theirs on Discord, by which people are told apart; None: the
+    operator, who used a login link.
+    """
+
+    name: str
+    user_id: int | None = None
+
+    @property
+    def is_operator(self) -> bool:
+        return self.user_id is None
+
+
+OPERATOR: Final = Viewer("Operator")
+
+
+class NotShownError(BotError):
+    """There is nothing to show: it does not exist, or this viewer may not see it. The message does not tell which."""
+
+
+class AccessNotToldError(BotError):
+    """Discord has not said what this viewer may see. The message is a plain sentence for them."""
+
+
+class LoginRefusedError(BotError):
+    """Somebody could not be logged in. The message is a plain sentence for them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from nacl.encoding import HexEncoder
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
+from bot.dashboard.access import LoginRefusedError, Viewer
 from bot.texts.text import Text
-from bot.web.port import LoginRefusedError, LoginStart, Viewer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +66,14 @@ class PendingLoginSeal:
             return None
         pending = PendingLogin(**json.loads(plain))
         return pending if self._monotonic() < pending.until else None
+
+
+@dataclass(frozen=True, slots=True)
+class LoginStart:
+    """The beginning of a login with Discord. `url`: where the browser goes. `proof`: the browser's cookie meanwhile."""
+
+    url: str
+    proof: str
 
 
 log = structlog.get_logger()

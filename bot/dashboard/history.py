@@ -19,7 +19,7 @@ from compaction.payload import PartKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bot.dashboard.access import Access
+    from bot.dashboard.access import Access, Json
     from bot.memory.explain import Explanation
     from bot.memory.recall import Recall
     from bot.readers import Reader
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bot.store.prompts import PromptFigures
     from bot.store.sessions import StoredSession
     from bot.texts.text import Text
-    from bot.web.port import Json
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart

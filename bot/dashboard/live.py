@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.dashboard.access import Access
+    from bot.dashboard.access import Access, Json
     from bot.participation.guild_participation import GuildParticipation
-    from bot.web.port import Json
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 
@@ -94,7 +93,7 @@ class LiveEvent:
 
 
 class Follower:
-    """One page's events. Implements `bot.web.port.LiveFeed`.
+    """One page's events.
 
     `first`: what the page is sent in any case. `access`: returns what its viewer may see now. `language`: the page's.
     `is_outdated`: returns whether a room's events may have words that nobody shall see any more; then it has dropped
@@ -126,6 +125,10 @@ class Follower:
         return len(self._waiting)
 
     async def next(self) -> str | None:
+        """Wait for the next message, as a whole server-sent event. None: the feed is over, and the page may ask anew.
+
+        *Cancellation*: loses no message.
+        """
         while True:
             # Before the event is taken: a cancelled call loses none.
             access = await self._access()

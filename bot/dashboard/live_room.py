@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
+    from bot.dashboard.access import Json
     from bot.participation.guild_participation import GuildParticipation
-    from bot.web.port import Json
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 

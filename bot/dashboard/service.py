@@ -1,4 +1,4 @@
-"""Answers the dashboard's pages: checks what a viewer may see, then reads it. Implements `bot.web.port`."""
+"""Answers the dashboard's pages: checks what a viewer may see, then reads it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory, turn_json
+from bot.dashboard.access import (
+    EVERYTHING,
+    NOTHING,
+    Access,
+    AccessNotToldError,
+    Directory,
+    LoginRefusedError,
+    NotShownError,
+    turn_json,
+)
 from bot.dashboard.history import HITS, hit_json
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, sentence_of
-from bot.web.port import AccessNotToldError, LoginRefusedError, LoginStart, NotShownError
 from compaction.memory.passage import Scope
 from compaction.model import SessionId
 
@@ -20,14 +28,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.clock import Clock
-    from bot.dashboard.access import SpeechFilter
-    from bot.dashboard.discord_login import DiscordLogin
+    from bot.dashboard.access import Json, SpeechFilter, Viewer
+    from bot.dashboard.discord_login import DiscordLogin, LoginStart
     from bot.dashboard.history import StoredHistory
-    from bot.dashboard.live import LiveRooms
+    from bot.dashboard.live import Follower, LiveRooms
     from bot.participation.all_guilds import GuildParticipations
     from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
-    from bot.web.port import Json, LiveFeed, Viewer
     from compaction.memory.recall import RecallHit
 
 SESSIONS_AT_ONCE: Final = 30
@@ -56,6 +63,9 @@ class DashboardService:
     """The dashboard of one process. `history` and `directory` come later: before, only open rooms are shown.
 
     `discord_login`: logs people in with Discord; None: only login links work. `shards`: those that this process serves.
+
+    Every method that reads raises `NotShownError`, `AccessNotToldError` and `StoreError`. What is returned may have
+    `Text`s in it, which the page gets in its language.
     """
 
     def __init__(
@@ -80,6 +90,7 @@ class DashboardService:
 
     @property
     def shards(self) -> str:
+        """Return which shards of the bot this process serves; empty if it serves every server."""
         return str(self._shards) if self._shards.is_divided else ""
 
     # -- login ------------------------------------------------------------------------------------------------------
@@ -89,10 +100,12 @@ class DashboardService:
         return self._discord_login is not None
 
     def start_login(self, redirect_uri: str) -> LoginStart:
+        """Begin a login with Discord. Raises `LoginRefusedError`."""
         login, client_id = self._login()
         return login.start(client_id, redirect_uri)
 
     async def finish_login(self, proof: str, state: str, code: str) -> Viewer:
+        """Return who came back from Discord. Raises `LoginRefusedError`."""
         login, client_id = self._login()
         viewer = await login.finish(client_id, proof, state, code)
         try:
@@ -175,12 +188,13 @@ class DashboardService:
 
     def follow(
         self, viewer: Viewer, last_event_id: str, *, language: str = ENGLISH
-    ) -> AbstractContextManager[LiveFeed]:
+    ) -> AbstractContextManager[Follower]:
         return self.live.follow(lambda: self._access(viewer), last_event_id, language=language)
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 
     async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
+        """Return stored sessions, latest first. `before`: only those that began earlier, in UTC epoch seconds."""
         access = await self._told_access(viewer)
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
@@ -194,6 +208,7 @@ class DashboardService:
         return {"sessions": cards, "more": len(found) > SESSIONS_AT_ONCE}
 
     async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
+        """Return a stored session with some of its turns from turn `first` on, or its last ones."""
         stored, access = await self._stored(viewer, session_id)
         visible = await self._visible(stored, access)
         (session,) = await self._sessions_json([stored])
@@ -225,6 +240,7 @@ class DashboardService:
         return {"hits": await self._hits_json(hits[:HITS], access)}
 
     async def replies(self, viewer: Viewer, session_id: str) -> Json:
+        """Return the replies of a session of which it is known what the model saw."""
         stored, _ = await self._with_prompts(viewer, session_id)
         return {"replies": await self._history().replies_json(stored.id)}
 

@@ -2,7 +2,7 @@
 
 What it finds are faults for `bot.health`.
 
-`HealthProbes` answers what monitoring asks (`bot.web.server.Probes`): is the process alive, can it do its work, and its
+`HealthProbes` answers what monitoring asks (`bot.web.server`): is the process alive, can it do its work, and its
 metrics. The answers hold kinds and our own sentences, and nothing about people.
 """
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.health import Health
     from bot.shards import Shards
-    from bot.web.port import Json
 
 log = structlog.get_logger()
 
@@ -173,8 +172,10 @@ class HealthProbes:
         self._health = health
         self.metrics = metrics
 
-    def liveness(self) -> tuple[bool, Json]:
-        """See `Probes.liveness`. That it answers shows that the event loop runs."""
+    def liveness(self) -> tuple[bool, Mapping[str, object]]:
+        """Return whether the process is alive, and the JSON that says why not: none of its tasks has ended, and nothing
+        has failed for good that a new process would have. That it answers shows that the event loop runs.
+        """
         if not self._health.needs_restart:
             return True, {"status": ALIVE, "causes": []}
         causes = [
@@ -188,8 +189,10 @@ class HealthProbes:
         ]
         return False, {"status": DEAD, "causes": causes}
 
-    def readiness(self) -> tuple[bool, Json]:
-        """See `Probes.readiness`. The same sentence about several rooms is given once, with their number."""
+    def readiness(self) -> tuple[bool, Mapping[str, object]]:
+        """Return whether the bot can do its work now, and the JSON that says why not. The same sentence about several
+        rooms is given once, with their number.
+        """
         faults = Counter(self._health.faults())
         causes = [
             {"cause": fault.kind.value, "sentence": fault.sentence, "count": count} for fault, count in faults.items()

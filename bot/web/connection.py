@@ -16,22 +16,25 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import structlog
 from aiohttp import web
 from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL, SERVER
 
 from bot.texts.text import Text
 from bot.web.page_texts import json_response
+from bot.web.security import FORWARDED_FOR, security_headers
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable
 
     from aiohttp.typedefs import Handler
 
-    from bot.web.security import ClientAddress, Site
+    from bot.web.security import ClientAddress, Site, TrustedProxies
 
+log = structlog.get_logger()
 
 LOG_EVERY_S: Final = 60.0
 
@@ -47,44 +50,52 @@ class WebRefusal(StrEnum):
     CROWDED = "crowded"
 
 
-class RefusalCounter:
-    """Gathers refusals between two log lines. Callers pass in monotonic seconds."""
+class Visits:
+    """Who asks one server: their addresses, their connections, and how many requests are refused. Not thread-safe.
 
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+    `site`: the server's address. `monotonic`: returns seconds.
+    """
+
+    def __init__(self, site: Site, proxies: TrustedProxies, monotonic: Callable[[], float]) -> None:
+        self.site = site
+        self.pages = OpenPages()
+        self.monotonic = monotonic
+        self._proxies = proxies
+        self._refused: Counter[str] = Counter()
         self._told_at = float("-inf")
 
-    def count(self, refusal: str, now: float) -> dict[str, int]:
-        """Count a refusal: a `WebRefusal`, or the reason why a link is not accepted. Returns the figures to log, or {}
-        within a minute of the last ones.
+    def client(self, request: web.Request) -> ClientAddress:
+        return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
+
+    def count(self, refusal: str) -> None:
+        """Count a refused request: a `WebRefusal`, or the reason why a link is not accepted. Logs the figures at most
+        once a minute.
         """
-        self._counts[refusal] += 1
-        if now - self._told_at < LOG_EVERY_S:
-            return {}
-        self._told_at = now
-        return self.rest()
+        self._refused[refusal] += 1
+        if self.monotonic() - self._told_at >= LOG_EVERY_S:
+            self._told_at = self.monotonic()
+            self.log_refused()
 
-    def rest(self) -> dict[str, int]:
-        """Return the figures that were not logged yet, and start again from zero."""
-        figures = {f"{refusal}_count": count for refusal, count in sorted(self._counts.items())}
-        self._counts.clear()
-        return figures
+    def log_refused(self) -> None:
+        """Log the figures that were not logged yet, and start again from zero."""
+        if figures := {f"{refusal}_count": count for refusal, count in sorted(self._refused.items())}:
+            log.warning("web_requests_refused", **figures)
+        self._refused.clear()
 
+    def require_own_origin(self, request: web.Request) -> None:
+        """Raise `HTTPForbidden`, and count the refusal, unless a page of this server sends the request.
 
-def require_own_origin(request: web.Request, site: Site, count: Callable[[str], None]) -> None:
-    """Raise `HTTPForbidden`, and `count` the refusal, unless a page of `site` sends this request.
-
-    The answer says which address works: whoever forwards a port or uses another name of the machine reads it.
-    """
-    if not site.admits(request.headers.get("Origin")):
-        count(WebRefusal.FOREIGN_PAGE)
-        sentence = Text(
-            "My pages work under {origin} only. Open this page there, or set PUBLIC_URL to the address that your "
-            "browser shows.",
-            origin=site.origin,
-        )
-        answer = json_response(request, {"error": sentence}, HTTPStatus.FORBIDDEN)
-        raise web.HTTPForbidden(text=answer.text, content_type=answer.content_type)
+        The answer says which address works: whoever forwards a port or uses another name of the machine reads it.
+        """
+        if not self.site.admits(request.headers.get("Origin")):
+            self.count(WebRefusal.FOREIGN_PAGE)
+            sentence = Text(
+                "My pages work under {origin} only. Open this page there, or set PUBLIC_URL to the address that your "
+                "browser shows.",
+                origin=self.site.origin,
+            )
+            answer = json_response(request, {"error": sentence}, HTTPStatus.FORBIDDEN)
+            raise web.HTTPForbidden(text=answer.text, content_type=answer.content_type)
 
 
 MAX_CONNECTIONS: Final = 200
@@ -94,82 +105,12 @@ MAX_SOCKETS_PER_CLIENT: Final = 12
 MAX_SOCKETS_PER_LINK: Final = 3
 
 
-def quiet_application(**options: Any) -> web.Application:
-    """Make an application for `QuietConnection`s. `options`: of `web.Application`."""
-    app = web.Application(middlewares=[_refuse_subprotocols], **options)
-    app.on_response_prepare.append(_leave_server_out)
-    return app
-
-
 @web.middleware
-async def _refuse_subprotocols(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def refuse_subprotocols(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse a websocket of a subprotocol. None of ours has one, and the library logs each that it does not know."""
     if SEC_WEBSOCKET_PROTOCOL in request.headers:
         raise web.HTTPBadRequest
     return await handler(request)
-
-
-async def _leave_server_out(request: web.Request, response: web.StreamResponse) -> None:
-    """Leave out the header in which the library names itself and its version."""
-    del request
-    response.headers.popall(SERVER, None)
-
-
-class QuietConnection(web.RequestHandler):
-    """aiohttp's request handler, except that it tells nobody what was wrong with a request, and logs no request.
-
-    `on_malformed`: called for each request that is not valid HTTP. `headers`: returns the headers of the answer to it.
-    """
-
-    __slots__ = ("_headers", "_on_malformed")
-
-    def __init__(
-        self,
-        manager: web.Server,
-        *,
-        loop: asyncio.AbstractEventLoop,
-        on_malformed: Callable[[], None],
-        headers: Callable[[], Mapping[str, str]] = dict,
-        **options: Any,
-    ) -> None:
-        # Nobody who talks to us compresses anything, and the library logs a traceback for a body that it cannot unpack.
-        options |= {"access_log": None, "auto_decompress": False}
-        super().__init__(manager, loop=loop, **options)
-        self._headers = headers
-        self._on_malformed = on_malformed
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = HTTPStatus.INTERNAL_SERVER_ERROR,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """Answer a request that failed. The library's own answer to an invalid request quotes it, in the log too."""
-        if isinstance(exc, ConnectionError):
-            # They have hung up, so nobody reads the answer. The library would log a traceback for each.
-            response: web.StreamResponse = web.Response(status=status)
-            response.force_close()
-        elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            response = super().handle_error(request, status, exc, message)
-        else:
-            self._on_malformed()
-            response = web.Response(status=status, text="This is not a valid request.\n")
-            response.force_close()
-        # No application sees the answer to an invalid request, and an empty value keeps the library from its own.
-        response.headers.update({**self._headers(), SERVER: "", "Connection": "close"})
-        return response
-
-
-class Closable(Protocol):
-    """A connection that can be cut off."""
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether it still holds a socket. One that is closing does, for as long as its reader likes."""
-
-    def cut(self) -> None:
-        """Close it at once, without waiting for the other side."""
 
 
 @dataclass(slots=True)
@@ -185,10 +126,10 @@ class OpenPages:
 
     def __init__(self) -> None:
         # Both in the order in which they were opened.
-        self._connections: dict[Closable, None] = {}
-        self._pages: dict[Closable, _Page] = {}
+        self._connections: dict[WebConnection, None] = {}
+        self._pages: dict[WebConnection, _Page] = {}
 
-    def connected(self, connection: Closable) -> None:
+    def connected(self, connection: WebConnection) -> None:
         """Take a new connection. If there are too many, cut off the oldest one that has shown no valid link."""
         # Some have ended since the last call.
         self._connections = {each: None for each in self._connections if each.is_open}
@@ -202,18 +143,18 @@ class OpenPages:
         group = client.group
         return group is None or Counter(page.group for page in self._pages.values())[group] < MAX_SOCKETS_PER_CLIENT
 
-    def opened(self, connection: Closable, client: ClientAddress) -> None:
+    def opened(self, connection: WebConnection, client: ClientAddress) -> None:
         """Note that a connection has become a web socket."""
         self._pages[connection] = _Page(client.group)
 
-    def admitted(self, connection: Closable, link: str) -> None:
+    def admitted(self, connection: WebConnection, link: str) -> None:
         """Note that the page has shown a valid link. Earlier sockets of the link are cut off if they are too many."""
         self._pages[connection].link = link
         same = [each for each, page in self._pages.items() if page.link == link and each is not connection]
         for earlier in same[: max(0, len(same) + 1 - MAX_SOCKETS_PER_LINK)]:
             earlier.cut()
 
-    def closed(self, connection: Closable) -> None:
+    def closed(self, connection: WebConnection) -> None:
         """Note that a web socket has ended."""
         del self._pages[connection]
 
@@ -222,34 +163,49 @@ class OpenPages:
         for connection in list(self._connections):
             self._cut(connection)
 
-    def _cut(self, connection: Closable) -> None:
+    def _cut(self, connection: WebConnection) -> None:
         del self._connections[connection]
         connection.cut()
 
 
-class WebConnection(QuietConnection):
-    """A connection that registers itself with `pages`, and can be cut off. `options`: of `QuietConnection`."""
+class WebConnection(web.RequestHandler):
+    """aiohttp's request handler, except that it tells nobody what was wrong with a request, logs no request, and can be
+    cut off. It registers itself with `visits`.
+    """
 
-    __slots__ = ("_on_lost", "_pages", "_wire")
+    __slots__ = ("_on_lost", "_visits", "_wire")
 
-    def __init__(
-        self,
-        manager: web.Server,
-        *,
-        loop: asyncio.AbstractEventLoop,
-        pages: OpenPages,
-        **options: Any,
-    ) -> None:
-        super().__init__(manager, loop=loop, **options)
-        self._pages = pages
+    def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, visits: Visits, **options: Any) -> None:
+        # Nobody who talks to us compresses anything, and the library logs a traceback for a body that it cannot unpack.
+        super().__init__(manager, loop=loop, access_log=None, auto_decompress=False, **options)
+        self._visits = visits
         # Until the connection is lost. The library lets go of its own when it begins to close.
         self._wire: asyncio.Transport | None = None
         self._on_lost: Callable[[], None] = lambda: None
 
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = HTTPStatus.INTERNAL_SERVER_ERROR,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer a request that failed. The library's own answer to an invalid request quotes it, in the log too."""
+        response: web.StreamResponse = web.Response(status=status, text="This is not a valid request.\n")
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(exc, ConnectionError):
+            response = super().handle_error(request, status, exc, message)
+        elif not isinstance(exc, ConnectionError):
+            self._visits.count(WebRefusal.MALFORMED)
+        # Who has hung up reads no answer. The library would log a traceback for each.
+        response.force_close()
+        # No application sees the answer to an invalid request, and an empty value keeps the library from its own.
+        response.headers.update({**security_headers(self._visits.site), SERVER: "", "Connection": "close"})
+        return response
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._wire = cast("asyncio.Transport", transport)
-        self._pages.connected(self)
+        self._visits.pages.connected(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._wire = None
@@ -262,8 +218,10 @@ class WebConnection(QuietConnection):
 
     @property
     def is_open(self) -> bool:
+        """Return whether it still holds a socket. One that is closing does, for as long as its reader likes."""
         return self._wire is not None
 
     def cut(self) -> None:
+        """Close it at once, without waiting for the other side."""
         if self._wire is not None:
             self._wire.abort()

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import web
 
+from bot.dashboard.access import AccessNotToldError, NotShownError
 from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection, WebRefusal
 from bot.web.login_routes import LOGIN_PATH
 from bot.web.page_texts import json_response, page_language
-from bot.web.port import AccessNotToldError, NotShownError
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bot.web.connection import OpenPages
+    from bot.dashboard.access import Json, Viewer
+    from bot.dashboard.live import Follower
+    from bot.dashboard.service import DashboardService
+    from bot.web.connection import Visits
     from bot.web.login_routes import LoginRoutes
-    from bot.web.port import Dashboard, Json, LiveFeed, Viewer
-    from bot.web.security import ClientAddress
 
 log = structlog.get_logger()
 
@@ -59,22 +60,12 @@ MAX_FEEDS_OF_ONE_PERSON: Final = 8
 
 
 class DashboardRoutes:
-    """The handlers of one web server. `login`: knows who asks. `count`: counts a refusal."""
+    """The handlers of one web server. `login`: knows who asks."""
 
-    def __init__(
-        self,
-        dashboard: Dashboard,
-        login: LoginRoutes,
-        *,
-        pages: OpenPages,
-        client: Callable[[web.Request], ClientAddress],
-        count: Callable[[str], None],
-    ) -> None:
+    def __init__(self, dashboard: DashboardService, login: LoginRoutes, visits: Visits) -> None:
         self._dashboard = dashboard
         self._login = login
-        self._pages = pages
-        self._client = client
-        self._count = count
+        self._visits = visits
         self._reads = asyncio.Semaphore(MAX_READS)
         # The reads of each person that are under way or wait.
         self._reading: Counter[int | None] = Counter()
@@ -114,7 +105,7 @@ class DashboardRoutes:
             if viewer is None:
                 return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
             if self._reading[viewer.user_id] >= MAX_READS_OF_ONE_PERSON:
-                self._count(WebRefusal.CROWDED)
+                self._visits.count(WebRefusal.CROWDED)
                 busy = Text("You are reading too much at once. Try again in a moment.")
                 return json_response(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
             self._reading[viewer.user_id] += 1
@@ -152,16 +143,16 @@ class DashboardRoutes:
         viewer = self._login.viewer(request)
         if viewer is None:
             return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
-        client = self._client(request)
-        if not self._pages.has_room(client) or not self._has_place(viewer):
-            self._count(WebRefusal.CROWDED)
+        client, pages = self._visits.client(request), self._visits.pages
+        if not pages.has_room(client) or not self._has_place(viewer):
+            self._visits.count(WebRefusal.CROWDED)
             crowded = Text("Too many pages are open. Close one and load this page again.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
         connection, task = request.protocol, asyncio.current_task()
         assert isinstance(connection, WebConnection), "made by the server"
         assert task is not None, "in a request's task"
         self._feeds[task] = viewer.user_id
-        self._pages.opened(connection, client)
+        pages.opened(connection, client)
         try:
             response = web.StreamResponse()
             response.content_type = "text/event-stream"
@@ -169,7 +160,7 @@ class DashboardRoutes:
             response.headers["X-Accel-Buffering"] = "no"
             await response.prepare(request)
             # Known to be somebody, so that it does not make room for a stranger's connection.
-            self._pages.admitted(connection, f"dashboard {id(task)}")
+            pages.admitted(connection, f"dashboard {id(task)}")
             # The last event that the browser got; before it got any, the last one in what the page has read.
             known = request.headers.get("Last-Event-ID") or request.query.get("since", "")
             with self._dashboard.follow(viewer, known, language=page_language(request)) as feed:
@@ -177,7 +168,7 @@ class DashboardRoutes:
                 await self._send_events(response, feed, lambda: self._login.viewer(request) == viewer)
             return response
         finally:
-            self._pages.closed(connection)
+            pages.closed(connection)
             self._feeds.pop(task, None)
 
     def _has_place(self, viewer: Viewer) -> bool:
@@ -186,7 +177,7 @@ class DashboardRoutes:
         return theirs < MAX_FEEDS_OF_ONE_PERSON and len(self._feeds) < MAX_FEEDS
 
     async def _send_events(
-        self, response: web.StreamResponse, feed: LiveFeed, is_logged_in: Callable[[], bool]
+        self, response: web.StreamResponse, feed: Follower, is_logged_in: Callable[[], bool]
     ) -> None:
         while True:
             try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -20,18 +21,18 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
+from bot.dashboard.access import OPERATOR, LoginRefusedError
 from bot.texts.text import Text, sentence_of
-from bot.web.connection import WebRefusal, require_own_origin
+from bot.web.connection import WebRefusal
 from bot.web.page_texts import json_response
-from bot.web.port import OPERATOR, LoginRefusedError
 from voice.secret_digest import digest_of_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from bot.web.port import Dashboard, Json, Viewer
-    from bot.web.security import ClientAddress, Site
-
+    from bot.dashboard.access import Json, Viewer
+    from bot.dashboard.service import DashboardService
+    from bot.web.connection import Visits
 
 log = structlog.get_logger()
 
@@ -55,28 +56,24 @@ class Logins:
     """The present login link and the browsers that are logged in. Not thread-safe.
 
     `monotonic`: returns seconds. `on_new_link`: called when the link was used up and there is another one.
+    `link_token`: the secret of the login link that works now.
     """
 
     def __init__(self, monotonic: Callable[[], float], *, on_new_link: Callable[[], None] = lambda: None) -> None:
         self._monotonic = monotonic
         self._on_new_link = on_new_link
-        self._token = _new_secret()
+        self.link_token = secrets.token_urlsafe(32)
         # By digest of the cookie, the browser that was silent for longest first.
         self._logins: dict[bytes, _Login] = {}
-
-    @property
-    def link_token(self) -> str:
-        """Return the secret of the login link that works now."""
-        return self._token
 
     def redeem(self, token: str, *, instead_of: str = "") -> str | None:
         """Use the login link up. Returns the cookie of an operator's browser, or None if the link does not work.
 
         `instead_of`: the browser's former cookie, which is good for nothing then.
         """
-        if not secrets.compare_digest(digest_of_secret(token), digest_of_secret(self._token)):
+        if not secrets.compare_digest(digest_of_secret(token), digest_of_secret(self.link_token)):
             return None
-        self._token = _new_secret()
+        self.link_token = secrets.token_urlsafe(32)
         cookie = self.log_in(OPERATOR, instead_of=instead_of)
         self._on_new_link()
         return cookie
@@ -91,7 +88,7 @@ class Logins:
             del self._logins[key]
         while len(self._logins) >= MAX_LOGINS:
             del self._logins[next(iter(self._logins))]
-        cookie = _new_secret()
+        cookie = secrets.token_urlsafe(32)
         self._logins[digest_of_secret(cookie)] = _Login(viewer, now, now)
         return cookie
 
@@ -118,55 +115,10 @@ class Logins:
         }
 
 
-def _new_secret() -> str:
-    return secrets.token_urlsafe(32)
-
-
 LOGIN: Final = "roomtone-dashboard"
 # Only while a browser is at Discord.
 PENDING_LOGIN: Final = "roomtone-login"
 PENDING_LOGIN_S: Final = 600
-
-
-class LoginCookies:
-    """Reads and writes the cookies of one site. `site`: returns its address, which decides whether they are secure."""
-
-    def __init__(self, site: Callable[[], Site]) -> None:
-        self._site = site
-
-    def read(self, request: web.Request, name: str) -> str:
-        """Return a cookie's value; empty: the browser sent none."""
-        return request.cookies.get(self._full_name(name), "")
-
-    def write(self, response: web.Response, name: str, value: str, *, max_age: int | None = None) -> None:
-        """Have the browser keep a cookie. `max_age`: in seconds; None: until it is closed."""
-        response.set_cookie(
-            self._full_name(name),
-            value,
-            max_age=max_age,
-            path="/",
-            secure=self._is_secure,
-            httponly=True,
-            samesite="Strict",
-        )
-
-    def drop(self, response: web.Response, name: str) -> None:
-        """Have the browser delete a cookie."""
-        self.write(response, name, "", max_age=0)
-
-    @property
-    def _is_secure(self) -> bool:
-        return self._site().origin.startswith("https:")
-
-    def _full_name(self, name: str) -> str:
-        """Return the cookie's name. One with this prefix cannot be set by another site of the domain (RFC 6265bis).
-
-        It has the port, because browsers share cookies among the ports of a host, where other bots may listen.
-        """
-        port = urlsplit(self._site().origin).port
-        name = name if port is None else f"{name}-{port}"
-        return f"__Host-{name}" if self._is_secure else name
-
 
 # Each way back from Discord asks Discord, which bars a machine that sends too many invalid requests, and with it the
 # bot. Anybody who reaches the pages can try.
@@ -204,60 +156,42 @@ DISCORD_TIMEOUT_S: Final = 45.0
 
 
 class LoginRoutes:
-    """The handlers of one web server. `site`: returns its address. `count`: counts a refusal. `monotonic`: returns
-    seconds.
-    """
+    """The handlers of one web server."""
 
-    def __init__(
-        self,
-        dashboard: Dashboard,
-        logins: Logins,
-        *,
-        site: Callable[[], Site],
-        client: Callable[[web.Request], ClientAddress],
-        count: Callable[[str], None],
-        monotonic: Callable[[], float],
-    ) -> None:
+    def __init__(self, dashboard: DashboardService, logins: Logins, visits: Visits) -> None:
         self._dashboard = dashboard
         self._logins = logins
-        self._site = site
-        self._client = client
-        self._count = count
-        self._monotonic = monotonic
-        self._cookies = LoginCookies(site)
+        self._visits = visits
         self._tries = LoginTries()
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
-        routes = app.router
-        routes.add_get("/api/me", self._me)
-        routes.add_post("/api/login", self._log_in)
-        routes.add_post("/api/login/discord", self._begin_discord)
-        routes.add_post("/api/login/discord/back", self._back_from_discord)
-        routes.add_post("/api/logout", self._log_out)
+        app.router.add_get("/api/me", self._me)
+        app.router.add_post("/api/login", self._log_in)
+        app.router.add_post("/api/login/discord", self._begin_discord)
+        app.router.add_post("/api/login/discord/back", self._back_from_discord)
+        app.router.add_post("/api/logout", self._log_out)
 
     def viewer(self, request: web.Request) -> Viewer | None:
         """Return who is logged in with the browser that asks, if anybody."""
-        return self._logins.viewer(self._cookies.read(request, LOGIN))
+        return self._logins.viewer(self._cookie(request, LOGIN))
 
     async def _me(self, request: web.Request) -> web.Response:
         viewer = self.viewer(request)
         if viewer is None:
             # No error: a browser writes those into its console.
             return json_response(request, {"discord": self._dashboard.discord_login})
-        told: dict[str, object] = {"name": viewer.name, "operator": viewer.is_operator, "shards": ""}
-        if viewer.is_operator:
-            told["shards"] = self._dashboard.shards
-        return json_response(request, told)
+        shards = self._dashboard.shards if viewer.is_operator else ""
+        return json_response(request, {"name": viewer.name, "operator": viewer.is_operator, "shards": shards})
 
     async def _log_in(self, request: web.Request) -> web.Response:
         body = await self._body(request)
-        cookie = self._logins.redeem(str(body.get("token", "")), instead_of=self._cookies.read(request, LOGIN))
+        cookie = self._logins.redeem(str(body.get("token", "")), instead_of=self._cookie(request, LOGIN))
         if cookie is None:
-            self._count("login_link")
+            self._visits.count("login_link")
             return json_response(request, {"error": LINK_USED}, HTTPStatus.FORBIDDEN)
         log.info("dashboard_login", how="link")
-        return self._logged_in(request, cookie)
+        return self._with_cookie(json_response(request, {}), LOGIN, cookie)
 
     async def _begin_discord(self, request: web.Request) -> web.Response:
         await self._body(request)
@@ -267,8 +201,7 @@ class LoginRoutes:
         except LoginRefusedError as error:
             return json_response(request, {"error": sentence_of(error)}, HTTPStatus.FORBIDDEN)
         response = json_response(request, {"url": begun.url})
-        self._cookies.write(response, PENDING_LOGIN, begun.proof, max_age=PENDING_LOGIN_S)
-        return response
+        return self._with_cookie(response, PENDING_LOGIN, begun.proof, max_age=PENDING_LOGIN_S)
 
     async def _back_from_discord(self, request: web.Request) -> web.Response:
         """Log in the browser that Discord sent back.
@@ -276,50 +209,68 @@ class LoginRoutes:
         The page asks for this by itself: browsers send no strict cookie with the way back from another site.
         """
         body = await self._body(request)
-        if not self._tries.allows(self._client(request).group, self._monotonic()):
-            self._count(WebRefusal.CROWDED)
+        if not self._tries.allows(self._visits.client(request).group, self._visits.monotonic()):
+            self._visits.count(WebRefusal.CROWDED)
             crowded = Text("Too many people log in now. Try again in a minute.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
-        proof = self._cookies.read(request, PENDING_LOGIN)
+        proof = self._cookie(request, PENDING_LOGIN)
         try:
             async with asyncio.timeout(DISCORD_TIMEOUT_S):
                 state, code = str(body.get("state", "")), str(body.get("code", ""))
                 viewer = await self._dashboard.finish_login(proof, state, code)
         except LoginRefusedError as error:
-            self._count("discord_login")
+            self._visits.count("discord_login")
             response = json_response(request, {"error": sentence_of(error)}, HTTPStatus.FORBIDDEN)
-            self._cookies.drop(response, PENDING_LOGIN)
-            return response
         except TimeoutError:
             late = Text("Discord did not answer in time. Try again.")
             return json_response(request, {"error": late}, HTTPStatus.SERVICE_UNAVAILABLE)
-        log.info("dashboard_login", how="discord", user_id=viewer.user_id)
-        cookie = self._logins.log_in(viewer, instead_of=self._cookies.read(request, LOGIN))
-        response = self._logged_in(request, cookie)
-        self._cookies.drop(response, PENDING_LOGIN)
-        return response
+        else:
+            log.info("dashboard_login", how="discord", user_id=viewer.user_id)
+            cookie = self._logins.log_in(viewer, instead_of=self._cookie(request, LOGIN))
+            response = self._with_cookie(json_response(request, {}), LOGIN, cookie)
+        return self._with_cookie(response, PENDING_LOGIN, "", max_age=0)
 
     async def _log_out(self, request: web.Request) -> web.Response:
         await self._body(request)
-        self._logins.log_out(self._cookies.read(request, LOGIN))
-        response = json_response(request, {})
-        self._cookies.drop(response, LOGIN)
-        return response
-
-    def _logged_in(self, request: web.Request, cookie: str) -> web.Response:
-        response = json_response(request, {})
-        self._cookies.write(response, LOGIN, cookie)
-        return response
+        self._logins.log_out(self._cookie(request, LOGIN))
+        return self._with_cookie(json_response(request, {}), LOGIN, "", max_age=0)
 
     async def _body(self, request: web.Request) -> Json:
         """Return the JSON object of a request of our own page. Raises HTTP errors."""
-        require_own_origin(request, self._site(), self._count)
-        try:
+        self._visits.require_own_origin(request)
+        body: object = None
+        with suppress(TimeoutError, ValueError, RecursionError):
             async with asyncio.timeout(BODY_TIMEOUT_S):
                 # Bytes: a text would need the codec that the request names, and there may be none.
                 body = json.loads(await request.read())
-        except (TimeoutError, ValueError, RecursionError):
-            raise web.HTTPBadRequest(text="This is not a valid request.") from None
         if not isinstance(body, dict):
             raise web.HTTPBadRequest(text="This is not a valid request.")
         return body
+
+    def _cookie(self, request: web.Request, name: str) -> str:
+        """Return a cookie's value; empty: the browser sent none."""
+        return request.cookies.get(self._cookie_name(name), "")
+
+    def _with_cookie(
+        self, response: web.Response, name: str, value: str, *, max_age: int | None = None
+    ) -> web.Response:
+        """Return an answer that has the browser keep a cookie. `max_age`: in seconds; None: until it is closed."""
+        response.set_cookie(
+            self._cookie_name(name),
+            value,
+            max_age=max_age,
+            path="/",
+            secure=self._visits.site.is_secure,
+            httponly=True,
+            samesite="Strict",
+        )
+        return response
+
+    def _cookie_name(self, name: str) -> str:
+        """Return a cookie's full name. One with this prefix cannot be set by another site of the domain (RFC 6265bis).
+
+        It has the port, because browsers share cookies among the ports of a host, where other bots may listen.
+        """
+        port = urlsplit(self._visits.site.origin).port
+        name = name if port is None else f"{name}-{port}"
+        return f"__Host-{name}" if self._visits.site.is_secure else name

@@ -23,7 +23,7 @@ from bot.texts.text import all_in_language
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from bot.web.port import Json
+    from bot.dashboard.access import Json
 
 # Shared by all pages.
 TEXT_SCRIPT: Final = "/page/text.js"

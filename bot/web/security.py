@@ -50,9 +50,13 @@ class Site:
         return cls(f"{scheme}://{host}{behind}", f"{host}{behind}", aliases)
 
     @property
+    def is_secure(self) -> bool:
+        return self.origin.startswith("https:")
+
+    @property
     def socket_origins(self) -> tuple[str, ...]:
         """Return the origins of the site's web sockets, which some browsers do not count as `'self'`."""
-        scheme = "wss://" if self.origin.startswith("https:") else "ws://"
+        scheme = "wss://" if self.is_secure else "ws://"
         # A policy can't contain an IPv6 address; for those only `'self'` applies.
         return tuple(scheme + host for host in (self.host, *self.aliases) if not host.startswith("["))
 

@@ -14,37 +14,31 @@ import ipaddress
 import time
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import WSCloseCode, web
+from aiohttp.hdrs import SERVER
 
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
-from bot.web.connection import (
-    OpenPages,
-    RefusalCounter,
-    WebConnection,
-    WebRefusal,
-    quiet_application,
-    require_own_origin,
-)
+from bot.web.connection import Visits, WebConnection, WebRefusal, refuse_subprotocols
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes, Logins
 from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
-from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
+from bot.web.security import ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
+    from bot.dashboard.access import Json
+    from bot.dashboard.service import DashboardService
+    from bot.monitoring.service_checks import HealthProbes
     from bot.settings import WebSettings
-    from bot.web.port import Dashboard, Json, SharePageHost
-    from bot.web.security import ClientAddress
-
+    from bot.web.port import SharePageHost
 
 log = structlog.get_logger()
 
@@ -57,22 +51,7 @@ FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwa
 _PRIVATE_NAMES: Final = (".localhost", ".local", ".home.arpa", ".internal", ".svc")
 
 
-class Probes(Protocol):
-    """What monitoring is answered. Both methods return at once: whether all is well, and the JSON that says why not."""
-
-    def liveness(self) -> tuple[bool, Json]:
-        """Return whether the process is alive: none of its tasks has ended, and nothing has failed for good that a new
-        process would have. If not, restart it.
-        """
-
-    def readiness(self) -> tuple[bool, Json]:
-        """Return whether the bot can do its work now."""
-
-    def metrics(self) -> tuple[bytes, str]:
-        """Return the metrics in Prometheus' format, and its content type."""
-
-
-def add_probes(app: web.Application, probes: Probes) -> None:
+def add_probes(app: web.Application, probes: HealthProbes) -> None:
     """Add the addresses that monitoring asks."""
 
     async def health(_: web.Request) -> web.Response:
@@ -147,18 +126,16 @@ class WebServer:
         settings: WebSettings,
         host: SharePageHost,
         *,
-        dashboard: Dashboard | None = None,
-        probes: Probes | None = None,
+        dashboard: DashboardService | None = None,
+        probes: HealthProbes | None = None,
         on_login_link: Callable[[str], None] = lambda _: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raises `SetupError` if the public URL or a proxy address is invalid."""
         self._settings = settings
         self._host = host
-        self._monotonic = monotonic
-        self._refusals = RefusalCounter()
         try:
-            self._proxies = TrustedProxies(settings.trusted_proxies)
+            proxies = TrustedProxies(settings.trusted_proxies)
         except ProxyError as error:
             raise SetupError(
                 Text("web.trusted_proxies holds an invalid address or network: {error}.", error=error)
@@ -168,39 +145,27 @@ class WebServer:
         self._listening: asyncio.Server | None = None
         self._port = settings.port
         try:
-            self._site = Site.of(settings.public_url, port=settings.port)
+            site = Site.of(settings.public_url, port=settings.port)
         except ValueError as error:
             raise SetupError(
                 Text("web.public_url is not a valid address. Set it to one like https://watch.example.org.")
             ) from error
         self._sockets: set[web.WebSocketResponse] = set()
-        self._pages = OpenPages()
+        self._visits = Visits(site, proxies, monotonic)
         self._on_login_link = on_login_link
         self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
         self._probes = probes
-        self._login: LoginRoutes | None = None
         self._dashboard: DashboardRoutes | None = None
+        self._login: LoginRoutes | None = None
         if dashboard is not None:
-            self._login = LoginRoutes(
-                dashboard,
-                self._logins,
-                site=lambda: self._site,
-                client=self._client,
-                count=self._count,
-                monotonic=monotonic,
-            )
-            self._dashboard = DashboardRoutes(
-                dashboard, self._login, pages=self._pages, client=self._client, count=self._count
-            )
+            self._login = LoginRoutes(dashboard, self._logins, self._visits)
+            self._dashboard = DashboardRoutes(dashboard, self._login, self._visits)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        if figures := self._refusals.rest():
-            log.warning("web_requests_refused", **figures)
+    async def __aexit__(self, *_: object) -> None:
+        self._visits.log_refused()
         if self._listening is not None:
             self._listening.close()
         if self._dashboard is not None:
@@ -208,7 +173,7 @@ class WebServer:
         await self._hang_up()
         if self._runner is not None:
             await self._runner.cleanup()
-        self._pages.cut_all()
+        self._visits.pages.cut_all()
 
     async def _hang_up(self) -> None:
         """Tell every open page that the server goes away. A page that does not take it is not waited for."""
@@ -219,7 +184,7 @@ class WebServer:
 
     @property
     def site(self) -> Site:
-        return self._site
+        return self._visits.site
 
     @property
     def is_local(self) -> bool:
@@ -228,7 +193,7 @@ class WebServer:
 
     def share_link(self, token: str) -> str:
         """Return the URL of the share page. The token is in the fragment, which browsers send to no server."""
-        return f"{self._site.origin}{SHARE_PATH}#{token}"
+        return f"{self.site.origin}{SHARE_PATH}#{token}"
 
     @property
     def is_listening(self) -> bool:
@@ -237,7 +202,7 @@ class WebServer:
     @property
     def login_link(self) -> str:
         """Return the URL that logs one browser in to the dashboard as the operator. It works once."""
-        origin = self._site.origin
+        origin = self.site.origin
         if self.is_local:
             # As people write it who forward the port of another machine.
             host = self._settings.host
@@ -269,8 +234,8 @@ class WebServer:
                 ) from error
             self._runner, self._listening = runner, listening
             self._port = listening.sockets[0].getsockname()[1]
-            self._site = Site.of(self._settings.public_url, port=self._port)
-            log.info("web_listening", host=self._settings.host, port=self._port, origin=self._site.origin)
+            self._visits.site = Site.of(self._settings.public_url, port=self._port)
+            log.info("web_listening", host=self._settings.host, port=self._port, origin=self.site.origin)
             if self._dashboard is not None:
                 self._on_login_link(self.login_link)
 
@@ -283,9 +248,7 @@ class WebServer:
         return WebConnection(
             runner.server,
             loop=asyncio.get_running_loop(),
-            pages=self._pages,
-            headers=lambda: security_headers(self._site),
-            on_malformed=lambda: self._count(WebRefusal.MALFORMED),
+            visits=self._visits,
             keepalive_timeout=HEAD_TIMEOUT_S,
             lingering_time=1.0,
             max_line_size=_HEAD_BYTES,
@@ -293,7 +256,7 @@ class WebServer:
         )
 
     def _application(self) -> web.Application:
-        app = quiet_application(client_max_size=MAX_BODY_BYTES)
+        app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[refuse_subprotocols])
         files = _FILES if self._dashboard is None else {**_FILES, **DASHBOARD_FILES}
         for path, (name, kind) in files.items():
             app.router.add_get(path, file_handler(name, kind))
@@ -308,26 +271,20 @@ class WebServer:
         return app
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(security_headers(self._site))
+        # The library names itself and its version there.
+        response.headers.popall(SERVER, None)
+        response.headers.update(security_headers(self.site))
         if not isinstance(response, web.WebSocketResponse):
             # One request for each connection, so that none stays open idle.
             response.headers["Connection"] = "close"
             response.force_close()
 
-    def _count(self, refusal: str) -> None:
-        """Count a refused request or link, and log the figures at most once a minute."""
-        if figures := self._refusals.count(refusal, self._monotonic()):
-            log.warning("web_requests_refused", **figures)
-
-    def _client(self, request: web.Request) -> ClientAddress:
-        return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
-
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Open a web socket, only for our own page."""
-        client = self._client(request)
-        require_own_origin(request, self._site, self._count)
-        if not self._pages.has_room(client):
-            self._count(WebRefusal.CROWDED)
+        client, pages = self._visits.client(request), self._visits.pages
+        self._visits.require_own_origin(request)
+        if not pages.has_room(client):
+            self._visits.count(WebRefusal.CROWDED)
             raise web.HTTPTooManyRequests(text="Too many pages are open.")
         socket = new_socket()
         if not socket.can_prepare(request):
@@ -335,17 +292,17 @@ class WebServer:
         connection = request.protocol
         assert isinstance(connection, WebConnection), "made by _new_connection"
         self._sockets.add(socket)
-        self._pages.opened(connection, client)
+        pages.opened(connection, client)
         try:
             await socket.prepare(request)
             await serve(
                 socket,
                 self._host,
                 language=page_language(request),
-                on_admitted=lambda link: self._pages.admitted(connection, link),
-                on_refused=lambda reason: self._count(f"{reason}_link"),
+                on_admitted=lambda link: pages.admitted(connection, link),
+                on_refused=lambda reason: self._visits.count(f"{reason}_link"),
             )
         finally:
-            self._pages.closed(connection)
+            pages.closed(connection)
             self._sockets.discard(socket)
         return socket

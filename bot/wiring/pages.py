@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from bot.shards import Shards
     from bot.store.database import Database
     from bot.store.sessions import Sessions
-    from bot.web.server import Probes
     from bot.wiring.settings import BotSettings
 
 log = structlog.get_logger()
@@ -177,7 +176,7 @@ async def open_pages(
     screens: Screens,
     *,
     dashboard: DashboardService | None = None,
-    probes: Probes | None = None,
+    probes: HealthProbes | None = None,
 ) -> tuple[WatchService, WebServer]:
     """Open the web server on `stack`, and the service of /watch. Raises `SetupError`.
 

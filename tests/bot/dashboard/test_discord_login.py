@@ -14,10 +14,9 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 import bot.dashboard.discord_login as login_module
-from bot.dashboard.access import Access
+from bot.dashboard.access import Access, LoginRefusedError, Viewer
 from bot.dashboard.discord_login import DiscordLogin
 from bot.readers import Reader
-from bot.web.port import LoginRefusedError, Viewer
 from tests.bot.dashboard.discord_oauth import CLIENT_ID, SECRET, FakeDiscordOAuth, discord_oauth
 from tests.bot.dashboard.house import open_house
 from tests.bot.dashboard.test_pages import Browser

@@ -12,11 +12,11 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from bot.dashboard.access import Viewer
 from bot.settings import WebSettings
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from bot.web.login_routes import LOGIN
-from bot.web.port import Viewer
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.patience import PATIENCE_S
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.web.port import Json
+    from bot.dashboard.access import Json
 
 SECRET = "My password is tangerine."
 READ = ("rooms", "rooms/evening", "sessions", "sessions/evening", "sessions/evening/replies", "search?q=password")

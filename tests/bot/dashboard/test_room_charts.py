@@ -23,7 +23,7 @@ from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from bot.web.port import Json
+    from bot.dashboard.access import Json
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
-"""A connection counts as long as it holds a socket, and can be cut off that long. Refused requests are told at most
-once a minute.
-"""
+"""A connection counts as long as it holds a socket, and can be cut off that long."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections import Counter
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 from hypothesis import given
@@ -15,16 +12,14 @@ from hypothesis import strategies as st
 
 import bot.web.connection as limits
 from bot.web.connection import (
-    LOG_EVERY_S,
     MAX_CONNECTIONS,
     MAX_SOCKETS_PER_CLIENT,
     MAX_SOCKETS_PER_LINK,
     OpenPages,
-    RefusalCounter,
+    Visits,
     WebConnection,
-    WebRefusal,
 )
-from bot.web.security import ClientAddress
+from bot.web.security import ClientAddress, Site, TrustedProxies
 
 if TYPE_CHECKING:
     import pytest
@@ -56,7 +51,7 @@ async def test_who_reads_nothing_makes_room(monkeypatch: pytest.MonkeyPatch) -> 
     cut off; otherwise somebody could open any number of them.
     """
     monkeypatch.setattr(limits, "MAX_CONNECTIONS", 2)
-    pages = OpenPages()
+    visits = Visits(Site.of("", port=1), TrustedProxies(()), time.monotonic)
 
     async def answer(request: web.BaseRequest) -> web.Response:
         del request
@@ -66,14 +61,12 @@ async def test_who_reads_nothing_makes_room(monkeypatch: pytest.MonkeyPatch) -> 
     unread = [UnreadTransport() for _ in range(3)]
     connections = []
     for transport in unread:
-        connection = WebConnection(
-            server, loop=asyncio.get_running_loop(), pages=pages, headers=dict, on_malformed=lambda: None
-        )
+        connection = WebConnection(server, loop=asyncio.get_running_loop(), visits=visits)
         connection.connection_made(transport)
         connection.force_close()
         connections.append(connection)
     assert [transport.aborted for transport in unread] == [True, False, False]
-    pages.cut_all()
+    visits.pages.cut_all()
     assert all(transport.aborted for transport in unread)
     for connection in connections:
         connection.connection_lost(None)
@@ -88,17 +81,16 @@ HOUSEHOLD = ClientAddress("198.51.100.1", vouched=True)
 class Wire:
     """A connection that remembers whether it was cut off."""
 
-    def __init__(self) -> None:
-        self.is_open = True
+    is_open = True
 
     def cut(self) -> None:
-        """See `Closable.cut`."""
+        """See `WebConnection.cut`."""
         self.is_open = False
 
 
-def connect(pages: OpenPages, client: ClientAddress = ANYBODY, link: str = "") -> Wire:
+def connect(pages: OpenPages, client: ClientAddress = ANYBODY, link: str = "") -> Any:
     """Open a connection, and show a link if there is one."""
-    wire = Wire()
+    wire: Any = Wire()
     pages.connected(wire)
     if link:
         pages.opened(wire, client)
@@ -128,11 +120,11 @@ def test_where_all_share_the_newest_is_cut_off() -> None:
 def test_only_a_vouched_address_is_counted() -> None:
     """The limit of an address applies where a trusted proxy vouches for it, and ends with the sockets."""
     pages = OpenPages()
-    wires = [Wire() for _ in range(MAX_SOCKETS_PER_CLIENT)]
+    wires: list[Any] = [Wire() for _ in range(MAX_SOCKETS_PER_CLIENT)]
     for wire in wires:
         assert pages.has_room(HOUSEHOLD)
         pages.opened(wire, HOUSEHOLD)
-        pages.opened(Wire(), ANYBODY)
+        pages.opened(cast("Any", Wire()), ANYBODY)
     assert not pages.has_room(HOUSEHOLD)
     assert pages.has_room(ANYBODY)
     assert pages.has_room(ClientAddress("198.51.100.2", vouched=True))
@@ -150,18 +142,3 @@ def test_a_link_never_has_too_many_sockets(links: list[str]) -> None:
         assert sum(mine) == min(len(mine), MAX_SOCKETS_PER_LINK)
         assert all(mine[-MAX_SOCKETS_PER_LINK:])
     assert all(wire.is_open for wire, link in wires if not link)
-
-
-@given(st.lists(st.tuples(st.sampled_from(WebRefusal), st.floats(0, 30)), max_size=60))
-def test_every_refusal_is_told_once(refusals: list[tuple[WebRefusal, float]]) -> None:
-    """Whatever the times, each refusal is in exactly one line, and two lines are at least a minute apart."""
-    counter, told, lines, now = RefusalCounter(), Counter[str](), list[float](), 0.0
-    for refusal, pause_s in refusals:
-        now += pause_s
-        if figures := counter.count(refusal, now):
-            told.update(figures)
-            lines.append(now)
-    told.update(counter.rest())
-    assert told == Counter(f"{refusal.value}_count" for refusal, _ in refusals)
-    assert all(later - earlier >= LOG_EVERY_S for earlier, later in itertools.pairwise(lines))
-    assert counter.rest() == {}

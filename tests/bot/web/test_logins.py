@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.dashboard.access import OPERATOR, Viewer
 from bot.web.login_routes import (
     IDLE_S,
     LONGEST_S,
@@ -18,7 +19,6 @@ from bot.web.login_routes import (
     Logins,
     LoginTries,
 )
-from bot.web.port import OPERATOR, Viewer
 
 ADA = Viewer("Ada", 2001)
 

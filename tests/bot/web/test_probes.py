@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import aiohttp
 import pytest
@@ -15,7 +15,8 @@ from tests.bot.web.test_server import FakeHost
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.web.port import Json
+    from bot.dashboard.access import Json
+    from bot.monitoring.service_checks import HealthProbes
 
 
 class FakeProbes:
@@ -39,7 +40,7 @@ class FakeProbes:
 @asynccontextmanager
 async def served(probes: FakeProbes | None) -> AsyncIterator[aiohttp.ClientSession]:
     """Serve the probes, and yield a client."""
-    async with WebServer(WebSettings(port=0), FakeHost(), probes=probes) as server:
+    async with WebServer(WebSettings(port=0), FakeHost(), probes=cast("HealthProbes | None", probes)) as server:
         await server.start()
         async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as http:
             yield http
