@@ -1,6 +1,6 @@
 """Who looks at the dashboard, what they may see, and how that is written as JSON: which rooms, and of stored words
-those that they may read (`bot.readers`), without those of people who opted out. Pure; `bot.discord.dashboard_access` finds out
-about people, and the page escapes texts.
+those that they may read (`bot.readers`), without those of people who opted out. Pure; `bot.discord.dashboard_access`
+finds out about people, and the page escapes texts.
 
 Forgotten words are in no store any more. Of people who opted out, their own words are left out, and all that may repeat
 them: what the bot said and noted, and summaries, in every session in which they spoke or may have been quoted.

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -31,41 +31,6 @@ if TYPE_CHECKING:
 
 # How long somebody may stay at Discord's page.
 VALID_S: Final = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class PendingLogin:
-    """What the way back from Discord is compared with. `verifier`: the secret of PKCE. `until`: monotonic seconds."""
-
-    state: str
-    verifier: str
-    redirect_uri: str
-    until: float
-
-
-class PendingLoginSeal:
-    """Makes and opens the cookies of one process. `monotonic`: returns seconds."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._box = SecretBox(secrets.token_bytes(SecretBox.KEY_SIZE))
-
-    def begin(self, redirect_uri: str) -> tuple[PendingLogin, str]:
-        """Return a new login and its cookie."""
-        state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        pending = PendingLogin(state, verifier, redirect_uri, self._monotonic() + VALID_S)
-        # Each has a random nonce of 24 bytes. Cookies may have hexadecimal digits as they are.
-        sealed = self._box.encrypt(json.dumps(asdict(pending)).encode(), encoder=HexEncoder)
-        return pending, sealed.decode("ascii")
-
-    def open(self, cookie: str) -> PendingLogin | None:
-        """Return the login of a cookie; None if it is over, or if this process has not made the cookie."""
-        try:
-            plain = self._box.decrypt(cookie.encode("ascii"), encoder=HexEncoder)
-        except (CryptoError, ValueError):
-            return None
-        pending = PendingLogin(**json.loads(plain))
-        return pending if self._monotonic() < pending.until else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,37 +67,46 @@ class DiscordLogin:
         self._api_base = api_base.rstrip("/") or _API_BASE
         # A local Discord has the page for people beside its API.
         self._authorize_url = f"{self._api_base}/oauth2/authorize" if api_base else _AUTHORIZE_URL
-        self._seal = PendingLoginSeal(monotonic)
+        self._monotonic = monotonic
+        # Nobody but this process makes or opens the cookies of logins that are at Discord.
+        self._box = SecretBox(secrets.token_bytes(SecretBox.KEY_SIZE))
 
     def start(self, client_id: int, redirect_uri: str) -> LoginStart:
         """Begin a login. Returns the URL of Discord's page."""
-        pending, cookie = self._seal.begin(redirect_uri)
+        state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        pending = [state, verifier, redirect_uri, self._monotonic() + VALID_S]
+        # Each has a random nonce of 24 bytes. Cookies may have hexadecimal digits as they are.
+        sealed = self._box.encrypt(json.dumps(pending).encode(), encoder=HexEncoder)
         query = {
             "client_id": str(client_id),
             "response_type": "code",
             "redirect_uri": redirect_uri,
             "scope": _SCOPE,
-            "state": pending.state,
-            "code_challenge": _challenge(pending.verifier),
+            "state": state,
+            # RFC 7636, section 4.2.
+            "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
             "code_challenge_method": "S256",
             "prompt": "none",
         }
-        return LoginStart(f"{self._authorize_url}?{urlencode(query)}", cookie)
+        return LoginStart(f"{self._authorize_url}?{urlencode(query)}", sealed.decode("ascii"))
 
     async def finish(self, client_id: int, proof: str, state: str, code: str) -> Viewer:
         """Return who came back with `code`. Raises `LoginRefusedError`. Discord takes a code once."""
-        pending = self._seal.open(proof)
-        if pending is None:
-            raise LoginRefusedError(_AGAIN)
-        if not code or not secrets.compare_digest(pending.state.encode(), state.encode("utf-8", "replace")):
+        try:
+            plain = self._box.decrypt(proof.encode("ascii"), encoder=HexEncoder)
+        except (CryptoError, ValueError) as error:
+            raise LoginRefusedError(_AGAIN) from error
+        own_state, verifier, redirect_uri, until = json.loads(plain)
+        is_own = secrets.compare_digest(own_state.encode(), state.encode("utf-8", "replace"))
+        if not code or not is_own or self._monotonic() >= until:
             raise LoginRefusedError(_AGAIN)
         form = {
             "client_id": str(client_id),
             "client_secret": self._secret.get_secret_value().strip(),
             "grant_type": "authorization_code",
             "code": code,
-            "redirect_uri": pending.redirect_uri,
-            "code_verifier": pending.verifier,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
         }
         try:
             timeout = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S)
@@ -202,8 +176,3 @@ async def _object(response: aiohttp.ClientResponse) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError("not an object")  # noqa: TRY004 - one error for all that is no answer
     return answer
-
-
-def _challenge(verifier: str) -> str:
-    """Return the S256 challenge of RFC 7636, section 4.2."""
-    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

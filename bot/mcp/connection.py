@@ -23,7 +23,8 @@ from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, Li
 
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
-from bot.mcp.message_limit import MessageLimit
+from bot.mcp import message_limit
+from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit
 from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_tools
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
-    from bot.mcp.approvals import Approvals
     from bot.mcp.settings import McpServerSettings
+    from bot.mcp.tools import Approvals
 
 log = structlog.get_logger()
 # The library logs the text of messages that it can't parse, which may quote people, as often as a server sends them.
@@ -101,7 +102,23 @@ class McpConnection:
         under way: then it breaks it off.
         """
         with self._scope:
-            await self._keep()
+            failures = 0
+            while True:
+                opened_at: float | None = None
+                try:
+                    async with self.open():
+                        opened_at = self._clock.monotonic()
+                        log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self.tools))
+                        await self._check_regularly()
+                except (Exception, asyncio.CancelledError) as error:
+                    # No error of a server may affect the rest of the bot, nor may one end this for good.
+                    if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+                        raise
+                    lasted = opened_at is not None and self._clock.monotonic() - opened_at >= STEADY_S
+                    failures = 1 if lasted else failures + 1
+                    if failures == 1:
+                        log.warning("mcp_server_lost", server=self.settings.name, problem=error)
+                await self._clock.sleep(retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S))
 
     def stop(self, running: asyncio.Task[None]) -> None:
         """End `running`, the task of `run`. It closes the connection and ends the server's process.
@@ -113,25 +130,6 @@ class McpConnection:
             running.cancel()
         else:
             self._scope.cancel()
-
-    async def _keep(self) -> None:
-        failures = 0
-        while True:
-            opened_at: float | None = None
-            try:
-                async with self.open():
-                    opened_at = self._clock.monotonic()
-                    log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self.tools))
-                    await self._check_regularly()
-            except (Exception, asyncio.CancelledError) as error:
-                # No error of a server may affect the rest of the bot, nor may one end this for good.
-                if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
-                    raise
-                lasted = opened_at is not None and self._clock.monotonic() - opened_at >= STEADY_S
-                failures = 1 if lasted else failures + 1
-                if failures == 1:
-                    log.warning("mcp_server_lost", server=self.settings.name, problem=error)
-            await self._clock.sleep(retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S))
 
     @asynccontextmanager
     async def open(self, *, errors: TextIO | None = None) -> AsyncIterator[None]:
@@ -179,10 +177,15 @@ class McpConnection:
             raise ToolError(
                 f"The server {self.settings.name} failed: {describe_server_error(self._limit.error or error)}"
             ) from error
-        text = _text_of(result)
+        # Images and other content are only named; of files, the text counts.
+        texts = [(block, getattr(getattr(block, "resource", block), "text", None)) for block in result.content]
+        parts = [text if isinstance(text, str) else f"[{block.type}, which I can't read]" for block, text in texts]
+        if not parts and result.structured_content is not None:
+            parts.append(json.dumps(result.structured_content, ensure_ascii=False))
+        answer = "\n".join(parts) or "It answered nothing."
         if result.is_error:
-            raise ToolError(text)
-        return text
+            raise ToolError(answer)
+        return answer
 
     async def _check_regularly(self) -> None:
         """List the tools every minute and after each failed call. Raises the error when the server does not answer, and
@@ -239,41 +242,30 @@ class McpConnection:
             env={name: value.get_secret_value() for name, value in settings.env.items()},
         )
         with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123, ASYNC230 - opening it never blocks
-            limit.for_program()
+            PROGRAM_LIMIT.set(limit)
             yield stdio_client(parameters, errlog=errors or nowhere)
 
 
 async def _list_tools(client: Client, limit: MessageLimit) -> tuple[McpTool, ...]:
     """Return the tools of all pages of a server's list. Raises any error of the server, and `ServerDroppedError`."""
     found: list[Tool] = []
-    cursor: str | None = None
+    page = await client.list_tools(cache_mode="bypass")
+    is_paged = page.next_cursor is not None
     paged_chars = 0
-    while len(found) < MOST_TOOLS:
-        page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-        if cursor is not None or page.next_cursor is not None:
-            paged_chars += len(page.model_dump_json())
-            limit.check_list(paged_chars)
+    while True:
         found += page.tools
-        cursor = page.next_cursor
-        if cursor is None or not page.tools:
+        paged_chars += len(page.model_dump_json()) if is_paged else 0
+        if paged_chars > message_limit.MOST_MESSAGE_BYTES:
+            raise limit.exceed(f"lists tools in more than {message_limit.MOST_MESSAGE_BYTES // 1_000_000} MB")
+        if page.next_cursor is None or not page.tools or len(found) >= MOST_TOOLS:
             break
+        page = await client.list_tools(cursor=page.next_cursor, cache_mode="bypass")
     del found[MOST_TOOLS:]
-    if paged_chars:
+    if is_paged:
         # The library keeps what any page has ever described, and forgets tools that are gone only with a list of one
         # page. So it is given the whole list as one.
         client.session._absorb_tool_listing(ListToolsResult(tools=found), complete=True)
     return tuple(McpTool(tool.name, tool.description or "", tool.input_schema) for tool in found)
-
-
-def _text_of(result: CallToolResult) -> str:
-    """Return a result as text, with that of files in it. Images and other content are only named."""
-    parts: list[str] = []
-    for block in result.content:
-        text = getattr(getattr(block, "resource", block), "text", None)
-        parts.append(text if isinstance(text, str) else f"[{block.type}, which I can't read]")
-    if not parts and result.structured_content is not None:
-        parts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    return "\n".join(parts) or "It answered nothing."
 
 
 def describe_server_error(error: BaseException) -> str:

@@ -66,18 +66,6 @@ class MessageLimit:
         """Note that a message is too large, and return the sentence about it."""
         return self.exceed(f"sent a message of more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
 
-    def check_list(self, chars: int) -> None:
-        """Bound a list of tools that comes in pages. `chars`: of those that have come, together. Raises
-        `ServerDroppedError`.
-        """
-        if chars > MOST_MESSAGE_BYTES:
-            raise self.exceed(f"lists tools in more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
-
-    def for_program(self) -> None:
-        """Bound what a program writes whose transport is opened in this task from now on."""
-        # The reader is made in a task of the library, which gets this task's context.
-        _limit.set(self)
-
     async def check_request(self, _: httpx2.Request) -> None:
         """Bound how often a web server is asked. A hook for its client: called before each request. Raises
         `ServerDroppedError`.
@@ -98,7 +86,9 @@ class MessageLimit:
             answer.stream = _BoundedBody(answer.stream, self)
 
 
-_limit: ContextVar[MessageLimit | None] = ContextVar("mcp_message_limit", default=None)
+# That of a program whose transport is opened in this task from now on. Its reader is made in a task of the library,
+# which gets this task's context.
+PROGRAM_LIMIT: ContextVar[MessageLimit | None] = ContextVar("mcp_message_limit", default=None)
 
 
 class _BoundedBody(httpx2.AsyncByteStream):
@@ -127,7 +117,7 @@ class BoundedText(TextReceiveStream):
 
     def __post_init__(self, encoding: str, errors: str) -> None:
         super().__post_init__(encoding, errors)
-        self._limit = _limit.get()
+        self._limit = PROGRAM_LIMIT.get()
         # Of the line that has not ended yet, in characters.
         self._length = 0
 

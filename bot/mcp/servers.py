@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
-    from bot.mcp.approvals import Approvals
     from bot.mcp.settings import McpServerSettings, McpSettings
-    from bot.mcp.tools import McpTool
+    from bot.mcp.tools import Approvals, McpTool
 
 # Time to ask a server's process to end, then terminate and kill it.
 CLOSE_TIMEOUT_S = 10.0

@@ -10,18 +10,21 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import structlog
 
 from bot.brain.tools.schema import MOST_SCHEMA_CHARS, schema_chars, schema_problem, with_items
 from bot.brain.tools.tool import BUILT_IN_NAMES, RoomTool
+from bot.private_files import make_private_folder, replace_private_text
 from compaction.untrusted_text import defuse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+    from pathlib import Path
 
     from bot.mcp.settings import McpServerSettings
 
@@ -60,10 +63,45 @@ def digest(tool: McpTool) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
+APPROVALS_FILE = "mcp-approvals.json"
+
+
+class Approvals:
+    """Which tools of servers the operator has approved: by a digest of name, description and schema of each.
+
+    The record is a file in the data folder. It is read anew each time, so that an approval needs no restart.
+    `roomtone doctor --approve SERVER` shows the tools and writes it. A tool that its server describes otherwise
+    afterwards is off until it is approved again, so no server can change what people have agreed to lend to a model.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._file = data_dir / APPROVALS_FILE
+
+    def of(self, server: str) -> frozenset[str]:
+        """Return the digests of the tools of a server that are approved; none if the record cannot be read."""
+        return frozenset(self._read().get(server, ()))
+
+    def approve(self, server: str, digests: Iterable[str]) -> None:
+        """Approve these tools of a server, and no others of it. Raises `OSError`."""
+        kept = {**self._read(), server: sorted(digests)}
+        make_private_folder(self._file.parent)
+        replace_private_text(self._file, json.dumps(kept, indent=1), durable=True)
+
+    def _read(self) -> Mapping[str, list[str]]:
+        try:
+            found = json.loads(self._file.read_text("utf-8"))
+            return {str(name): [str(each) for each in digests] for name, digests in found.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, AttributeError, TypeError) as error:
+            log.warning("mcp_approvals_unread", error_class=type(error).__name__)
+            return {}
+
+
 def adapt_tools(
     listed: Iterable[McpTool], settings: McpServerSettings, call: CallTool, approved: Collection[str]
 ) -> tuple[RoomTool, ...]:
-    """Return the tools of a server that are approved (`approvals`) and usable. `call`: calls one of them.
+    """Return the tools of a server that are approved (`Approvals`) and usable. `call`: calls one of them.
 
     Takes up to seconds of the processor. Any thread may call it.
     """
@@ -117,7 +155,7 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
     return RoomTool(
         name=name,
         description=about or f"{defuse(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
-        parameters=_NOTHING | with_items(_defused(theirs.schema)),
+        parameters=_NOTHING | with_items(cast("dict[str, object]", _defused(theirs.schema))),
         call=partial(call, theirs.name),
         asks=settings.use_of(theirs.name) != "never ask",
         permits=settings.permits,
@@ -128,18 +166,15 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
     )
 
 
-def _defused(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return a schema with all its text defused, because a model reads its descriptions, names and choices."""
-    return {defuse(name): _value(each) for name, each in schema.items()}
-
-
-def _value(value: object) -> object:
+def _defused(value: object) -> object:
+    """Return a schema, or a part of one, with all its text defused, because a model reads its descriptions, names and
+    choices.
+    """
     match value:
         case str():
             return defuse(value)
-        case dict():
-            return _defused(value)
+        case Mapping():
+            return {defuse(name): _defused(each) for name, each in value.items()}
         case list():
-            return [_value(each) for each in value]
-        case _:
-            return value
+            return [_defused(each) for each in value]
+    return value

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -39,17 +38,6 @@ log = structlog.get_logger()
 LOG_EVERY_S: Final = 60.0
 
 
-class WebRefusal(StrEnum):
-    """Why a request was refused before any link was read."""
-
-    # What came is not HTTP, or too long.
-    MALFORMED = "malformed"
-    # The web socket was asked for by a page of another origin.
-    FOREIGN_PAGE = "foreign_page"
-    # Too many pages, reads or logins at once.
-    CROWDED = "crowded"
-
-
 class Visits:
     """Who asks one server: their addresses, their connections, and how many requests are refused. Not thread-safe.
 
@@ -68,8 +56,9 @@ class Visits:
         return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
 
     def count(self, refusal: str) -> None:
-        """Count a refused request: a `WebRefusal`, or the reason why a link is not accepted. Logs the figures at most
-        once a minute.
+        """Count a refused request, and log the figures at most once a minute. `refusal`: `malformed` (no HTTP, or too
+        long), `foreign_page` (of another origin), `crowded` (too many pages, reads or logins at once), or the reason
+        why a link is not accepted.
         """
         self._refused[refusal] += 1
         if self.monotonic() - self._told_at >= LOG_EVERY_S:
@@ -88,7 +77,7 @@ class Visits:
         The answer says which address works: whoever forwards a port or uses another name of the machine reads it.
         """
         if not self.site.admits(request.headers.get("Origin")):
-            self.count(WebRefusal.FOREIGN_PAGE)
+            self.count("foreign_page")
             sentence = Text(
                 "My pages work under {origin} only. Open this page there, or set PUBLIC_URL to the address that your "
                 "browser shows.",
@@ -195,7 +184,7 @@ class WebConnection(web.RequestHandler):
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(exc, ConnectionError):
             response = super().handle_error(request, status, exc, message)
         elif not isinstance(exc, ConnectionError):
-            self._visits.count(WebRefusal.MALFORMED)
+            self._visits.count("malformed")
         # Who has hung up reads no answer. The library would log a traceback for each.
         response.force_close()
         # No application sees the answer to an invalid request, and an empty value keeps the library from its own.

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from bot.dashboard.access import AccessNotToldError, NotShownError
 from bot.texts.text import Text, sentence_of
-from bot.web.connection import WebConnection, WebRefusal
+from bot.web.connection import WebConnection
 from bot.web.login_routes import LOGIN_PATH
 from bot.web.page_texts import json_response, page_language
 from compaction.errors import StoreError
@@ -105,7 +105,7 @@ class DashboardRoutes:
             if viewer is None:
                 return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
             if self._reading[viewer.user_id] >= MAX_READS_OF_ONE_PERSON:
-                self._visits.count(WebRefusal.CROWDED)
+                self._visits.count("crowded")
                 busy = Text("You are reading too much at once. Try again in a moment.")
                 return json_response(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
             self._reading[viewer.user_id] += 1
@@ -145,7 +145,7 @@ class DashboardRoutes:
             return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
         client, pages = self._visits.client(request), self._visits.pages
         if not pages.has_room(client) or not self._has_place(viewer):
-            self._visits.count(WebRefusal.CROWDED)
+            self._visits.count("crowded")
             crowded = Text("Too many pages are open. Close one and load this page again.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
         connection, task = request.protocol, asyncio.current_task()

@@ -23,7 +23,6 @@ from aiohttp import web
 
 from bot.dashboard.access import OPERATOR, LoginRefusedError
 from bot.texts.text import Text, sentence_of
-from bot.web.connection import WebRefusal
 from bot.web.page_texts import json_response
 from voice.secret_digest import digest_of_secret
 
@@ -210,7 +209,7 @@ class LoginRoutes:
         """
         body = await self._body(request)
         if not self._tries.allows(self._visits.client(request).group, self._visits.monotonic()):
-            self._visits.count(WebRefusal.CROWDED)
+            self._visits.count("crowded")
             crowded = Text("Too many people log in now. Try again in a minute.")
             return json_response(request, {"error": crowded}, HTTPStatus.TOO_MANY_REQUESTS)
         proof = self._cookie(request, PENDING_LOGIN)

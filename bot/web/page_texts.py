@@ -42,14 +42,11 @@ _COUNTED: Final = re.compile(rf"\bcounted\([^;\"]*?,\s*{_STRING},\s*{_STRING}")
 
 def chosen_language(cookie: str | None, accepted: str | None) -> str:
     """Return the language of a page. `cookie`: what somebody chose; `accepted`: their browser's Accept-Language."""
-    known = languages()
-    if cookie in known:
+    if cookie in languages():
         return str(cookie)
-    for wanted in _by_preference((accepted or "")[:500]):
-        for code in (wanted, wanted.partition("-")[0]):
-            if found := next((each for each in known if each.casefold() == code), None):
-                return found
-    return ENGLISH
+    known = {each.casefold(): each for each in languages()}
+    wanted = (code for each in _by_preference((accepted or "")[:500]) for code in (each, each.partition("-")[0]))
+    return next((known[code] for code in wanted if code in known), ENGLISH)
 
 
 def _by_preference(accepted: str) -> list[str]:

@@ -23,13 +23,14 @@ from aiohttp.hdrs import SERVER
 
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
-from bot.web.connection import Visits, WebConnection, WebRefusal, refuse_subprotocols
+from bot.web.connection import Visits, WebConnection, refuse_subprotocols
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes, Logins
 from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.security import ProxyError, Site, TrustedProxies, security_headers
-from bot.web.socket import new_socket, serve
+from bot.web.socket import HEARTBEAT_S, serve
+from voice.screen.frame import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,17 +76,10 @@ def add_probes(app: web.Application, probes: HealthProbes) -> None:
 
 def _is_private_host(host: str) -> bool:
     """Return whether a Host header is an address, or a name that nobody can point here by public DNS."""
-    try:
+    with suppress(ValueError):
         name = (urlsplit(f"//{host}").hostname or "").removesuffix(".")
-    except ValueError:
-        return False
-    if "." not in name or name.endswith(_PRIVATE_NAMES):
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+        return "." not in name or name.endswith(_PRIVATE_NAMES) or bool(ipaddress.ip_address(name).packed)
+    return False
 
 
 def _answer(well: bool, body: Json) -> web.Response:
@@ -136,20 +130,19 @@ class WebServer:
         self._host = host
         try:
             proxies = TrustedProxies(settings.trusted_proxies)
+            site = Site.of(settings.public_url, port=settings.port)
         except ProxyError as error:
             raise SetupError(
                 Text("web.trusted_proxies holds an invalid address or network: {error}.", error=error)
+            ) from error
+        except ValueError as error:
+            raise SetupError(
+                Text("web.public_url is not a valid address. Set it to one like https://watch.example.org.")
             ) from error
         self._starting = asyncio.Lock()
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
         self._port = settings.port
-        try:
-            site = Site.of(settings.public_url, port=settings.port)
-        except ValueError as error:
-            raise SetupError(
-                Text("web.public_url is not a valid address. Set it to one like https://watch.example.org.")
-            ) from error
         self._sockets: set[web.WebSocketResponse] = set()
         self._visits = Visits(site, proxies, monotonic)
         self._on_login_link = on_login_link
@@ -170,17 +163,14 @@ class WebServer:
             self._listening.close()
         if self._dashboard is not None:
             self._dashboard.close()
-        await self._hang_up()
-        if self._runner is not None:
-            await self._runner.cleanup()
-        self._visits.pages.cut_all()
-
-    async def _hang_up(self) -> None:
-        """Tell every open page that the server goes away. A page that does not take it is not waited for."""
+        # A page that does not take the goodbye is not waited for.
         goodbyes = [socket.close(code=WSCloseCode.GOING_AWAY) for socket in self._sockets]
         with suppress(TimeoutError):
             async with asyncio.timeout(_SHUTDOWN_S):
                 await asyncio.gather(*goodbyes, return_exceptions=True)
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self._visits.pages.cut_all()
 
     @property
     def site(self) -> Site:
@@ -284,9 +274,9 @@ class WebServer:
         client, pages = self._visits.client(request), self._visits.pages
         self._visits.require_own_origin(request)
         if not pages.has_room(client):
-            self._visits.count(WebRefusal.CROWDED)
+            self._visits.count("crowded")
             raise web.HTTPTooManyRequests(text="Too many pages are open.")
-        socket = new_socket()
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_FRAME_BYTES + 1, compress=False)
         if not socket.can_prepare(request):
             raise web.HTTPUpgradeRequired(text="This is a web socket.")
         connection = request.protocol

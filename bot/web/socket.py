@@ -50,11 +50,6 @@ LIMITS: Final = {
 }
 
 
-def new_socket() -> web.WebSocketResponse:
-    """Return a socket with the size limit and heartbeat."""
-    return web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_FRAME_BYTES + 1, compress=False)
-
-
 async def serve(
     socket: web.WebSocketResponse,
     host: SharePageHost,
@@ -80,7 +75,20 @@ async def serve(
         return
     try:
         on_admitted(connection.link)
-        await _send(socket, all_in_language(_welcome(connection), language))
+        welcome = connection.welcome
+        greeting = {
+            "t": "welcome",
+            "who": welcome.who,
+            "room": welcome.room,
+            "server": welcome.server,
+            "bot": welcome.bot,
+            "reading": welcome.reading,
+            "resume": welcome.resume_secret,
+            "sharing": welcome.sharing,
+            "trouble": welcome.trouble,
+            "limits": LIMITS,
+        }
+        await _send(socket, all_in_language(greeting, language))
         await _run_connection(socket, connection, language)
     except (ConnectionError, TimeoutError):
         log.info("page_connection_lost")
@@ -146,44 +154,19 @@ async def _receive(socket: web.WebSocketResponse, connection: PageConnection) ->
                     if parsed is None or texts > MAX_TEXTS_PER_CONNECTION:
                         await connection.stop()
                         return
-                    if await _handle(socket, connection, parsed):
-                        return
+                    match parsed:
+                        case {"t": "ping"}:
+                            await _send(socket, {"t": "pong"})
+                        case {"t": "start", "surface": str(surface)}:
+                            connection.start(surface)
+                        case {"t": "stop"}:
+                            await connection.stop()
+                            return
                 case _:
                     # Closed, broken or too large; the library closes the socket.
                     return
         except PageClosedError:
             return
-
-
-async def _handle(socket: web.WebSocketResponse, connection: PageConnection, parsed: dict[str, Any]) -> bool:
-    """Handle one message; return whether it was the last one."""
-    match parsed:
-        case {"t": "ping"}:
-            await _send(socket, {"t": "pong"})
-        case {"t": "start", "surface": str(surface)}:
-            connection.start(surface)
-        case {"t": "stop"}:
-            await connection.stop()
-            return True
-        case _:
-            pass
-    return False
-
-
-def _welcome(connection: PageConnection) -> dict[str, object]:
-    welcome = connection.welcome
-    return {
-        "t": "welcome",
-        "who": welcome.who,
-        "room": welcome.room,
-        "server": welcome.server,
-        "bot": welcome.bot,
-        "reading": welcome.reading,
-        "resume": welcome.resume_secret,
-        "sharing": welcome.sharing,
-        "trouble": welcome.trouble,
-        "limits": LIMITS,
-    }
 
 
 async def _send(socket: web.WebSocketResponse, message: Any) -> None:
@@ -201,10 +184,8 @@ async def _close(socket: web.WebSocketResponse, *, code: int = WSCloseCode.OK) -
 
 def _parse(text: object) -> dict[str, Any] | None:
     """Return a message of the page, or None if it is invalid."""
-    if not isinstance(text, str) or len(text) > MAX_TEXT_CHARS:
-        return None
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return parsed if isinstance(parsed, dict) else None
+    if isinstance(text, str) and len(text) <= MAX_TEXT_CHARS:
+        with contextlib.suppress(ValueError, RecursionError):
+            parsed = json.loads(text)
+            return parsed if isinstance(parsed, dict) else None
+    return None

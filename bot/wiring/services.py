@@ -16,7 +16,7 @@ from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
-from bot.mcp.approvals import Approvals
+from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
 from bot.models.catalogue import TURN_TEXT
 from bot.models.directory import whisper_folder

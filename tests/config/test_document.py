@@ -46,16 +46,6 @@ def test_the_first_screen_holds_what_people_change() -> None:
         assert shown[section][key] == ("yours" if default is None else in_toml(default)), name
 
 
-def test_settings_are_explained_without_their_neighbours() -> None:
-    """Each description is whole sentences. None says when a change takes effect, because that is the same for all
-    settings.
-    """
-    for setting in SETTINGS.values():
-        description = setting.field.description or ""
-        assert description.endswith("."), setting.name
-        assert "Takes effect" not in description, setting.name
-
-
 def test_a_default_that_a_description_names_is_the_default() -> None:
     """A description that says `Default 300: …` says why, and so names the value a second time."""
     named = {

@@ -191,8 +191,8 @@ async def _check_language_models(settings: Settings) -> list[Finding]:
 async def _check_mcp(settings: Settings) -> list[Finding]:
     if not settings.mcp.servers:
         return []
-    from bot.mcp.approvals import Approvals
     from bot.mcp.servers import list_server_tools
+    from bot.mcp.tools import Approvals
 
     approvals = Approvals(settings.storage.data_dir)
 

@@ -136,8 +136,8 @@ def approve_tools(settings: Settings, name: str, *, yes: bool) -> None:
 
     Raises `SetupError`, `McpError`, `typer.Abort`.
     """
-    from bot.mcp.approvals import Approvals
     from bot.mcp.servers import list_server_tools
+    from bot.mcp.tools import Approvals
 
     server = next((each for each in settings.mcp.servers if each.name == name), None)
     if server is None:

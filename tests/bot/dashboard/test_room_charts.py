@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bot import events
-from bot.dashboard.live_room import CHARTS, COST_EVERY_S, LiveRoom
+from bot.dashboard.live_room import CHARTS, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
-from bot.participation.costs import NOTHING, Cost, CostLedger
+from bot.participation.costs import NOTHING, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.texts.text import Text
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -65,16 +65,6 @@ def test_only_the_queues_of_speech_are_shown(room: LiveRoom, clock: FakeClock) -
     for _ in range(CHARTS["queues"] + 1):
         room.observe(events.QueuesMeasured(queues, 0.0))
     assert shown(room, "queues") == [{"at": clock.now(), "recognise": 2, "unfolded": 61}] * CHARTS["queues"]
-
-
-def test_a_cost_is_kept_once_a_minute(room: LiveRoom, clock: FakeClock) -> None:
-    """The cost of now is the last point in any case."""
-    for wait_s in (0.0, 30.0, COST_EVERY_S - 30.0):
-        clock.advance(wait_s)
-        room.guild.costs.add(Cost(calls=1), now=clock.monotonic())
-        room.look()
-    room.guild.costs.add(Cost(calls=1), now=clock.monotonic())
-    assert [cost["calls"] for cost in shown(room, "costs")] == [1, 3, 4]
 
 
 def test_what_was_dropped_and_what_failed_is_told(room: LiveRoom) -> None:

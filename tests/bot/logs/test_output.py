@@ -203,14 +203,6 @@ def test_a_service_writes_no_ids_on_stderr(tmp_path: Path) -> None:
     assert "reply_refused" in shown
 
 
-def test_speech_in_any_field_is_withheld(tmp_path: Path) -> None:
-    """A text under a key that nobody listed reaches neither the file nor the terminal."""
-    console = Terminal()
-    with configured_logging(tmp_path, console=console):
-        log.warning("fact_told", problem="we meet at nine", value="we meet at nine", line=["we meet at nine"])
-    assert "meet" not in log_path(tmp_path).read_text() + console.getvalue()
-
-
 def test_errors_that_python_prints_itself_show_no_speech(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Of threads and of destructors. Python would print the message, which may quote the data."""
     before = threading.excepthook, sys.unraisablehook

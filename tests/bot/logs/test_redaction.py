@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import json
 import logging
-import re
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -29,7 +28,7 @@ from tests.growth import LINEAR, cpu_growth
 from voice.errors import VoiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 TOKEN = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
 
@@ -195,43 +194,6 @@ def method_calls(package: str) -> Sequence[tuple[str, str, ast.Call]]:
         and isinstance(call.func, ast.Attribute)
         and call.func.attr in {"debug", "info", "warning", "error", "exception", "critical", "bind"}
     ]
-
-
-def log_calls() -> Iterator[tuple[str, ast.Call]]:
-    """Yield the calls that write to the log, with where they are."""
-    for where, of, call in chain.from_iterable(map(method_calls, ("bot", "compaction", "voice"))):
-        if of in {"log", "_log", "self._log", "structlog.get_logger()"} and call.args:
-            yield where, call
-
-
-@pytest.mark.slow
-def test_log_calls_hand_errors_over_as_they_are() -> None:
-    """Every log call names its event by a constant, and gives an error as an object: its text would be withheld."""
-    said = {"problem", "error", "reason"}
-    wrong = [
-        where
-        for where, call in log_calls()
-        if not (
-            isinstance(call.args[0], ast.Constant | ast.Name)
-            and not any(
-                ast.unparse(each.value).startswith(("str(", "repr(")) for each in call.keywords if each.arg in said
-            )
-        )
-    ]
-    assert wrong == []
-
-
-@pytest.mark.slow
-def test_names_that_log_calls_have_are_told() -> None:
-    """What is called a name there has a key for names: under another one the line would withhold it."""
-    name = re.compile(r"(^|[._])name(__)?$")
-    wrong = [
-        f"{where} {each.arg}"
-        for where, call in log_calls()
-        for each in call.keywords
-        if name.search(ast.unparse(each.value)) and each.arg not in NAME_KEYS
-    ]
-    assert wrong == []
 
 
 @pytest.mark.slow

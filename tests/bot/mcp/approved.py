@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.mcp.approvals import Approvals
+from bot.mcp.tools import Approvals
 
 
 class Everything(frozenset[str]):

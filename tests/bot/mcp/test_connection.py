@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
-from bot.mcp.connection import STEADY_S, describe_server_error
+from bot.mcp.connection import describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
@@ -125,29 +125,6 @@ async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
             assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
     (lost,) = [line for line in logs if line["event"] == "mcp_server_lost"]
     assert isinstance(lost["problem"], ServerDroppedError)
-
-
-async def test_a_server_that_dies_again_and_again_is_started_at_growing_intervals() -> None:
-    """That it answers at first does not count, unless it has lasted."""
-    clock = FakeClock()
-    with capture_logs() as logs:
-        async with servers(desk(), clock=clock) as running:
-            connection = running.connections[0]
-            for lasts_s, pause_s in ((0.0, 1.0), (STEADY_S - 1, 2.0), (STEADY_S, 1.0)):
-                clock.advance(lasts_s)
-                with pytest.raises(ToolError, match="desk failed"):
-                    await connection.call("die", {})
-                await clock.until_somebody_sleeps()
-                assert running.tools(GUILD) == ()
-                with pytest.raises(ToolError, match="is away"):
-                    await connection.call("add", {"left": 1, "right": 1})
-                clock.advance(pause_s - 0.1)
-                for _ in range(3):
-                    await asyncio.sleep(0)
-                assert clock.sleeping == 1
-                clock.advance(0.1)
-                await connection.connected.wait()
-    assert [line["event"] for line in logs].count("mcp_server_lost") == 2
 
 
 async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:

@@ -15,12 +15,11 @@ from structlog.testing import capture_logs
 from bot.brain.tools.schema import schema_problem
 from bot.mcp import message_limit
 from bot.mcp import tools as module
-from bot.mcp.approvals import FILE_NAME, Approvals
 from bot.mcp.connection import MOST_TOOLS, McpConnection
 from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpServers
 from bot.mcp.settings import McpServerSettings
-from bot.mcp.tools import digest
+from bot.mcp.tools import APPROVALS_FILE, Approvals, digest
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 
@@ -89,7 +88,7 @@ async def test_a_tool_that_changes_is_off_until_it_is_approved_again(tmp_path: P
     assert [line["count"] for line in logs if line["event"] == "mcp_tools_not_approved"] == [2, 1]
     assert "--approve hub" in str(servers.problems()[0].outage.problem)
     # A record that cannot be read approves nothing.
-    (tmp_path / FILE_NAME).write_text("[]")
+    (tmp_path / APPROVALS_FILE).write_text("[]")
     await connection.list_tools(client)
     assert servers.tools(GUILD) == ()
 

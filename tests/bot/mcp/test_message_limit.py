@@ -41,7 +41,7 @@ class Output(anyio.abc.ByteReceiveStream):
 async def read(chunks: list[bytes]) -> tuple[str, MessageLimit]:
     """Return what a reader gets of an output, and its limit."""
     limit = MessageLimit("desk", lambda: None)
-    limit.for_program()
+    message_limit.PROGRAM_LIMIT.set(limit)
     return "".join([text async for text in BoundedText(Output(chunks))]), limit
 
 

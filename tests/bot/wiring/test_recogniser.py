@@ -43,6 +43,29 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
     return Transcription("from afar")
 
 
+class FakeModel:
+    """The model of this process: engines without a model, until it is `gone`."""
+
+    failure = place = None
+
+    def __init__(self) -> None:
+        self.gone = False
+
+    def load(self) -> FakeEngine:
+        """Return a new engine."""
+        if self.gone:
+            raise RecogniserError("There is no model in /models/base.")
+        return FakeEngine()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
+    """Put a fake model into this process."""
+    fake = FakeModel()
+    monkeypatch.setattr("bot.wiring.speech_models.whisper_on_best_device", lambda *_, **_options: fake)
+    return fake
+
+
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """Without a `base_url` no speech is sent to an endpoint."""
     settings = AsrSettings()
@@ -57,7 +80,8 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
         assert str(opened.gpu_failure()) == "CUDA failed (no memory)."
 
 
-async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_model_dir: Path) -> None:
+@pytest.mark.usefixtures("model")
+async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(tmp_path: Path) -> None:
     """If the endpoint fails, the local model recognises the speech, and health reports the failure.
 
     The endpoint gets the chat model's key if both have the same address.
@@ -66,9 +90,8 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
         settings = AsrSettings(base_url=server.base_url, languages=("en",))
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
-        folder = whisper_model_dir.parent
         async with open_recogniser(
-            settings, whisper_model_dir, llm=llm, metrics=Metrics(health), text_end_folder=folder
+            settings, Path(), llm=llm, metrics=Metrics(health), text_end_folder=tmp_path
         ) as opened:
             assert not opened.reads_texts
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
@@ -81,9 +104,8 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
     assert server.calls[0].key == "sk-chat"
 
 
-async def test_what_the_local_model_heard_is_read(
-    whisper_model_dir: Path, tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("model")
+async def test_what_the_local_model_heard_is_read(tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the model that reads is there, it says of unfinished speech what may follow. /status tells if it fails."""
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
     monkeypatch.setattr(text_end, "CERTAIN_AFTER_S", 60.0)
@@ -91,7 +113,7 @@ async def test_what_the_local_model_heard_is_read(
     settings = AsrSettings()
     folder = tiny_reading_model.parent
     async with open_recogniser(
-        settings, whisper_model_dir, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
+        settings, Path(), llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
     ) as opened:
         assert opened.reads_texts
         heard = await opened.recogniser.recognise(bicycle(), language="en", interim=True)
@@ -126,32 +148,9 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
     assert server.calls[0].key == "none"
 
 
-class FakeModel:
-    """The model of this process: engines without a model, until it is `gone`."""
-
-    failure = place = None
-
-    def __init__(self) -> None:
-        self.gone = False
-
-    def load(self) -> FakeEngine:
-        """Return a new engine."""
-        if self.gone:
-            raise RecogniserError("There is no model in /models/base.")
-        return FakeEngine()
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
-    """Put a fake model into this process."""
-    fake = FakeModel()
-    monkeypatch.setattr("bot.wiring.speech_models.whisper_on_best_device", lambda *_, **_options: fake)
-    return fake
-
-
-async def test_a_model_that_reads_and_is_damaged_is_told(tmp_path: Path, model: FakeModel) -> None:
+@pytest.mark.usefixtures("model")
+async def test_a_model_that_reads_and_is_damaged_is_told(tmp_path: Path) -> None:
     """Where it is missing, nobody is told, because the bot runs without it."""
-    del model
     for is_damaged in (False, True):
         health, folder = Health(SystemClock()), tmp_path / "turn-text"
         if is_damaged:

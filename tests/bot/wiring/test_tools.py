@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import BUILT_IN_NAMES
 from bot.memory.recall import Recall, RecallScope
@@ -64,22 +66,22 @@ async def toolbox(
     return open_toolbox(HERE, place)
 
 
-async def test_without_a_share_nothing_looks_at_screens() -> None:
+ALWAYS, MEMORY = {"read_attachment", "post_link"}, {"memory_search", "recall_turns"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [
+        # Nobody shares a screen; screens are switched off, whatever is shared; memory search is switched off.
+        ({}, ALWAYS | MEMORY),
+        ({"view": View(), "has_screens": False}, ALWAYS | MEMORY),
+        ({"reach": None}, ALWAYS),
+    ],
+)
+async def test_what_is_not_there_has_no_tool(settings: dict[str, Any], offered: set[str]) -> None:
     """The other tools are offered."""
-    names = {tool.name for tool in (await toolbox(FakePlace())).tools(ADA)}
-    assert names == {"memory_search", "recall_turns", "read_attachment", "post_link"}
-
-
-async def test_where_screens_are_switched_off_no_tool_looks_at_them() -> None:
-    """`screen.enabled` off leaves no tool for them, whatever is shared."""
-    made = await toolbox(FakePlace(), view=View(), has_screens=False)
-    assert {tool.name for tool in made.tools(ADA)} == {"memory_search", "recall_turns", "read_attachment", "post_link"}
-
-
-async def test_without_memory_search_no_tool_searches() -> None:
-    """`recall.enabled` off leaves no tool that finds what was said, and the others stay."""
-    made = await toolbox(FakePlace(), reach=None)
-    assert {tool.name for tool in made.tools(ADA)} == {"read_attachment", "post_link"}
+    made = await toolbox(FakePlace(), **settings)
+    assert {tool.name for tool in made.tools(ADA)} == offered
 
 
 async def test_they_reach_their_own_room() -> None:

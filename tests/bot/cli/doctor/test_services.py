@@ -24,9 +24,8 @@ from bot.discord.endpoint import COPY_AGAIN
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
-from bot.mcp.approvals import Approvals
 from bot.mcp.settings import McpServerSettings
-from bot.mcp.tools import McpTool, digest
+from bot.mcp.tools import Approvals, McpTool, digest
 from bot.settings import DiscordSettings, WebSettings
 from config.load import load
 from voice.screen.settings import ScreenSettings
