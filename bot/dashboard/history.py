@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.store.prompts import PromptFigures
     from bot.store.sessions import StoredSession
-    from bot.texts.text import Text
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart
@@ -181,20 +180,16 @@ def _figures_json(figures: PromptFigures) -> Json:
 
 def _part_json(part: PayloadPart, visible: SpeechFilter, turns: Mapping[int, Turn]) -> Json:
     text = visible.prompt_part(part, turns)
+    not_read = WITHHELD if visible.heard_all and visible.reads_everything else UNHEARD
     return {
         "kind": part.kind.value,
         "role": part.role,
         "from": part.seq_from,
         "to": part.seq_to,
         "tokens": part.tokens,
-        "content": not_shown(visible) if text is None else text,
+        "content": not_read if text is None else text,
         "withheld": text is None,
     }
-
-
-def not_shown(visible: SpeechFilter) -> Text:
-    """Return why a part of a prompt is not shown."""
-    return WITHHELD if visible.heard_all and visible.reads_everything else UNHEARD
 
 
 def _sources_json(explained: Explanation, visible: SpeechFilter) -> list[Json]:

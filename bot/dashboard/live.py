@@ -278,7 +278,9 @@ class LiveRooms:
         if self._rooms.get(room.session_id) is not room:
             # It has ended, so nobody would drop these words when they are forgotten.
             return
-        place = room.place
+        place, turn = room.place, data.get("turn")
+        # What it tells began then: a turn, when somebody began to speak.
+        began_at = turn.get("at") if isinstance(turn, Mapping) else None
         self._count += not latest_of
         event = LiveEvent(
             self.mark,
@@ -289,7 +291,7 @@ class LiveRooms:
             data,
             len(json.dumps(data)),
             latest_of,
-            room.present_since(_said_at(data, self._clock.now())),
+            room.present_since(began_at if isinstance(began_at, float) else self._clock.now()),
         )
         for follower in self._followers:
             follower.add(event)
@@ -325,10 +327,3 @@ class LiveRooms:
                     self._reset_outdated(room.session_id)
                 except Exception:
                     log.exception("dashboard_look_failed", session_id=room.session_id)
-
-
-def _said_at(data: Json, now: float) -> float:
-    """Return when what an event tells began: a turn, when somebody began to speak."""
-    turn = data.get("turn")
-    at = turn.get("at") if isinstance(turn, Mapping) else None
-    return at if isinstance(at, float) else now

@@ -287,7 +287,8 @@ class DashboardService:
         return [{**hit, "where": where[session_id]} for session_id, hit in shown if hit is not None]
 
     async def _sessions_json(self, stored: Sequence[StoredSession]) -> list[Json]:
-        places = {place for place in map(_place_of, stored) if place is not None}
+        named = [each for each in stored if each.guild_id is not None and each.channel_id is not None]
+        places = {(each.guild_id or 0, each.channel_id or 0) for each in named}
         names = {} if self.directory is None else await self.directory.names(places)
         live = {room.session_id for room in self.live.rooms(EVERYTHING)}
         return [_session_json(each, names, is_live=each.id in live) for each in stored]
@@ -303,16 +304,9 @@ def _not_shown(access: Access, sentence: Text) -> NotShownError | AccessNotToldE
     return NotShownError(sentence) if access.is_whole else AccessNotToldError(NOT_TOLD)
 
 
-def _place_of(stored: StoredSession) -> tuple[int, int] | None:
-    """Return the server and the channel of a session; None for one without a channel."""
-    if stored.guild_id is None or stored.channel_id is None:
-        return None
-    return stored.guild_id, stored.channel_id
-
-
 def _session_json(stored: StoredSession, names: Mapping[tuple[int, int], tuple[str, str]], *, is_live: bool) -> Json:
-    place = _place_of(stored)
-    guild, room = names.get(place, ("", "")) if place is not None else ("", "")
+    # No server has the number 0.
+    guild, room = names.get((stored.guild_id or 0, stored.channel_id or 0), ("", ""))
     return {
         "session": stored.id,
         "guild": guild,

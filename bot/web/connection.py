@@ -166,7 +166,8 @@ class WebConnection(web.RequestHandler):
 
     def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, visits: Visits, **options: Any) -> None:
         # Nobody who talks to us compresses anything, and the library logs a traceback for a body that it cannot unpack.
-        super().__init__(manager, loop=loop, access_log=None, auto_decompress=False, **options)
+        options |= {"access_log": None, "auto_decompress": False}
+        super().__init__(manager, loop=loop, **options)
         self._visits = visits
         # Until the connection is lost. The library lets go of its own when it begins to close.
         self._wire: asyncio.Transport | None = None

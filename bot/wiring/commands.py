@@ -48,16 +48,27 @@ def slash_commands(
     somebody was forgotten.
     """
     settings, stores = parts.settings, parts.stores
+    operator = _operator(settings)
+    logs = log_path(settings.storage.data_dir).parent
+    forgetter = PersonForgetter(stores.database, parts.clock, log_folder=logs)
+    rooms = RoomForgetting(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
+    facts = PrivacyFacts(
+        recipients=ListeningNotice(recipients(settings)).facts,
+        retention_days=lambda guild_id: operator.kept_days(stores.servers.of(guild_id)),
+        log_days=settings.tiers.retention_days,
+        keeps_facts=settings.people.enabled,
+        database_host=", ".join(remote_database_hosts(settings)),
+    )
     return [
         partial(
             add_privacy_commands,
-            records=_personal_data(parts, participation, on_forgotten),
+            records=PersonalData(stores.database, forgetter, stores.people, rooms=rooms),
             people=stores.people,
-            facts=_privacy_facts(parts),
+            facts=facts,
         ),
         partial(add_participation_commands, participation=participation),
         partial(add_watch_commands, watching=watching),
-        partial(add_settings, stores=SettingStores(stores.servers, _operator(settings), voice_commands)),
+        partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands)),
         partial(add_voice, commands=voice_commands),
         partial(add_help, names=participation.names_of),
         partial(
@@ -66,28 +77,6 @@ def slash_commands(
         partial(add_recap, reader=readable.reader, digests=readable.digests, catch_up=catch_up, zone=parts.zone),
         partial(add_transcript, reader=readable.reader, zone=parts.zone),
     ]
-
-
-def _personal_data(
-    parts: ProcessParts, participation: GuildParticipations, on_forgotten: Callable[[], None]
-) -> PersonalData:
-    stores = parts.stores
-    forgetter = PersonForgetter(
-        stores.database, parts.clock, log_folder=log_path(parts.settings.storage.data_dir).parent
-    )
-    rooms = RoomForgetting(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
-    return PersonalData(stores.database, forgetter, stores.people, rooms=rooms)
-
-
-def _privacy_facts(parts: ProcessParts) -> PrivacyFacts:
-    settings, servers = parts.settings, parts.stores.servers
-    return PrivacyFacts(
-        recipients=ListeningNotice(recipients(settings)).facts,
-        retention_days=lambda guild_id: _operator(settings).kept_days(servers.of(guild_id)),
-        log_days=settings.tiers.retention_days,
-        keeps_facts=settings.people.enabled,
-        database_host=", ".join(remote_database_hosts(settings)),
-    )
 
 
 def _operator(settings: BotSettings) -> OperatorSettings:

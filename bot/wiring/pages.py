@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.participation.all_guilds import GuildParticipations
-    from bot.settings import DiscordSettings, StorageSettings
+    from bot.settings import StorageSettings
     from bot.shards import Shards
     from bot.store.database import Database
     from bot.store.sessions import Sessions
@@ -60,16 +60,10 @@ async def open_dashboard(
     """Open the dashboard on `stack`. `app` gives it the stored sessions later."""
     live = LiveRooms(clock)
     await stack.enter_async_context(live.running())
-    login = _discord_login(settings.discord, clock)
+    secret, login = settings.discord.client_secret, None
+    if secret is not None and secret.get_secret_value().strip():
+        login = DiscordLogin(secret, api_base=settings.discord.api_base, monotonic=clock.monotonic)
     return DashboardService(live, sessions, participation, clock=clock, discord_login=login, shards=shards)
-
-
-def _discord_login(settings: DiscordSettings, clock: Clock) -> DiscordLogin | None:
-    """Return the logins with Discord, or None without a client secret."""
-    secret = settings.client_secret
-    if secret is None or not secret.get_secret_value().strip():
-        return None
-    return DiscordLogin(secret, api_base=settings.api_base, monotonic=clock.monotonic)
 
 
 def write_link(folder: Path, link: str) -> None:

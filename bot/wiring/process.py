@@ -144,7 +144,17 @@ class BotProcess:
 def take_data_folder(stack: AsyncExitStack, storage: StorageSettings) -> None:
     """Take the data folder for this bot. Raises `SetupError` if another bot has it, or if it cannot be used."""
     stack.enter_context(folder_lock(storage.data_dir))
-    _make_private(storage)
+    # That of an older Roomtone may be open to other users of the machine.
+    mended = mend_permissions(storage.data_dir)
+    if mended.count:
+        log.info("permissions_mended", count=mended.count)
+    if mended.refused:
+        log.warning(
+            "permissions_not_mended",
+            count=len(mended.refused),
+            path=str(mended.refused[0]),
+            remedy="Make the user that runs the bot the owner of the data folder.",
+        )
     if remove_leftovers(storage.database_path):
         log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
 
@@ -197,17 +207,3 @@ async def open_bot_process(
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
     return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
-
-
-def _make_private(storage: StorageSettings) -> None:
-    """Close the data folder of an older Roomtone to other users of the machine."""
-    mended = mend_permissions(storage.data_dir)
-    if mended.count:
-        log.info("permissions_mended", count=mended.count)
-    if mended.refused:
-        log.warning(
-            "permissions_not_mended",
-            count=len(mended.refused),
-            path=str(mended.refused[0]),
-            remedy="Make the user that runs the bot the owner of the data folder.",
-        )

@@ -35,14 +35,12 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
-    from bot.brain.embedded.first_sentences import FirstSentences
     from bot.brain.responder import Responder
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.screen import ScreenView
     from bot.brain.tools.tool import RoomTool
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
@@ -185,12 +183,38 @@ def room_services(
     """Return the services of the rooms on the servers with this participation. `mcp_tools`: returns the tools of the
     MCP servers that are for a guild. `show_live`: shows a room on the dashboard.
     """
-    settings, servers = parts.settings, parts.stores.servers
-    withheld = participation.opted_out_of
+    settings, stores = parts.settings, parts.stores
     replies = _reply_services(parts, recollection, mcp_tools=mcp_tools, participation=participation, screens=screens)
     return RoomServices(
         speech=speech,
-        memory=_memory_services(parts, recollection, withheld=withheld),
+        memory=MemoryServices(
+            sessions=stores.sessions,
+            open_memory=memory_factory(
+                stores.turns_of,
+                recollection.summariser_of,
+                settings,
+                recollection.policy,
+                parts.clock,
+                in_use=stores.in_use,
+            ),
+            open_upkeep=upkeep_factory(
+                settings,
+                stores.database,
+                stores.turns,
+                stores.people,
+                stores.accesses,
+                parts.clock,
+                upkeeps=stores.upkeeps,
+            ),
+            open_quoting=quoting_factory(
+                settings,
+                recollection.recall,
+                parts.zone,
+                attendance=stores.sessions.attendance,
+                withheld=participation.opted_out_of,
+            ),
+            readable=recollection.readable,
+        ),
         replies=replies,
         room=settings.room,
         brain=settings.brain,
@@ -202,49 +226,14 @@ def room_services(
         clock=parts.clock,
         observe=observe,
         notice=ListeningNotice(recipients(settings)),
-        servers=servers,
+        servers=stores.servers,
         realtime=_realtime(parts, speech.recogniser, replies, observe),
         screens=screens,
-        open_voice=voice_factory(settings.speaking, servers, voices),
+        open_voice=voice_factory(settings.speaking, stores.servers, voices),
         using_voice=voices.using,
         health=parts.metrics.health.summary,
         show_live=show_live,
         measure=room_meter(parts.metrics, traces),
-    )
-
-
-def _memory_services(
-    parts: ProcessParts, recollection: Recollection, *, withheld: Callable[[int | None], frozenset[str]]
-) -> MemoryServices:
-    """Return how rooms remember. `withheld`: returns the ids of people of a guild whose words may not be quoted."""
-    settings, stores = parts.settings, parts.stores
-    return MemoryServices(
-        sessions=stores.sessions,
-        open_memory=memory_factory(
-            stores.turns_of,
-            recollection.summariser_of,
-            settings,
-            recollection.policy,
-            parts.clock,
-            in_use=stores.in_use,
-        ),
-        open_upkeep=upkeep_factory(
-            settings,
-            stores.database,
-            stores.turns,
-            stores.people,
-            stores.accesses,
-            parts.clock,
-            upkeeps=stores.upkeeps,
-        ),
-        open_quoting=quoting_factory(
-            settings,
-            recollection.recall,
-            parts.zone,
-            attendance=stores.sessions.attendance,
-            withheld=withheld,
-        ),
-        readable=recollection.readable,
     )
 
 
@@ -258,43 +247,19 @@ def _reply_services(
 ) -> ReplyServices:
     """Return how replies are written."""
     settings, model = parts.settings, recollection.model
-    return ReplyServices(
-        new_responder=_responders(settings, model, recollection.first_sentences, parts.zone),
-        responder_name=(
-            EMBEDDED_RESPONDER_NAME if model is None else Text("the language model {model}", model=model.model)
-        ),
-        instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
-        max_input_tokens=settings.budget.max_input_tokens,
-        guild_policy=recollection.policy,
-        open_toolbox=_toolboxes(parts, recollection, mcp_tools, participation=participation, screens=screens),
-        # Two models can be asked in this time.
-        timeout_s=2 * settings.tuning.first_token_s,
-        can_skip=model is not None,
-    )
-
-
-def _responders(
-    settings: BotSettings, model: FallbackModel | None, first_sentences: FirstSentences, zone: tzinfo
-) -> Callable[[], Responder]:
-    if model is not None:
+    if model is None:
+        name = EMBEDDED_RESPONDER_NAME
+        new_responder: Callable[[], Responder] = partial(
+            EmbeddedResponder,
+            names=settings.brain.names,
+            first_sentences=recollection.first_sentences,
+            zone=parts.zone,
+        )
+    else:
+        name = Text("the language model {model}", model=model.model)
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
-        return lambda: shared
-    return lambda: EmbeddedResponder(names=settings.brain.names, first_sentences=first_sentences, zone=zone)
-
-
-def _toolboxes(
-    parts: ProcessParts,
-    recollection: Recollection,
-    mcp_tools: Callable[[int], Sequence[RoomTool]],
-    *,
-    participation: GuildParticipations,
-    screens: Screens | None,
-) -> Callable[[RecallScope, RoomChannel], Toolbox]:
-    """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
-    settings = parts.settings
-    if recollection.model is None and not settings.speech_to_speech:
-        return lambda *_: Toolbox()
-    return toolbox_factory(
+        new_responder = lambda: shared  # noqa: E731 - a function of one expression, chosen here
+    open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = toolbox_factory(
         recollection.recall,
         attendance=parts.stores.sessions.attendance,
         accesses=parts.stores.accesses,
@@ -304,6 +269,18 @@ def _toolboxes(
         more=mcp_tools,
         screens=None if screens is None or not screens.enabled else lambda place: screens.room(place.guild_id),
         withheld=participation.opted_out_of,
+    )
+    return ReplyServices(
+        new_responder=new_responder,
+        responder_name=name,
+        instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
+        max_input_tokens=settings.budget.max_input_tokens,
+        guild_policy=recollection.policy,
+        # Without a model that can call tools there are none.
+        open_toolbox=open_toolbox if model is not None or settings.speech_to_speech else lambda *_: Toolbox(),
+        # Two models can be asked in this time.
+        timeout_s=2 * settings.tuning.first_token_s,
+        can_skip=model is not None,
     )
 
 

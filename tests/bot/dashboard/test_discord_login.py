@@ -165,7 +165,7 @@ async def public(tmp_path: Path) -> AsyncIterator[Public]:
             open_house(tmp_path, discord_login=login) as house,
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http,
         ):
-            await house.play(20)
+            await house.play(8)
             opened = Public(house, http)
             opened.discord = discord
             yield opened
@@ -201,8 +201,8 @@ async def test_members_see_the_rooms_that_their_roles_allow(public: Public) -> N
 
 async def test_managers_see_of_what_the_model_saw_what_they_may_read(public: Public) -> None:
     """To whom the history of all channels is open sees all of it. Who was not there sees the instructions and sizes:
-    the other parts may quote what they have not heard. Who was here all the time reads the turns of here; a quote may be
-    from a channel where they were not.
+    the other parts may quote what they have not heard. Who was here all the time reads the turns of here; a quote may
+    be from a channel where they were not.
     """
     directory, manages = public.house.directory, frozenset({GUILD})
     directory.access[2001] = replace(LOUNGE, prompts=manages)

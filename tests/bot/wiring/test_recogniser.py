@@ -23,8 +23,8 @@ from rehearsal.servers.transcription import (
     TranscriptionRequest,
 )
 from tests.bot.monitoring.test_metrics import new_metrics
-from tests.fakes.recogniser import FakeEngine
-from tests.voice.recordings import bicycle, voiced
+from tests.fakes.recogniser import AnsweringEngine, FakeEngine, recognition
+from tests.voice.recordings import voiced
 from voice.asr import text_end
 from voice.asr.placement import CudaFailure
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
@@ -36,6 +36,7 @@ from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
     from voice.asr.port import Recogniser
+    from voice.asr.worker import Engine
 
 
 async def hears(upload: TranscriptionRequest) -> Transcription:
@@ -44,18 +45,19 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
 
 
 class FakeModel:
-    """The model of this process: engines without a model, until it is `gone`."""
+    """The model of this process: engines without a model, or `engine`, until it is `gone`."""
 
     failure = place = None
 
     def __init__(self) -> None:
         self.gone = False
+        self.engine: Engine | None = None
 
-    def load(self) -> FakeEngine:
-        """Return a new engine."""
+    def load(self) -> Engine:
+        """Return an engine."""
         if self.gone:
             raise RecogniserError("There is no model in /models/base.")
-        return FakeEngine()
+        return self.engine or FakeEngine()
 
 
 @pytest.fixture
@@ -104,11 +106,13 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(tmp_path: 
     assert server.calls[0].key == "sk-chat"
 
 
-@pytest.mark.usefixtures("model")
-async def test_what_the_local_model_heard_is_read(tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_the_local_model_heard_is_read(
+    model: FakeModel, tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the model that reads is there, it says of unfinished speech what may follow. /status tells if it fails."""
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
     monkeypatch.setattr(text_end, "CERTAIN_AFTER_S", 60.0)
+    model.engine = AnsweringEngine(lambda _: recognition("Once a week we ride", sentence_end_probability=0.5))
     health = Health(SystemClock())
     settings = AsrSettings()
     folder = tiny_reading_model.parent
@@ -116,15 +120,15 @@ async def test_what_the_local_model_heard_is_read(tiny_reading_model: Path, monk
         settings, Path(), llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
     ) as opened:
         assert opened.reads_texts
-        heard = await opened.recogniser.recognise(bicycle(), language="en", interim=True)
+        heard = await opened.recogniser.recognise(voiced(1), language="en", interim=True)
         assert heard.text_end is not None
-        assert (await opened.recogniser.recognise(bicycle(), language="en")).text_end is None
+        assert (await opened.recogniser.recognise(voiced(1), language="en")).text_end is None
         with monkeypatch.context() as patched:
             patched.setattr(SentenceReader, "read", _broken)
-            assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is None
+            assert (await opened.recogniser.recognise(voiced(1), language="en", interim=True)).text_end is None
         assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
         assert "`turn_model_failed`" in health.summary()
-        assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is not None
+        assert (await opened.recogniser.recognise(voiced(1), language="en", interim=True)).text_end is not None
         assert health.summary() == ""
 
 
