@@ -1,4 +1,4 @@
-"""The connection to a real MCP server: its tools, failures, its crash and its restart."""
+"""The connection to a real MCP server: its tools, its failures and its restart."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ pytestmark = pytest.mark.process
 SERVER = Path(__file__).with_name("server.py")
 ADA = Asker(1, "Ada", present=True)
 GUILD = 500
-# The tools of server.py besides `add`.
-OTHERS = ("create_note", "fail", "sleep", "weigh", "fetch", "secret", "flood", "die")
 
 
 @pytest.fixture(autouse=True)
@@ -67,22 +65,26 @@ async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) 
 
 async def test_tools_are_called_as_ours() -> None:
     """The tools of an MCP server are called through the toolbox with all its checks; their names begin with the
-    server's.
+    server's. A server that cannot be started takes nothing from another one.
     """
     never_ask = dict.fromkeys(("add", "secret"), "never ask")
-    async with servers(desk(tools={**never_ask, "die": "off"}, env={"DESK_KEY": "key-1"})) as running:
-        toolbox = Toolbox(more=lambda: running.tools(GUILD))
-        offers = {offer.name: offer for offer in toolbox.offers_for(ADA)}
-        assert {"desk_add", "desk_create_note"} <= set(offers)
-        assert "desk_die" not in offers
-        assert "</data>" not in offers["desk_add"].description
-        assert [tool.title for tool in running.tools(GUILD) if not tool.asks] == ["add", "secret"]
-        assert running.tools(GUILD + 1) == (), "it is not for that Discord server"
-        use = toolbox.for_asker(ADA)
-        assert "The sum is 5." in await told(use, MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
-        assert "arguments are wrong" in await told(use, MessageToolCall("a", "desk_add", '{"left": "two"}'))
-        secret = await told(use, MessageToolCall("a", "desk_secret", "{}"))
-        assert "key-1 None" in secret, "our own tokens are not handed on"
+    missing = desk(name="missing", command="no-such-program", args=[])
+    with capture_logs() as logs:
+        async with servers(desk(tools={**never_ask, "die": "off"}, env={"DESK_KEY": "key-1"}), missing) as running:
+            toolbox = Toolbox(more=lambda: running.tools(GUILD))
+            offers = {offer.name: offer for offer in toolbox.offers_for(ADA)}
+            assert {"desk_add", "desk_create_note"} <= set(offers)
+            assert "desk_die" not in offers
+            assert "</data>" not in offers["desk_add"].description
+            assert [tool.title for tool in running.tools(GUILD) if not tool.asks] == ["add", "secret"]
+            assert running.tools(GUILD + 1) == (), "it is not for that Discord server"
+            use = toolbox.for_asker(ADA)
+            assert "The sum is 5." in await told(use, MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
+            assert "arguments are wrong" in await told(use, MessageToolCall("a", "desk_add", '{"left": "two"}'))
+            secret = await told(use, MessageToolCall("a", "desk_secret", "{}"))
+            assert "key-1 None" in secret, "our own tokens are not handed on"
+    lost = [line["problem"] for line in logs if line["event"] == "mcp_server_lost"]
+    assert [describe_server_error(each) for each in lost] == ["there is no program 'no-such-program'"]
 
 
 async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,20 +127,6 @@ async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
             assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
     (lost,) = [line for line in logs if line["event"] == "mcp_server_lost"]
     assert isinstance(lost["problem"], ServerDroppedError)
-
-
-async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
-    """A server that cannot be started is tried again at growing intervals, and does not affect the other servers."""
-    clock = FakeClock()
-    missing = desk(name="missing", command="no-such-program", args=[])
-    with capture_logs() as logs:
-        async with servers(desk(tools=dict.fromkeys(OTHERS, "off")), missing, clock=clock) as running:
-            assert [tool.name for tool in running.tools(GUILD)] == ["desk_add"]
-            for wait_s in (1.0, 2.0, 4.0):
-                await clock.until_somebody_sleeps()
-                clock.advance(wait_s)
-    lost = [line for line in logs if line["event"] == "mcp_server_lost"]
-    assert [describe_server_error(line["problem"]) for line in lost] == ["there is no program 'no-such-program'"]
 
 
 async def test_a_visit_tells_what_there_is() -> None:
