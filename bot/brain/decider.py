@@ -1,8 +1,8 @@
 """Decides whether the bot answers what was just said, or speaks unasked. Pure: the caller passes in all state.
 
 The decider is the cheap check before the model: speech that is clearly not for the bot costs no call. Where the text
-alone is not enough, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.reply` produces the
-replies.
+alone is not enough, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.replier` produces
+the replies.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from voice.speaking.backchannel import OverlapIntent, classify_overlap
 from voice.speaking.barge_in import BargeInAction, BargeInDetector
 
 if TYPE_CHECKING:
-    from bot.brain.reply import Replier
+    from bot.brain.replier import Replier
     from bot.clock import Clock
     from bot.participation.participation import Participation
     from voice.listening.listener import RoomListener

@@ -151,7 +151,7 @@ class Conversation:
         mine = self.answering
         return (
             *self.hearing.queues,
-            *mine.replier.queues,
+            mine.replier.queue,
             mine.speaking.playback.pieces,
             QueueFigures("store", self._session.memory.unstored_items, None),
             self.participation.queue,

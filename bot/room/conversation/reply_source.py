@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
 
-from bot.brain.generation import broken_off
 from bot.brain.skip import begins_with_skip, may_become_skip
+from bot.brain.speech_output import broken_off
 from bot.texts.text import Text
 from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError
@@ -131,7 +131,7 @@ class RoomSynthesizer:
 
 
 def _broken_off(error: asyncio.CancelledError) -> SynthesisError:
-    """See `bot.brain.generation.broken_off`."""
+    """See `bot.brain.speech_output.broken_off`."""
     if is_being_cancelled():
         raise error
     return SynthesisError(VOICE_BROKE_OFF)

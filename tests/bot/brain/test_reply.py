@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.generation import BROKEN_OFF
-from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
+from bot.brain.replier import TOO_SLOW, Replier
+from bot.brain.reply import Question, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, TOO_MUCH, SpeechRules
+from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -143,7 +143,7 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
         assert bench.replier.waiting == SECOND
         bench.replier.ask(THIRD)
         assert bench.replier.waiting == THIRD
-        assert bench.replier.queues[0].dropped == {"superseded": 1}
+        assert bench.replier.queue.dropped == {"superseded": 1}
         thinking.set()
         await bench.next_reply()
         await bench.next_reply()
@@ -290,11 +290,11 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
         await until(lambda: bench.replier.speaking)
         bench.listener.pull(4)
         bench.replier.ask(SECOND)
+        responder.pieces = ("Yes.",)
         bench.replier.interrupt_current()
         await bench.replier.wait_until_recorded(within_s=PATIENCE_S)
         (reply,) = bench.replies
         assert (reply.text, reply.interrupted, reply.failure) == ("One two", True, None)
-        responder.pieces = ("Yes.",)
         async with bench.listener.listening():
             await until(lambda: len(bench.replies) == 2)
     assert (bench.replies[1].question, bench.replies[1].text, bench.replies[1].interrupted) == (SECOND, "Yes.", False)

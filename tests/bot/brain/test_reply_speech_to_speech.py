@@ -109,7 +109,7 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
     async with bench.running():
         bench.replier.ask(FIRST)
         await until(lambda: bench.replier.speaking)
-        await until(lambda: len(bench.replier._progress.pieces) > 1 if bench.replier._progress else False)
+        await until(lambda: bench.playback.pieces.waiting > 1)
         bench.listener.pull(75)
         bench.replier.interrupt_current()
         reply = await bench.next_reply()

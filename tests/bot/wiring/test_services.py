@@ -235,7 +235,6 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
                 "recognise",
                 "record",
                 "answer",
-                "sentences",
                 "play",
                 "typed",
                 "store",
