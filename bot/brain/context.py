@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.permission import NOBODY
+from bot.brain.tools.tool import NOBODY
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from compaction.budget.prompt import summarize_context
 from compaction.budget.trim import TrimOptions
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
-    from bot.brain.tools.permission import Asker
+    from bot.brain.tools.tool import Asker
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage

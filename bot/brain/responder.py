@@ -13,8 +13,8 @@ import structlog
 
 from bot.background_task import owned_task
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
-from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.frozen_calls import FrozenCall
+from bot.brain.tools.toolbox import ToolExchange
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.brain.tools.exchanges import ToolResult
+    from bot.brain.tools.toolbox import ToolResult
     from bot.llm.port import ChatModel, StreamItem
 
 log = structlog.get_logger()

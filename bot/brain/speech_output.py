@@ -191,7 +191,7 @@ class SpeechOutput:
                     return
 
     async def apologise(self, error: Exception | None, reply: Reply) -> None:
-        """Note a failure and say in a fixed sentence that the answer or its rest is lost. None: it is told elsewhere."""
+        """Note a failure, and say in a fixed sentence that the answer or its rest is lost. None: told elsewhere."""
         is_overflow = isinstance(error, ContextOverflowError)
         if error is not None:
             reply.fail("context" if is_overflow else "model", error)

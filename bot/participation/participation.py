@@ -273,9 +273,9 @@ class Participation:
         if (person is not None and person.is_bot) or self.excludes(user_id):
             return
         if asks_for_silence(text, self.wake_names):
-            self.be_quiet(SILENT_MINUTES, by=user_id)
+            self.be_quiet(SILENT_MINUTES, user_id)
 
-    def be_quiet(self, minutes: int, *, by: int) -> None:
+    def be_quiet(self, minutes: int, by: int) -> None:
         """Stop speaking, and stay silent for some minutes. The channel reads it, with the button *Talk again*.
 
         `by`: who wants it. A silence that holds already stays as it is.

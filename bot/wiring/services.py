@@ -10,8 +10,7 @@ from bot import events
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.attachments import attachment_tool
-from bot.brain.tools.links import link_tool
+from bot.brain.tools.chat import attachment_tool, link_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
@@ -36,9 +35,8 @@ if TYPE_CHECKING:
 
     from bot.brain.embedded.first_sentences import FirstSentences
     from bot.brain.responder import Responder
-    from bot.brain.tools.permission import Asker
     from bot.brain.tools.screen import ScreenView
-    from bot.brain.tools.tool import RoomTool
+    from bot.brain.tools.tool import Asker, RoomTool
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.llm.fallback import FallbackModel

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import logged_task
-from bot.brain.tools.running import ToolOutcome, run_tool
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import ToolError, ToolOutcome
 from bot.channel.port import CallRequest, ChatError
 from bot.texts.text import Text
 
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from bot.brain.tools.permission import Asker
-    from bot.brain.tools.tool import RoomTool
+    from bot.brain.tools.tool import Asker, RoomTool
     from bot.channel.port import CallMessage, OnPress, Person
 
     # Posts a call with its buttons (`Place.ask_for_press`). Raises `ChatError`.
@@ -77,7 +75,7 @@ _DONE = {
 
 
 class FrozenCall:
-    """One call that waits, and then what became of it. `told`: what a model reads as its result by now."""
+    """One call that waits, and then what became of it. `told`, its text: what a model reads as its result by now."""
 
     def __init__(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker) -> None:
         self.tool = tool
@@ -89,6 +87,9 @@ class FrozenCall:
         self.problem: str | None = None
         self.press: asyncio.Future[PressKind] = asyncio.get_running_loop().create_future()
         self.running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
+
+    def __str__(self) -> str:
+        return self.told
 
     def end(self, press: PressKind) -> None:
         """End the waiting, unless it has ended."""
@@ -109,7 +110,7 @@ class FrozenCalls:
         self._lapse_s = lapse_s
         self._calls: dict[asyncio.Task[None], FrozenCall] = {}
         self._is_over = False
-        self.on_done: Callable[[FrozenCall], Awaitable[None]] = _tell_nobody
+        self.on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -179,13 +180,13 @@ class FrozenCalls:
             told, call.told = _NOT_DONE[press]
         log.info("call_pressed", tool=call.tool.name, press=press.value)
         await message.conclude(told.fill(name=call.asker.name))
-        if press is PressKind.DO_IT and call.told != WITHDRAWN:
+        if self.on_done is not None and press is PressKind.DO_IT and call.told != WITHDRAWN:
             await self.on_done(call)
 
     async def _carry_out(self, call: FrozenCall) -> Text:
         """Run a call, and keep its result. Return what people read of it."""
         call.told = RUNS
-        call.running = asyncio.create_task(run_tool(call.tool, call.arguments), name=f"tool-{call.tool.name[:40]}")
+        call.running = asyncio.create_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}")
         try:
             await asyncio.wait({call.running})
         finally:
@@ -196,7 +197,3 @@ class FrozenCalls:
         outcome, call.told = call.running.result()
         log.info("tool_called", tool=call.tool.name, outcome=outcome.value, output_chars=len(call.told))
         return _DONE[outcome]
-
-
-async def _tell_nobody(_: FrozenCall) -> None:
-    return

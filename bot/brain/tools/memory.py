@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.permission import anybody
-from bot.brain.tools.tool import MAX_CHARS, RoomTool
+from bot.brain.tools.tool import MAX_CHARS, RoomTool, anybody
 from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment

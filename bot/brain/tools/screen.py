@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from bot.brain.tools.permission import anybody
-from bot.brain.tools.tool import RoomTool, ToolError
+from bot.brain.tools.tool import RoomTool, ToolError, anybody
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,15 +1,27 @@
-"""Tools as values: name and description for the model, function, and who may use it."""
+"""Tools as values: name and description for the model, function, who may use it; and how one call of one runs.
+
+Whatever reaches a model as text may hold instructions: speech, files, screens, the answers of servers. So a tool runs
+with the rights of the person who asked, whatever a prompt says, and one that does more than an answer does waits for
+that person's press (`frozen_calls`).
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bot.brain.tools.permission import whoever_is_present
+import structlog
+
+from compaction.untrusted_text import mark_as_data
+from voice.cancellation import is_being_cancelled
 
 if TYPE_CHECKING:
-    from bot.brain.tools.permission import Asker
+    from bot.channel.port import TypedMessage
+
+log = structlog.get_logger()
 
 # The names of our own tools, which no other tool has.
 BUILT_IN_NAMES: Final = frozenset(
@@ -29,8 +41,47 @@ class ToolError(Exception):
 ToolFunction: TypeAlias = Callable[[Mapping[str, object]], Awaitable[str]]
 
 
-def _always() -> bool:
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The person who asked the question. `present`: in the voice channel now, and not a bot. `roles`: ids of theirs.
+    `typed`: the message in which they asked, if they did not say it.
+    """
+
+    user_id: int | None = None
+    name: str = ""
+    present: bool = False
+    roles: frozenset[int] = frozenset()
+    typed: TypedMessage | None = None
+
+
+# The asker of an unasked reply, in which the bot speaks on its own.
+NOBODY = Asker()
+
+
+def anybody(_: Asker) -> bool:
+    """Permit a tool for everybody, and also when the bot speaks unasked."""
     return True
+
+
+def whoever_is_present(asker: Asker) -> bool:
+    """Permit a tool for people who are in the voice channel now."""
+    return asker.present
+
+
+class ToolOutcome(StrEnum):
+    """How a call ended, for the log and for people."""
+
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+    ASKED = "asked"
+    ANSWERED = "answered"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    BROKEN = "broken"
+
+
+# Ends after which nobody has what the tool was called for.
+FAILURES = frozenset({ToolOutcome.FAILED, ToolOutcome.TIMEOUT, ToolOutcome.BROKEN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +103,7 @@ class RoomTool:
     title: str = ""
     timeout_s: float = TIMEOUT_S
     max_chars: int = MAX_CHARS
-    available: Callable[[], bool] = _always
+    available: Callable[[], bool] = lambda: True
 
     def refusal(self, asker: Asker) -> str | None:
         """Return why it may not run for `asker`, as a sentence for the model, or None if it may."""
@@ -64,3 +115,26 @@ class RoomTool:
         """Return whether both do the same as far as their descriptions tell, so that a press for one counts."""
         mine = (self.name, self.server, self.title, self.description, self.parameters)
         return mine == (other.name, other.server, other.title, other.description, other.parameters)
+
+    async def run(self, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
+        """Call it with arguments that fit its schema. Return how it ended and what the model reads: bounded, and what
+        comes from outside marked as data. Each failure becomes a sentence. *Cancellation* cancels the call.
+        """
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                found = await self.call(arguments)
+        except TimeoutError:
+            return ToolOutcome.TIMEOUT, f"{self.name} took longer than {self.timeout_s:g} s and was given up."
+        except ToolError as error:
+            return ToolOutcome.FAILED, self.as_data(str(error))
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+                raise
+            # A broken tool costs one result. The message of the exception is not logged: it may quote people.
+            log.warning("tool_crashed", tool=self.name, error_class=type(error).__name__, exc_info=error)
+            return ToolOutcome.BROKEN, f"{self.name} broke. Go on without it."
+        return ToolOutcome.ANSWERED, self.as_data(found)
+
+    def as_data(self, text: str) -> str:
+        """Return a text that may come from outside, for example from an MCP server, as the model reads it."""
+        return mark_as_data(self.name, text, max_chars=self.max_chars)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.context import build_context_messages, presence_part
 from bot.brain.skip import skip_instruction
-from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.tool import NOBODY, Asker
 from bot.llm.budgeted import to_part
 from bot.store.prompts import SentPrompt
 from compaction.budget.messages import message_json

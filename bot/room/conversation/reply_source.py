@@ -253,7 +253,7 @@ class ReplySource:
             # Building it failed. Build it again, so that the error is reported in the usual way.
             return await begin_answer(question, self._build_context, self._responder)
         if attempt.context.tools is not None:
-            attempt.context.tools.release_calls()
+            attempt.context.tools.released.set()
         log.info(
             "preemptive_reply_used",
             saved_ms=self._since_ms(attempt),
@@ -265,7 +265,7 @@ class ReplySource:
         try:
             context = await self._build_context(attempt.question)
             if context.tools is not None:
-                context.tools.hold_calls()
+                context.tools.released.clear()
             attempt.context = context
         finally:
             # Also if this task was cancelled: nobody may wait for it.

@@ -14,10 +14,8 @@ from bot.brain.context import MOST_NAMES, ModelContext, build_context_messages, 
 from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.embedded.evidence import EvidenceOrigin, collect_evidence
 from bot.brain.embedded.first_sentences import FirstSentences, Meaning
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.permission import anybody
-from bot.brain.tools.tool import RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.tool import RoomTool, anybody
+from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.guild import PromptPolicy
 from bot.llm.budgeted import MEMORY_SEARCH, Budget, offers_tokens
 from bot.llm.port import ChatRole

@@ -16,12 +16,9 @@ from bot.brain.context import build_context_messages
 from bot.brain.realtime_instructions import build_realtime_instructions
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.attachments import attachment_tool
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.links import link_tool
-from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.tool import RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.chat import attachment_tool, link_tool
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool
+from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
 from bot.llm.port import ChatRole

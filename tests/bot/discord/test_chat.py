@@ -16,8 +16,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.brain.tools.frozen_calls import LAPSED
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import CallRequest, ChatError
 from bot.discord.chat import DiscordChat, call_text, visible_json

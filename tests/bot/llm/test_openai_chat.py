@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.background_task import background_task
-from bot.brain.tools.exchanges import ToolExchange
+from bot.brain.tools.toolbox import ToolExchange
 from bot.llm.chat_wire import ChunkContent
 from bot.llm.openai_chat import EVENTS_AT_ONCE, OpenAIChat
 from bot.llm.port import (

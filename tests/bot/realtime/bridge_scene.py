@@ -12,8 +12,7 @@ import numpy as np
 from bot import events
 from bot.brain.reply import Question
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.permission import NOBODY, Asker, anybody
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
 from bot.realtime.bridge import RealtimeBridge

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.channel.port import MembershipChange, Person
 from bot.participation.all_guilds import OptedOutError
 from bot.room.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError

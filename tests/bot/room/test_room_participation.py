@@ -11,8 +11,7 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.brain.silence import SILENT_MINUTES
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.channel.port import MembershipChange
 from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings

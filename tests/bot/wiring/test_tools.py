@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
 
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import BUILT_IN_NAMES
+from bot.brain.tools.tool import BUILT_IN_NAMES, Asker
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.brain.tools.be_quiet import be_quiet_tools
-from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.silence import be_quiet_tools
+from bot.brain.tools.tool import NOBODY, Asker
 from bot.brain.tools.toolbox import Toolbox
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, told
@@ -26,10 +26,6 @@ async def test_whoever_is_present_silences_it(asker: Asker, arguments: str, sile
     """For ten minutes, or as long as they say within a day."""
     done: list[tuple[int, int]] = []
 
-    def be_quiet(minutes: int, /, *, by: int) -> None:
-        done.append((minutes, by))
-
-    toolbox = Toolbox()
-    toolbox.add(lambda who: be_quiet_tools(who, be_quiet))
+    toolbox = Toolbox(personal=lambda who: be_quiet_tools(who, lambda minutes, by: done.append((minutes, by))))
     await told(toolbox.for_asker(asker), MessageToolCall("c", "be_quiet", arguments))
     assert done == silenced

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.brain.tools.exchanges import (
+from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
     MOST_STEPS,
     ToolExchange,

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.tools.links import link_tool, post_text
-from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.chat import link_tool, post_text
+from bot.brain.tools.tool import NOBODY, Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import ChatError
 from compaction.payload import MessageToolCall

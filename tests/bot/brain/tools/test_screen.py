@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from compaction.payload import MessageToolCall
@@ -34,10 +33,10 @@ async def test_it_is_there_while_somebody_shares() -> None:
     view = View()
     toolbox = Toolbox([screen_tool(lambda: view)])
     call = MessageToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
-    assert toolbox.offers_for(NOBODY) == ()
+    assert toolbox.for_asker().offers == ()
     assert "There is no tool" in await told(toolbox.for_asker(), call)
     view.shared.append("Bo")
-    assert [offer.name for offer in toolbox.offers_for(NOBODY)] == ["look_at_screen"]
+    assert [offer.name for offer in toolbox.for_asker().offers] == ["look_at_screen"]
     assert "Bo shows a map. You asked: Which town?" in await told(toolbox.for_asker(), call)
     assert "'question' is a required property" in await told(
         toolbox.for_asker(), MessageToolCall("c", "look_at_screen", "{}")

@@ -8,8 +8,7 @@ from typing import Any, cast
 import pytest
 
 from bot.brain.reply import Question, Reply
-from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, ToolExchange, ToolExchanges
 from bot.channel.markdown import in_message
 from bot.room.conversation.turn_recorder import FailureMessages, ReplyRecorder
 from bot.texts.text import verbatim

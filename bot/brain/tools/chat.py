@@ -1,7 +1,7 @@
-"""The tool `read_attachment`: reads text files that people posted in the channel's chat, page by page.
+"""The tools of the voice channel's chat: `read_attachment` reads posted text files, `post_link` posts a link or words.
 
-It reads only the newest files of this channel, only text, and only up to a size limit; only for somebody in the channel
-who may read them there themselves, and nothing of people who have opted out.
+Only the newest files of this channel are read, only text, and only up to a size limit; nothing of people who have opted
+out. Both run only for somebody in the channel who may read or write there themselves.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import codecs
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError
 from bot.channel.port import ChatError
@@ -30,7 +31,6 @@ NOTHING = (
     "Nobody has dropped a file into this channel's chat lately, as far as I can see. Discord shows me files only of "
     "messages that mention me, unless the operator allows more."
 )
-
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/toml", "application/yaml")
 # Text files for which Discord reports no type, or a binary one.
 _TEXT_NAME = re.compile(
@@ -38,15 +38,28 @@ _TEXT_NAME = re.compile(
     r"|py|[jt]sx?|java|kt|c|h|cpp|hpp|cs|go|rs|rb|php)$",
     re.IGNORECASE,
 )
-_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # A file with a larger share of undecodable characters is not text.
 _GARBLED_SHARE = 0.05
-
-SCHEMA: dict[str, object] = {
+FILE_SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
         "file": {"type": "string", "description": "The file's name or a part of it. Without: the newest."},
         "page": {"type": "integer", "minimum": 1, "description": f"Page of some {PAGE_CHARS} characters. Default 1."},
+    },
+    "additionalProperties": False,
+}
+
+MOST_POSTED_CHARS = 500
+_ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://\S*", re.IGNORECASE)
+_TRAILING_PUNCTUATION = ".,;:!?)]}>'\"”’*_"
+# A masked link: Discord shows '[bank.example](https://evil.example)' as 'bank.example'.
+_MASKED_LINK = re.compile(r"\]\s*\(")
+_UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
+LINK_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "url": {"type": "string", "maxLength": MOST_POSTED_CHARS, "description": "The link, http or https."},
+        "text": {"type": "string", "maxLength": MOST_POSTED_CHARS, "description": "What to write with or without it."},
     },
     "additionalProperties": False,
 }
@@ -60,17 +73,19 @@ def attachment_tool(
     """
 
     async def read(arguments: Mapping[str, object]) -> str:
-        name, page = arguments.get("file"), arguments.get("page", 1)
+        name, page = str(arguments.get("file", "")), arguments.get("page", 1)
         assert isinstance(page, int), "the schema says so"
         try:
             found, withheld_ids = await chat.files(most=NEWEST), withheld()
             files = [file for file in found if str(file.by_id) not in withheld_ids]
             if not files:
                 return NOTHING
-            file = _find_file(files, name if isinstance(name, str) else "")
+            wanted = name.strip().casefold()
+            exact = [file for file in files if file.name.casefold() == wanted]
+            file = next(iter(exact or [file for file in files if wanted in file.name.casefold()]), None)
             if file is None:
                 return f"There is no file named {name!r}. {_list_files(files, zone)}"
-            if not _is_text(file):
+            if not (file.content_type.startswith(_TEXT_TYPES) or _TEXT_NAME.search(file.name)):
                 return f"{file.name} is not a text file, so I can't read it. {_list_files(files, zone)}"
             if file.size_bytes > max_bytes:
                 return f"{file.name} is too large to read: {_size(file)}, more than {max_bytes // 1024} KB."
@@ -86,7 +101,7 @@ def attachment_tool(
         "read_attachment",
         "Reads a text file that somebody dropped into this channel's chat. Use it when somebody speaks of a file, a "
         "log, notes or a document they posted.",
-        SCHEMA,
+        FILE_SCHEMA,
         read,
         asks=False,
         timeout_s=TIMEOUT_S,
@@ -95,25 +110,11 @@ def attachment_tool(
 
 def as_text(content: bytes) -> str | None:
     """Decode UTF-8, or UTF-16 with a byte order mark. Returns None if it is not text."""
-    mark, encoding = next(
-        ((mark, name) for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), (b"", "utf-8")
-    )
-    text = content[len(mark) :].decode(encoding, errors="replace")
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if is_utf16 else "utf-8-sig", errors="replace")
     if "\0" in text or text.count("\ufffd") > _GARBLED_SHARE * len(text):
         return None
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _find_file(files: Sequence[DroppedFile], name_or_part: str) -> DroppedFile | None:
-    """Return the newest file whose name is or contains `name_or_part`."""
-    name = name_or_part.strip().casefold()
-    exact = [file for file in files if file.name.casefold() == name]
-    alike = [file for file in files if name in file.name.casefold()]
-    return next(iter(exact or alike), None)
-
-
-def _is_text(file: DroppedFile) -> bool:
-    return file.content_type.startswith(_TEXT_TYPES) or bool(_TEXT_NAME.search(file.name))
 
 
 def _page(file: DroppedFile, text: str, page: int, zone: tzinfo) -> str:
@@ -134,3 +135,51 @@ def _describe(file: DroppedFile, zone: tzinfo) -> str:
 
 def _size(file: DroppedFile) -> str:
     return f"{file.size_bytes} bytes" if file.size_bytes < 1024 else f"{file.size_bytes // 1024} KB"
+
+
+def link_tool(chat: Chat) -> RoomTool:
+    """Return the tool for one room's chat. What it does is no more than an answer does, so it asks nobody first."""
+
+    async def post(arguments: Mapping[str, object]) -> str:
+        text = post_text(str(arguments.get("url", "")), str(arguments.get("text", "")))
+        try:
+            await chat.post(text)
+        except ChatError as error:
+            raise ToolError(str(error)) from error
+        return "It is posted in the channel's chat. Say so; don't read it out."
+
+    return RoomTool(
+        "post_link",
+        "Posts a link or a few words in this channel's text chat. Use it only when the person who asks wants "
+        "something posted, sent or written down there.",
+        LINK_SCHEMA,
+        post,
+        asks=False,
+    )
+
+
+def post_text(url: str, text: str) -> str:
+    """Return the message for a link and a text. Raises `ToolError` for masked links and schemes other than http(s)."""
+    url, text = url.strip(), " ".join(text.split())
+    message = "\n".join(part for part in (text, url) if part)
+    if not message:
+        raise ToolError("There is nothing to post: give a url, a text, or both.")
+    if _MASKED_LINK.search(message):
+        raise ToolError("Masked links can't be posted. Write the address itself.")
+    in_text = (found[0].rstrip(_TRAILING_PUNCTUATION) for found in _ADDRESS.finditer(text))
+    for each in filter(None, (url, *in_text)):
+        _check_url(each)
+    return message
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_plain = bool(parts.hostname) and parts.port != 0 and not _UNPRINTABLE.search(url)
+    except ValueError as error:
+        raise ToolError(f"{url[:80]!r} is not a link.") from error
+    if parts.scheme not in {"http", "https"} or not is_plain:
+        raise ToolError(f"{url[:80]!r} is not an http or https link.")
+    if "@" in parts.netloc:
+        # https://bank.example@evil.example leads to evil.example.
+        raise ToolError("A link with a name before the host can't be posted.")
