@@ -12,9 +12,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from benchmarks.stats import percentile
-from bot.brain.addressing import call_names
 from bot.brain.decider import HeardText, Situation, decide
 from bot.brain.settings import BrainSettings
+from bot.brain.wakeword import call_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,10 +16,10 @@ from benchmarks.figures import number_at, sample_at
 from benchmarks.listen.dialogues import ANSWER_S, DialogueSet, ReplyExpected, load_dialogues
 from benchmarks.report import Target, at_least, at_most
 from benchmarks.stats import share_of
-from bot.brain.addressing import call_names
 from bot.brain.decider import HeardText, Situation, decide
 from bot.brain.settings import BrainSettings
 from bot.brain.silence import asks_for_silence
+from bot.brain.wakeword import call_names
 from bot.participation.engagement import Engagement
 from bot.tuning import UNTUNED
 

@@ -95,11 +95,12 @@ def build_context_messages(
     tools: QuestionTools | None = None
     exchanges: dict[int, list[PayloadPart]] = {}
     if toolbox is not None:
-        tools = _offer_tools(toolbox, asker, current, max_tokens=max_input_tokens // OFFERS_SHARE, count=count)
+        tools = toolbox.for_asker(asker, answering=current.seq)
+        tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
         max_input_tokens -= offers_tokens(tools.offers, count)
         in_window = {turn.seq for turn in memory.window if not turn.tombstone}
-        exchanged = toolbox.exchanges.messages(in_window | {current.seq})
-        exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged.items()}
+        exchanged = toolbox.exchanges.messages(in_window | {current.seq}).items()
+        exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
@@ -116,8 +117,9 @@ def build_context_messages(
     )
     sent = build()
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
-        excerpt = _excerpt(left_out_turns(session, sent), zone, count)
-        sent = build(condensed=excerpt) if excerpt else sent
+        left_out = [turn_part(turn, PartKind.TURN, zone, count) for turn in left_out_turns(session, sent)]
+        if left_out and (text := summarize_context(left_out, max_summary_chars=EXCERPT_CHARS).summary):
+            sent = build(condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),))
     memory.record_sent(session, sent)
     return ModelContext(
         session=session,
@@ -131,24 +133,6 @@ def build_context_messages(
         may_skip=may_skip,
         language=language,
     )
-
-
-def _offer_tools(
-    toolbox: Toolbox, asker: Asker, current: Turn, *, max_tokens: int, count: Callable[[str], int]
-) -> QuestionTools:
-    """Return the tools for a reply to `current`, of which those are offered that fit into `max_tokens`."""
-    tools = toolbox.for_asker(asker, answering=current.seq)
-    tools.offers = offers_within(tools.offers, max_tokens, count)
-    return tools
-
-
-def _excerpt(turns: Sequence[Turn], zone: tzinfo, count: Callable[[str], int]) -> tuple[PayloadPart, ...]:
-    """Return an excerpt of turns that do not fit, as one part; empty if the excerpt is empty."""
-    said = [turn_part(turn, PartKind.TURN, zone, count) for turn in turns]
-    text = summarize_context(said, max_summary_chars=EXCERPT_CHARS).summary if said else ""
-    if not text:
-        return ()
-    return (data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
 
 
 def presence_part(names: Sequence[str], *, unheard: int = 0) -> PayloadPart:

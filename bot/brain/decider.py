@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 
-from bot.brain.addressing import calls_any
-from bot.brain.wakeword import use_of_name
+from bot.brain.wakeword import calls_any, use_of_name
 from bot.guild import VoiceMode
 from compaction.language.text import QUESTION_MARKS
 from voice.asr.sound_effect import is_sound_effect
@@ -67,7 +66,7 @@ class Situation:
     people: int
     wake_names: tuple[str, ...]
     mode: VoiceMode = VoiceMode.ENGAGED
-    # Names of everybody in the channel but the speaker, bots included (`bot.brain.addressing.call_names`).
+    # Names of everybody in the channel but the speaker, bots included (`bot.brain.wakeword.call_names`).
     other_names: frozenset[str] = frozenset()
     # The speaker is in a conversation with the bot.
     engaged: bool = False

@@ -7,6 +7,7 @@ quoted.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -42,6 +43,7 @@ RESULTS_PER_QUOTE = 3
 QUOTE_TOKENS = 400
 
 
+@dataclass(frozen=True, slots=True)
 class QuoteFinder:
     """Finds quotes for the replies of one room.
 
@@ -49,47 +51,36 @@ class QuoteFinder:
     those of the room's prompts.
     """
 
-    def __init__(
-        self,
-        recall: Recall,
-        room: RoomRecall,
-        *,
-        most: int = UNTUNED.quotes,
-        within_s: float = UNTUNED.quote_wait_s,
-        wake_names: tuple[str, ...] = (),
-        max_input_tokens: int,
-        zone: tzinfo,
-    ) -> None:
-        self._recall = recall
-        self._room = room
-        self._most = most
-        self._within_s = within_s
-        self._wake_names = wake_names
-        self._max_input_tokens = max_input_tokens
-        self._zone = zone
+    recall: Recall
+    room: RoomRecall
+    max_input_tokens: int
+    zone: tzinfo
+    most: int = UNTUNED.quotes
+    within_s: float = UNTUNED.quote_wait_s
+    wake_names: tuple[str, ...] = ()
 
     async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first.
 
         Empty if no other text matches, if the search took too long, or if it failed.
         """
-        text = strip_call(question.text, self._wake_names)
+        text = strip_call(question.text, self.wake_names)
         window = [turn for turn in memory.window if turn.seq != question.seq]
-        sent = select_turns_surely_sent(window, max_input_tokens=self._max_input_tokens)
-        scope = self._room.scope_beyond(sent[0].seq if sent else question.seq)
+        sent = select_turns_surely_sent(window, max_input_tokens=self.max_input_tokens)
+        scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)
         try:
-            async with asyncio.timeout(self._within_s):
-                found = await self._recall.search(
+            async with asyncio.timeout(self.within_s):
+                found = await self.recall.search(
                     text,
-                    await self._room.narrowed(scope),
-                    limit=RESULTS_PER_QUOTE * self._most,
+                    await self.room.narrowed(scope),
+                    limit=RESULTS_PER_QUOTE * self.most,
                     # Full-text search needs the other half.
-                    embed_within_s=self._within_s / 2,
+                    embed_within_s=self.within_s / 2,
                 )
                 # Somebody may have come since the search began.
-                found = await self._room.allowed(found)
+                found = await self.room.allowed(found)
         except TimeoutError:
-            log.info("recall_timed_out", within_s=self._within_s)
+            log.info("recall_timed_out", within_s=self.within_s)
             return ()
         except StoreError as error:
             log.warning("recall_failed", problem=error)
@@ -97,12 +88,12 @@ class QuoteFinder:
         quotes = select_quotes(
             found,
             asked=parse_query(text),
-            session_id=self._room.place.session_id,
+            session_id=self.room.place.session_id,
             asked_at=question.started_at,
             in_view=_texts_in_view(memory, (*sent, question)),
-            most=self._most,
+            most=self.most,
             max_tokens=QUOTE_TOKENS,
-            zone=self._zone,
+            zone=self.zone,
         )
         log.debug(
             "recall_quotes_found", found=len(found), quotes=len(quotes), tokens=sum(each.part.tokens for each in quotes)

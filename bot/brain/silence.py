@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bot.brain.spoken_words import SpokenWords
 from bot.brain.tools.tool import RoomTool
-from bot.brain.wakeword import use_of_name
+from bot.brain.wakeword import SpokenWords, use_of_name
 from bot.guild import MOST_SILENT_MINUTES
 from bot.texts.catalogue import catalogue, languages
 from compaction.language.text import QUESTION_MARKS

@@ -1,4 +1,4 @@
-"""Finds the bot's name in recognised speech, and tells whether it is called or only spoken of. Pure.
+"""Finds names in recognised speech, and tells whether the bot is called, only spoken of, or somebody else is. Pure.
 
 A recogniser writes an unusual name as it sounds: 'Roomtone' becomes 'room tone', 'Rumtone' or 'Rome tone'. So up to
 three words together are compared with each name by their letters. What is only near a name counts where a call would
@@ -6,6 +6,10 @@ stand: after a pause or a greeting, and before a pause or a word of asking. As i
 
 The lists of words are for what recognisers leave out, which is the comma after a call. They are English; in other
 languages a call needs its comma or a greeting. `roomtone bench reply` shows what each of them is worth.
+
+Other people's names count only as they are spelled and set off from the sentence: 'Ben, what …', 'hey Ben, …', '… don't
+you think, Ben?'. Without the commas nobody is called, so an ordinary word may be a name ('Will', 'May'), and a hundred
+hostile names cost no more than one.
 """
 
 from __future__ import annotations
@@ -14,17 +18,15 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import category
 
 from rapidfuzz import fuzz
 
-from bot.brain.spoken_words import spoken_words
 from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bot.brain.spoken_words import SpokenWords
+    from collections.abc import Iterator, Mapping, Set
 
 # A recogniser writes a name as at most this many words, unless its own spelling has more.
 MOST_WORDS = 3
@@ -70,9 +72,57 @@ _QUESTION_SUBJECTS = frozenset(
     {"it", "there", "that", "this", "he", "she", "they", "we", "you", "i", "the", "a", "my", "anybody"}
 )
 _GLUED = "|".join(word for word in sorted(GREETINGS) if re.fullmatch(f"[{UNSPACED}]+", word))
-_UNSPACED_NAME = re.compile(f"[{UNSPACED}]+")
+# A name has at least two letters, as in 'Al' and 'Bo'. A single letter is not taken for a name.
+_SHORTEST_NAME = 2
+# 'And Ben?' is a question about Ben; it does not call Ben.
+_CONJUNCTIONS = frozenset({"and", "or", "but"})
+# Those of the scripts that people write today. Rarer ones, beyond U+FFFF, would make each search much slower.
+_MARKS = "".join(each for each in map(chr, range(0x300, 0x10000)) if category(each)[0] == "M")
+# Letters with the marks on them, which are vowels in many scripts. 'Roomtone's' is one word.
+_LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
+_WORD = re.compile(rf"({_LETTERS}(?:['’]{_LETTERS})?)")
+_PAUSE = re.compile(r"[,.;:!?…–—、。，．！？；：،؛؟।۔]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 # Marks beside a name that go with it.
 _MARKS = " ,.;:!?…-–—"
+
+
+class SpokenWords:
+    """The words of one text. `texts`: casefolded. `bare`: the same without apostrophes and possessive endings.
+    `pauses`: whether punctuation separates each word from the next.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._parts = parts = _WORD.split(text)
+        written, gaps = parts[1::2], parts[2::2]
+        self.texts = "\n".join(written).casefold().replace("’", "'").split("\n") if written else []
+        self.bare = [word.removesuffix("'s").replace("'", "") if "'" in word else word for word in self.texts]
+        paused = {gap: _PAUSE.search(gap) is not None for gap in set(gaps)}
+        self.pauses = [paused[gap] for gap in gaps]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def spoken_count(self) -> int:
+        """Return how many words were said. In scripts without spaces two characters count as one word."""
+        unspaced = len(_UNSPACED.findall(self.text))
+        return sum(_UNSPACED.search(word) is None for word in self.texts) + (unspaced + 1) // 2
+
+    def begin(self, at: int) -> int:
+        """Return where a word begins in the text."""
+        return sum(map(len, self._parts[: 2 * at + 1]))
+
+    def end(self, at: int) -> int:
+        """Return where a word ends in the text."""
+        return sum(map(len, self._parts[: 2 * at + 2]))
+
+
+@sentence_cache(most=64)
+def spoken_words(text: str) -> SpokenWords:
+    """Return the words of a text. The same text is looked at several times while it is decided on."""
+    return SpokenWords(text)
 
 
 class _Place(NamedTuple):
@@ -178,7 +228,7 @@ def _ends(words: SpokenWords, last: int) -> bool:
 def _respaced(text: str, names: tuple[str, ...]) -> str:
     """Return `text` with spaces around names in scripts that write none."""
     for name in names:
-        if _UNSPACED_NAME.fullmatch(name):
+        if re.fullmatch(f"[{UNSPACED}]+", name):
             text = re.sub(rf"(^|[\W_]|{_GLUED}){re.escape(name)}", rf"\1 {name} ", text)
     return text
 
@@ -188,3 +238,27 @@ def _prepared(wake_names: tuple[str, ...]) -> dict[str, int]:
     """Return the names, each joined to one word, with the number of words in its spelling."""
     words = (spoken_words(name).bare for name in wake_names)
     return {"".join(bare): len(bare) for bare in words if bare}
+
+
+@sentence_cache(most=1_024)
+def call_names(display_name: str) -> frozenset[str]:
+    """Return what a person may be called, as `calls_any` compares it: their name, and its first word."""
+    words = spoken_words(display_name).bare
+    return frozenset(
+        name for name in ("".join(words), *words[:1]) if len(name) >= _SHORTEST_NAME and name not in GREETINGS
+    )
+
+
+def calls_any(words: SpokenWords, names: Set[str]) -> bool:
+    """Return whether one of `names` stands alone between pauses, apart from greetings before it."""
+    if len(words.texts) == 2 and words.texts[0] in _CONJUNCTIONS:
+        return False
+    alone: list[str] = []
+    for text, bare, pause in zip(words.texts, words.bare, words.pauses, strict=True):
+        if alone or text not in GREETINGS:
+            alone.append(bare)
+        if pause:
+            if "".join(alone) in names:
+                return True
+            alone = []
+    return "".join(alone) in names

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.addressing import call_names
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.brain.silence import SILENT_MINUTES, asks_for_silence
-from bot.brain.wakeword import mentions_name
+from bot.brain.wakeword import call_names, mentions_name
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, QuietTimer

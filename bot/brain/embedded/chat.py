@@ -21,8 +21,7 @@ from bot.brain.embedded.evidence import (
     name_stems,
 )
 from bot.brain.embedded.first_sentences import FirstSentences, Meaning
-from bot.brain.spoken_words import spoken_words
-from bot.brain.wakeword import mentions_name
+from bot.brain.wakeword import mentions_name, spoken_words
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language, verbatim
 from bot.time_phrases import format_ago, format_time_range
@@ -86,7 +85,11 @@ class EmbeddedResponder:
             Evidence(sentence, EvidenceOrigin.TURN, order, part.speaker, turn.started_at, turn.ended_at)
             for order, (part, sentence) in enumerate(beside, start=len(evidence))
         ]
-        known = Known(evidence, context.now, self._names, self._zone, context.present, _begun_at(context))
+        session = context.session
+        begun = [session.summary_started_at, None if session.evicted is None else session.evicted.first_at]
+        begun += [each.started_at for each in (*session.window[:1], turn)]
+        begun_at = min(time for time in begun if time is not None)
+        known = Known(evidence, context.now, self._names, self._zone, context.present, begun_at)
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
         speakers = frozenset(each.speaker for each in evidence if each.speaker)
@@ -102,14 +105,6 @@ class EmbeddedResponder:
             for part in asked or [TurnPart("", "friend", "")]
         ]
         yield " ".join(dict.fromkeys(said))
-
-
-def _begun_at(context: ModelContext) -> float:
-    """Return when the first words of the session were said."""
-    session = context.session
-    times = [session.summary_started_at, None if session.evicted is None else session.evicted.first_at]
-    times += [turn.started_at for turn in (*session.window[:1], context.current)]
-    return min(time for time in times if time is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +142,19 @@ def answer(
 
 
 def _reply(question: str, known: Known, *, asker: str, meaning: Meaning | None) -> list[Text]:
+    asked = frozenset(words(question))
     match meaning:
         case Meaning.RECAP:
             return _recap(known) or [Text("Nothing much was said yet, {asker}.", asker=asker)]
-        case Meaning.SAID_BY if latest := _said_by(question, known.evidence):
-            return [quote(each, known) for each in latest]
+        case Meaning.SAID_BY if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
+            return [quote(each, known) for each in latest[-RECAP_SENTENCES:]]
         case Meaning.TIME:
             return [Text("It is {time}.", time=f"{datetime.fromtimestamp(known.now, known.zone):%H:%M}")]
         case Meaning.WHO_IS_HERE if known.present:
-            return [_people(known.present)]
+            named, more = ", ".join(known.present[:MOST_NAMED]), len(known.present) - MOST_NAMED
+            if more <= 0:
+                return [Text("I hear these people here: {people}.", people=named)]
+            return [Text("I hear these people here: {people} and {count} more.", people=named, count=more)]
         case Meaning.HOW_LONG:
             return [Text("This talk began {when}.", when=format_ago(known.now - known.begun_at))]
         case fixed if fixed in _ANSWERS:
@@ -170,19 +169,6 @@ def _reply(question: str, known: Known, *, asker: str, meaning: Meaning | None) 
     return [Text("I heard you, {asker}. I can tell you what was said here, if you ask me.", asker=asker)]
 
 
-def _people(present: Sequence[str]) -> Text:
-    named = ", ".join(present[:MOST_NAMED])
-    if (more := len(present) - MOST_NAMED) <= 0:
-        return Text("I hear these people here: {people}.", people=named)
-    return Text("I hear these people here: {people} and {count} more.", people=named, count=more)
-
-
-def _said_by(question: str, evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the last sentences of the person whom a question names; empty if it names nobody who said anything."""
-    asked = frozenset(words(question))
-    return [each for each in evidence if asked & name_stems(each.speaker)][-RECAP_SENTENCES:]
-
-
 def _recap(known: Known) -> list[Text]:
     """Return a few sentences of the summary and of the newest turns, word for word."""
     telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
@@ -193,7 +179,8 @@ def _recap(known: Known) -> list[Text]:
 
 def quote(found: Evidence, known: Known) -> Text:
     """Return one sentence of the payload with its speaker, and with its time if it is old."""
-    said = _shortened(found.text)
+    said = cut_at_word(" ".join(found.text.split()), QUOTE_CHARS)
+    said = said if said[-1:] in ".!?…" else said + "."
     if found.origin is EvidenceOrigin.NOTE:
         return Text("on a screen: {words}", words=said)
     is_summary = found.origin is EvidenceOrigin.SUMMARY
@@ -206,8 +193,3 @@ def quote(found: Evidence, known: Known) -> Text:
     if speaker is None:
         return Text("{words} That was {when}.", words=said, when=when)
     return Text("{speaker} said: {words} That was {when}.", speaker=speaker, words=said, when=when)
-
-
-def _shortened(text: str) -> str:
-    text = cut_at_word(" ".join(text.split()), QUOTE_CHARS)
-    return text if text[-1:] in ".!?…" else text + "."

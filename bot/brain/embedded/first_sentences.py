@@ -108,11 +108,10 @@ class FirstSentences:
 
 def _without_names(text: str, names: Sequence[str], speakers: Iterable[str]) -> str:
     """Return a sentence without the bot's name, and with `SOMEBODY` for people."""
-    own = frozenset(word for name in names for word in words(name))
-    people = frozenset(stem for speaker in speakers for stem in name_stems(speaker)) - own
+    own = frozenset().union(*map(words, names))
+    people = frozenset().union(*map(name_stems, speakers)) - own
     left = (
         SOMEBODY if people.intersection(words(word)) else word for word in text.split() if own.isdisjoint(words(word))
     )
-    bare = " ".join(left).strip(" ,")
-    end = text.rstrip()[-1:]
+    bare, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
     return f"{bare}{end}" if bare and end in ".!?" and bare[-1] not in ".!?" else bare

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import logged_task
+from bot.background_task import logged_task, owned_task
 from bot.brain.tools.tool import ToolError, ToolOutcome
 from bot.channel.port import CallRequest, ChatError
 from bot.texts.text import Text
@@ -186,11 +186,8 @@ class FrozenCalls:
     async def _carry_out(self, call: FrozenCall) -> Text:
         """Run a call, and keep its result. Return what people read of it."""
         call.told = RUNS
-        call.running = asyncio.create_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}")
-        try:
+        async with owned_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}") as call.running:
             await asyncio.wait({call.running})
-        finally:
-            call.running.cancel()
         if call.running.cancelled():
             told, call.told = _NOT_DONE[PressKind.WITHDRAWN]
             return told

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.addressing import call_names, calls_any
-from bot.brain.spoken_words import SpokenWords
+from bot.brain.wakeword import SpokenWords, call_names, calls_any
 
 PEOPLE = ("Ben Okafor", "Chloe", "Will", "Okay", "☃", "May", "मीरा शर्मा", "小明")
 NAMES = frozenset().union(*map(call_names, PEOPLE))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.addressing import call_names
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
+from bot.brain.wakeword import call_names
 from bot.guild import VoiceMode
 from compaction.sentence_cache import clear_sentence_caches
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.brain.decider import HeardText
-from bot.brain.spoken_words import SpokenWords
+from bot.brain.wakeword import SpokenWords
 from bot.events import SpokenText
 from bot.room.conversation.turn_taking import TurnTaking
 from compaction.sentence_cache import clear_sentence_caches
