@@ -52,14 +52,6 @@ class PendingReply(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class HeardText:
-    """Recognised speech of a person or another bot."""
-
-    text: str
-    by_bot: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Situation:
     """The state of the room. `people` counts the channel's members who are not bots, and the speaker if others stay."""
 
@@ -72,6 +64,8 @@ class Situation:
     engaged: bool = False
     # The bot's last reply to the speaker was a question.
     bot_asked: bool = False
+    # The speaker is another bot, or has opted out.
+    by_bot: bool = False
     opted_out: bool = False
     silenced: bool = False
     over_ceiling: bool = False
@@ -97,7 +91,7 @@ class Decision:
     may_skip: bool = False
 
 
-def decide(heard: HeardText | None, situation: Situation) -> Decision:
+def decide(heard: str | None, situation: Situation) -> Decision:
     """Decide whether the bot speaks. `heard` None: nobody spoke, but the bot may have a reason to speak unasked.
 
     The bot never answers another bot, so that two bots cannot talk for ever. A newer question replaces the waiting one,
@@ -115,11 +109,11 @@ def decide(heard: HeardText | None, situation: Situation) -> Decision:
     return replace(decision, supersedes=situation.pending is not PendingReply.NONE)
 
 
-def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
+def _decide_heard(heard: str, situation: Situation) -> Decision:
     """Decide whether `heard` needs an answer, regardless of whether the bot may speak now."""
     if (never := _reason_to_ignore(heard, situation)) is not None:
         return Decision(False, never)
-    name = use_of_name(heard.text, situation.wake_names)
+    name = use_of_name(heard, situation.wake_names)
     if name.called:
         # 'Roomtone, stop' has interrupted the reply, which is all that is wanted.
         stops = classify_overlap(name.rest) is OverlapIntent.STOP
@@ -129,8 +123,8 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
         return unmeant
     if calls_any(name.words, situation.other_names):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    asks = any(mark in heard.text for mark in QUESTION_MARKS)
-    if not (asks or situation.bot_asked) and classify_overlap(heard.text) is not OverlapIntent.YIELD:
+    asks = any(mark in heard for mark in QUESTION_MARKS)
+    if not (asks or situation.bot_asked) and classify_overlap(heard) is not OverlapIntent.YIELD:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
@@ -142,15 +136,15 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
     return unmeant
 
 
-def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:
+def _reason_to_ignore(heard: str, situation: Situation) -> Reason | None:
     """Return why the bot never answers this speech, or None if the bot may answer it."""
-    if heard.by_bot:
+    if situation.by_bot:
         return Reason.OTHER_BOT
     if situation.opted_out:
         return Reason.OPTED_OUT
-    if not any(letter.isalnum() for letter in heard.text):
+    if not any(letter.isalnum() for letter in heard):
         return Reason.NOTHING_SAID
-    return Reason.EFFECT if is_sound_effect(heard.text) else None
+    return Reason.EFFECT if is_sound_effect(heard) else None
 
 
 def _decide_unasked(situation: Situation) -> Decision:

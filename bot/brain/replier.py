@@ -81,7 +81,8 @@ class Replier:
         self._speech_to_speech = speech_to_speech
         self._on_begun = on_begun
         self._output = SpeechOutput(synthesizer, playback, clock, rules)
-        self._waiting: Question | None = None
+        # The question that is answered when the reply in progress has ended.
+        self.waiting: Question | None = None
         self._superseded = 0
         self._question_added = asyncio.Event()
         self._idle = asyncio.Event()
@@ -93,14 +94,9 @@ class Replier:
         self._current: Reply | None = None
 
     @property
-    def waiting(self) -> Question | None:
-        """Return the question that is answered when the reply in progress has ended; None: no question waits."""
-        return self._waiting
-
-    @property
     def queue(self) -> QueueFigures:
         """Return the question that waits."""
-        return QueueFigures("answer", int(self._waiting is not None), 1, {"superseded": self._superseded})
+        return QueueFigures("answer", int(self.waiting is not None), 1, {"superseded": self._superseded})
 
     @property
     def busy(self) -> bool:
@@ -121,7 +117,7 @@ class Replier:
 
     def cancel_all(self) -> None:
         """Stop the reply in progress at once and discard the waiting question. For a request to be silent."""
-        self._waiting = None
+        self.waiting = None
         self.interrupt_current()
 
     async def wait_until_recorded(self, *, within_s: float) -> None:
@@ -130,8 +126,8 @@ class Replier:
 
     def ask(self, question: Question) -> None:
         """Queue `question`, in place of the one that waits, if any."""
-        self._superseded += self._waiting is not None
-        self._waiting = question
+        self._superseded += self.waiting is not None
+        self.waiting = question
         self._idle.clear()
         self._question_added.set()
 
@@ -139,7 +135,7 @@ class Replier:
         """Stop the reply in progress, answer nothing more, and wait up to `within_s` until the reply is recorded. Call
         it once, before cancelling `run`.
         """
-        self._shut_down, self._waiting = True, None
+        self._shut_down, self.waiting = True, None
         if self._current is not None:
             self._current.stop(asyncio.get_running_loop().time())
         await _wait(self._idle, within_s)
@@ -149,13 +145,13 @@ class Replier:
         while True:
             await self._question_added.wait()
             self._question_added.clear()
-            question, self._waiting = self._waiting, None
+            question, self.waiting = self.waiting, None
             try:
                 if question is not None and not self._shut_down:
                     await self._on_reply(await self._answer(question))
             finally:
                 self._recorded.set()
-                if self._waiting is None:
+                if self.waiting is None:
                     self._idle.set()
 
     async def _answer(self, question: Question) -> Reply:

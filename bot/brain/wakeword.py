@@ -1,4 +1,4 @@
-"""Finds names in recognised speech, and tells whether the bot is called, only spoken of, or somebody else is. Pure.
+"""Finds names in recognised speech, and tells whether the bot is called, only spoken of, or silenced. Pure.
 
 A recogniser writes an unusual name as it sounds: 'Roomtone' becomes 'room tone', 'Rumtone' or 'Rome tone'. So up to
 three words together are compared with each name by their letters. What is only near a name counts where a call would
@@ -16,18 +16,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category
 
 from rapidfuzz import fuzz
 
+from bot.texts.catalogue import catalogue, languages
+from compaction.language.text import QUESTION_MARKS
 from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Set
 
+# A silence that somebody asks for aloud always lapses. /quiet has longer ones.
+SILENT_MINUTES = 10
 # A recogniser writes a name as at most this many words, unless its own spelling has more.
 MOST_WORDS = 3
 # A near miss has at least this share of its letters in common with the name, begins with the same letter, and is at
@@ -110,13 +115,9 @@ class SpokenWords:
         unspaced = len(_UNSPACED.findall(self.text))
         return sum(_UNSPACED.search(word) is None for word in self.texts) + (unspaced + 1) // 2
 
-    def begin(self, at: int) -> int:
-        """Return where a word begins in the text."""
-        return sum(map(len, self._parts[: 2 * at + 1]))
-
-    def end(self, at: int) -> int:
-        """Return where a word ends in the text."""
-        return sum(map(len, self._parts[: 2 * at + 2]))
+    def around(self, first: int, last: int) -> tuple[str, str]:
+        """Return the text before the word `first`, and that after the word `last`."""
+        return "".join(self._parts[: 2 * first + 1]), "".join(self._parts[2 * last + 2 :])
 
 
 @sentence_cache(most=64)
@@ -157,8 +158,8 @@ def use_of_name(text: str, wake_names: tuple[str, ...]) -> NameUse:
         return NameUse(mentioned=False, called=False, leads=False, rest=text, words=words)
     first, last = places[0]
     leads = first == 0 or (first == 1 and words.texts[0] in GREETINGS)
-    before, after = "" if leads else text[: words.begin(first)], text[words.end(last) :]
-    rest = f"{before.rstrip(_MARKS)} {after.lstrip(_MARKS)}".strip()
+    before, after = words.around(first, last)
+    rest = f"{'' if leads else before.rstrip(_MARKS)} {after.lstrip(_MARKS)}".strip()
     called = any(_is_call(words, place) for place in places)
     return NameUse(mentioned=True, called=called, leads=leads, rest=rest, words=words)
 
@@ -184,7 +185,8 @@ def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[_Place]:
             joined += bare[last]
             # With an s for a possessive without its apostrophe.
             is_named = joined in names or joined.removesuffix("s") in names
-            if is_named or (_is_set_off(words, first, last) and _is_near(joined, names)):
+            is_set_off = _begins(words, first) and (_ends(words, last) or words.texts[last + 1] in _AFTER_CALL)
+            if is_named or (is_set_off and _is_near(joined, names)):
                 yield _Place(first, last)
                 break
             if words.pauses[last]:
@@ -199,11 +201,6 @@ def _is_near(joined: str, names: Mapping[str, int]) -> bool:
         and fuzz.ratio(joined, name) >= NEAR_PERCENT
         for name in names
     )
-
-
-def _is_set_off(words: SpokenWords, first: int, last: int) -> bool:
-    """Return whether words stand as a call does, whatever they are."""
-    return _begins(words, first) and (_ends(words, last) or words.texts[last + 1] in _AFTER_CALL)
 
 
 def _is_call(words: SpokenWords, place: _Place) -> bool:
@@ -262,3 +259,17 @@ def calls_any(words: SpokenWords, names: Set[str]) -> bool:
                 return True
             alone = []
     return "".join(alone) in names
+
+
+def asks_for_silence(text: str, wake_names: tuple[str, ...]) -> bool:
+    """Return whether `text` is one of the bot's names and a phrase of any language, because people mix them; a handful
+    of phrases is in each language's file. Whatever else people say only interrupts the reply in progress.
+    """
+    name = use_of_name(text, wake_names)
+    said = tuple(SpokenWords(name.rest).texts)
+    return name.mentioned and not text.rstrip().endswith(QUESTION_MARKS) and said in _quiet()
+
+
+@lru_cache(maxsize=1)
+def _quiet() -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(SpokenWords(phrase).texts) for code in languages() for phrase in catalogue(code).quiet)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
-from bot.brain.silence import SILENT_MINUTES, asks_for_silence
-from bot.brain.wakeword import call_names, mentions_name
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
+from bot.brain.wakeword import SILENT_MINUTES, asks_for_silence, call_names, mentions_name
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, QuietTimer
@@ -315,7 +314,8 @@ class Participation:
             engaged=self._engagement.is_engaged(spoken.user_id, at=at, at_once=not self._replies.can_skip),
             asked=self._engagement.was_asked(spoken.user_id, at=at),
         )
-        return decide(HeardText(spoken.text, by_bot=person is not None and person.is_bot), situation)
+        by_bot = person is not None and person.is_bot
+        return decide(spoken.text, replace(situation, by_bot=by_bot))
 
     def _situation(
         self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False

@@ -10,9 +10,8 @@ from bot import events
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.chat import attachment_tool, link_tool
+from bot.brain.tools.built_in import attachment_tool, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
-from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
-    from bot.brain.embedded.first_sentences import FirstSentences
+    from bot.brain.embedded.chat import FirstSentences
     from bot.brain.responder import Responder
-    from bot.brain.tools.screen import ScreenView
+    from bot.brain.tools.built_in import ScreenView
     from bot.brain.tools.tool import Asker, RoomTool
     from bot.channel.port import RoomChannel
     from bot.clock import Clock

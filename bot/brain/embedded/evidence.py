@@ -10,7 +10,6 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bot.brain.wakeword import strip_call
@@ -47,23 +46,16 @@ NEW_WORD_SHARE, MOST_NEW_WORDS = 0.05, 3
 TIE_SHARE = 0.9
 
 
-class EvidenceOrigin(StrEnum):
-    """The part of the payload that a sentence comes from."""
-
-    TURN = "turn"
-    SUMMARY = "summary"
-    NOTE = "note"
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One sentence of the payload. `since`, `until`: when it was said, as a range in UTC epoch seconds.
 
-    `speaker` is None if the payload does not name one. `order` is higher for newer sentences.
+    `origin`: the kind of part that it comes from: a turn, the summary or a note. `speaker` is None if the payload
+    does not name one. `order` is higher for newer sentences.
     """
 
     text: str
-    origin: EvidenceOrigin
+    origin: PartKind
     order: int
     speaker: str | None = None
     since: float | None = None
@@ -95,12 +87,12 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
             since, until = session.summary_started_at, session.summary_ended_at
             for speaker, sentence in summary_texts(session.summary):
                 if speaker not in own_names:
-                    yield Evidence(sentence, EvidenceOrigin.SUMMARY, 0, speaker or None, since, until)
+                    yield Evidence(sentence, PartKind.SUMMARY, 0, speaker or None, since, until)
         elif part.kind is PartKind.NOTE:
             seen = without_marks(part.content)
             # Behind the clock time.
             text = seen.split("] ", 1)[-1] if seen.startswith("[") else seen
-            yield Evidence(text, EvidenceOrigin.NOTE, 0, None, part.timestamp, part.timestamp)
+            yield Evidence(text, PartKind.NOTE, 0, None, part.timestamp, part.timestamp)
         elif part.kind is PartKind.TURN and part.seq_from in turns:
             turn = turns[part.seq_from]
             for said in turn.parts:
@@ -110,7 +102,7 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
 
 def _said(text: str, speaker: str, since: float | None = None, until: float | None = None) -> Iterator[Evidence]:
     for sentence in sentences(text):
-        yield Evidence(sentence, EvidenceOrigin.TURN, 0, speaker, since, until)
+        yield Evidence(sentence, PartKind.TURN, 0, speaker, since, until)
 
 
 def _recalled(context: ModelContext) -> Iterator[Evidence]:
@@ -121,7 +113,7 @@ def _recalled(context: ModelContext) -> Iterator[Evidence]:
         if quote.part.content not in sent or recalled.superseded_by is not None:
             continue
         if recalled.kind is PassageKind.NOTE:
-            yield Evidence(quote.text, EvidenceOrigin.NOTE, 0, None, recalled.at, recalled.at)
+            yield Evidence(quote.text, PartKind.NOTE, 0, None, recalled.at, recalled.at)
         else:
             for said in quote.said:
                 yield from _said(said.text.removeprefix("… "), said.speaker, recalled.at, recalled.at)

@@ -7,9 +7,8 @@ posted. Whatever is said, nothing runs without the press: what people mean is th
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import structlog
 
@@ -49,22 +48,13 @@ TOO_MANY = "Nothing is done: too many calls wait for a press already. Say so."
 NOT_YOURS = Text("Only {name} can press that: it was their question.")
 LAPSED = Text("This has lapsed and nothing was done. Ask me again.")
 NO_RIGHT = Text("You may not have that done now, or I cannot do it any more.")
-
-
-class PressKind(StrEnum):
-    """What ends the waiting of a call."""
-
-    DO_IT = "do it"
-    DO_NOT = "don't"
-    LAPSED = "lapsed"
-    WITHDRAWN = "withdrawn"
-
-
+# What ends the waiting of a call.
+Press = Literal["do it", "don't", "lapsed", "withdrawn"]
 # What people read below the call at its end, and a model as its result.
-_NOT_DONE = {
-    PressKind.DO_NOT: (Text("Not done: {name} said no."), DECLINED),
-    PressKind.LAPSED: (Text("Not done: nobody pressed in time."), LAPSED_UNDONE),
-    PressKind.WITHDRAWN: (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
+_NOT_DONE: dict[Press, tuple[Text, str]] = {
+    "don't": (Text("Not done: {name} said no."), DECLINED),
+    "lapsed": (Text("Not done: nobody pressed in time."), LAPSED_UNDONE),
+    "withdrawn": (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
 }
 _DONE = {
     ToolOutcome.ANSWERED: Text("Done for {name}."),
@@ -85,13 +75,13 @@ class FrozenCall:
         # Set once it is posted, or cannot be (`problem`).
         self.posted = asyncio.Event()
         self.problem: str | None = None
-        self.press: asyncio.Future[PressKind] = asyncio.get_running_loop().create_future()
+        self.press: asyncio.Future[Press] = asyncio.get_running_loop().create_future()
         self.running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
 
     def __str__(self) -> str:
         return self.told
 
-    def end(self, press: PressKind) -> None:
+    def end(self, press: Press) -> None:
         """End the waiting, unless it has ended."""
         if not self.press.done():
             self.press.set_result(press)
@@ -137,7 +127,7 @@ class FrozenCalls:
     def withdraw(self) -> None:
         """End all calls at once: words that may not be used any more may be in them."""
         for call in self._calls.values():
-            call.end(PressKind.WITHDRAWN)
+            call.end("withdrawn")
             if call.running is not None:
                 call.running.cancel()
 
@@ -145,7 +135,7 @@ class FrozenCalls:
         """Let no call wait any more, and those that run end, for so many seconds at most."""
         self._is_over = True
         for call in self._calls.values():
-            call.end(PressKind.LAPSED)
+            call.end("lapsed")
         if tasks := tuple(self._calls):
             await asyncio.wait(tasks, timeout=within_s)
 
@@ -159,7 +149,7 @@ class FrozenCalls:
             found = self._find(call.tool.name, person.id, person.roles)
             if found is None or not found.is_same_as(call.tool):
                 return NO_RIGHT
-        call.end(PressKind.DO_IT if do_it else PressKind.DO_NOT)
+        call.end("do it" if do_it else "don't")
         return None
 
     async def _live(self, call: FrozenCall) -> None:
@@ -172,15 +162,15 @@ class FrozenCalls:
         finally:
             call.posted.set()
         await asyncio.wait({call.press}, timeout=self._lapse_s)
-        call.end(PressKind.LAPSED)
+        call.end("lapsed")
         press = call.press.result()
-        if press is PressKind.DO_IT:
+        if press == "do it":
             told = await self._carry_out(call)
         else:
             told, call.told = _NOT_DONE[press]
-        log.info("call_pressed", tool=call.tool.name, press=press.value)
+        log.info("call_pressed", tool=call.tool.name, press=press)
         await message.conclude(told.fill(name=call.asker.name))
-        if self.on_done is not None and press is PressKind.DO_IT and call.told != WITHDRAWN:
+        if self.on_done is not None and press == "do it" and call.told != WITHDRAWN:
             await self.on_done(call)
 
     async def _carry_out(self, call: FrozenCall) -> Text:
@@ -189,7 +179,7 @@ class FrozenCalls:
         async with owned_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}") as call.running:
             await asyncio.wait({call.running})
         if call.running.cancelled():
-            told, call.told = _NOT_DONE[PressKind.WITHDRAWN]
+            told, call.told = _NOT_DONE["withdrawn"]
             return told
         outcome, call.told = call.running.result()
         log.info("tool_called", tool=call.tool.name, outcome=outcome.value, output_chars=len(call.told))

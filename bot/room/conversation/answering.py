@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
-from bot.brain.silence import be_quiet_tools
+from bot.brain.tools.built_in import be_quiet_tools
 from bot.channel.participants import Participants
 from bot.memory.recall import RecallScope
 from bot.participation.participation import Participation, ReplyState

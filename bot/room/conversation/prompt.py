@@ -23,8 +23,7 @@ from voice.asr.language_names import language_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.context import ModelContext
-    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.context import ModelContext, QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants

@@ -11,9 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import MOST_NAMES, ModelContext, build_context_messages, presence_part
-from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
-from bot.brain.embedded.evidence import EvidenceOrigin, collect_evidence
-from bot.brain.embedded.first_sentences import FirstSentences, Meaning
+from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder, FirstSentences
+from bot.brain.embedded.evidence import collect_evidence
 from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.guild import PromptPolicy
@@ -166,9 +165,9 @@ async def test_sentences_come_with_speaker_and_time() -> None:
         question = await talk.say("Bo", "Roomtone, where is the key?")
         found = collect_evidence(talk.context(question), own_names=OWN)
     assert [(item.text, item.origin, item.speaker) for item in found] == [
-        ("The key is under the pot.", EvidenceOrigin.TURN, "Ada"),
-        ("It is blue.", EvidenceOrigin.TURN, "Ada"),
-        ("On Bo's screen: A map of the harbour.", EvidenceOrigin.NOTE, None),
+        ("The key is under the pot.", PartKind.TURN, "Ada"),
+        ("It is blue.", PartKind.TURN, "Ada"),
+        ("On Bo's screen: A map of the harbour.", PartKind.NOTE, None),
     ]
     assert (found[0].since, found[0].until) == (START + 7, START + 10)
     assert found[2].until == START + 33
@@ -187,7 +186,7 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
         await talk.memory.settle()
         question = await talk.say("Cy", "Roomtone, which town does Ada want to visit?")
         context = talk.context(question)
-        found = [item for item in collect_evidence(context, own_names=OWN) if item.origin is EvidenceOrigin.SUMMARY]
+        found = [item for item in collect_evidence(context, own_names=OWN) if item.origin is PartKind.SUMMARY]
         said = [piece async for piece in EmbeddedResponder(names=("Roomtone",), zone=UTC).respond(context)]
     assert all("Lisbon" not in part.content for part in context.parts if part.kind.value != "summary")
     lisbon = [item for item in found if "Lisbon" in item.text]
@@ -235,11 +234,11 @@ async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_
 class Means(FirstSentences):
     """Every sentence means the same."""
 
-    def __init__(self, meaning: Meaning) -> None:
+    def __init__(self, meaning: str) -> None:
         super().__init__(None)
         self.meaning = meaning
 
-    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> Meaning | None:
+    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
         return self.meaning
 
 
@@ -253,7 +252,7 @@ async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
             talk.context(last)
             await talk.memory.settle()
             context = replace(talk.context(last), present=("Ada", "Bo"))
-            for meaning in (Meaning.HOW_LONG, Meaning.WHO_IS_HERE):
+            for meaning in ("how_long", "who_is_here"):
                 responder = EmbeddedResponder(names=OWN, first_sentences=Means(meaning))
                 told += [piece.removesuffix(f" {NO_MODEL}") async for piece in responder.respond(context)]
         assert talk.memory.cursor > 0

@@ -16,7 +16,7 @@ from bot.brain.context import build_context_messages
 from bot.brain.realtime_instructions import build_realtime_instructions
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.chat import attachment_tool, link_tool
+from bot.brain.tools.built_in import attachment_tool, link_tool
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.guild import PromptPolicy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.brain.silence import asks_for_silence
+from bot.brain.wakeword import asks_for_silence
 from bot.texts.catalogue import catalogue, languages
 
 NAMES = ("Roomtone", "Room tone")

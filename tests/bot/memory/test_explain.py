@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.context import build_context_messages
-from bot.brain.recall_quotes import QuoteFinder
+from bot.brain.context import QuoteFinder, build_context_messages
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.background_task import owned_task
 from bot.brain.decider import Decision, PendingReply, Reason
-from bot.brain.silence import SILENT_MINUTES
+from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.guild import Silence, VoiceMode

@@ -33,7 +33,7 @@ from voice.realtime.settings import RealtimeSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.context import QuoteFinder
     from bot.brain.tools.frozen_calls import FrozenCall
     from compaction.model import Turn
     from compaction.payload import PayloadPart

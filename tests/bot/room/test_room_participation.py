@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.brain.silence import SILENT_MINUTES
 from bot.brain.tools.toolbox import Toolbox, ToolExchange
+from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.port import MembershipChange
 from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings

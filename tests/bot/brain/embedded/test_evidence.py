@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, asks, asks_about_something, best_match, content_stems
+from bot.brain.embedded.evidence import Evidence, asks, asks_about_something, best_match, content_stems
+from compaction.payload import PartKind
 
 TALK = [
     ("Ada", "I left the spare key under the blue flower pot behind the shed."),
@@ -24,7 +25,7 @@ NAMES = ("Roomtone", "Room tone")
 
 def sentences(talk: list[tuple[str, str]]) -> list[Evidence]:
     """Return each line as a sentence of its own turn."""
-    return [Evidence(text, EvidenceOrigin.TURN, order, speaker) for order, (speaker, text) in enumerate(talk)]
+    return [Evidence(text, PartKind.TURN, order, speaker) for order, (speaker, text) in enumerate(talk)]
 
 
 @pytest.mark.parametrize(

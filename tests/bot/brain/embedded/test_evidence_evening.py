@@ -10,7 +10,8 @@ import re
 
 import pytest
 
-from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
+from bot.brain.embedded.evidence import Evidence, best_match
+from compaction.payload import PartKind
 
 EVENING = """Ada: Hello everyone, sorry I am late, the bus broke down near the bridge.
 Ben: No worries, we only just started the game.
@@ -110,7 +111,7 @@ RIGHT_AT_LEAST = 0.9
 def evening() -> list[Evidence]:
     """Return each line of the evening as a sentence of its own turn."""
     lines = [line.split(": ", 1) for line in EVENING]
-    return [Evidence(text, EvidenceOrigin.TURN, order, speaker) for order, (speaker, text) in enumerate(lines)]
+    return [Evidence(text, PartKind.TURN, order, speaker) for order, (speaker, text) in enumerate(lines)]
 
 
 def test_most_questions_find_their_sentence() -> None:

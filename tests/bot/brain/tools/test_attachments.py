@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.tools.chat import NOTHING, PAGE_CHARS, as_text, attachment_tool
+from bot.brain.tools.built_in import NOTHING, PAGE_CHARS, as_text, attachment_tool
 from bot.brain.tools.tool import Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import ChatError

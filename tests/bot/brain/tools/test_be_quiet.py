@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.brain.silence import be_quiet_tools
+from bot.brain.tools.built_in import be_quiet_tools
 from bot.brain.tools.tool import NOBODY, Asker
 from bot.brain.tools.toolbox import Toolbox
 from compaction.payload import MessageToolCall

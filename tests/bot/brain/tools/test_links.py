@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.brain.tools.chat import link_tool, post_text
+from bot.brain.tools.built_in import link_tool, post_text
 from bot.brain.tools.tool import NOBODY, Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import ChatError

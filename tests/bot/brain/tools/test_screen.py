@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.screen import screen_tool
+from bot.brain.tools.built_in import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told

@@ -1,7 +1,8 @@
-"""The tools of the voice channel's chat: `read_attachment` reads posted text files, `post_link` posts a link or words.
+"""The built-in tools besides those of `memory`. None asks first, because it does no more than an answer does.
 
-Only the newest files of this channel are read, only text, and only up to a size limit; nothing of people who have opted
-out. Both run only for somebody in the channel who may read or write there themselves.
+`read_attachment` reads text files that were posted in the channel's chat: the newest, up to a size limit, and nothing
+of people who have opted out. `post_link` posts a link or a few words there. Both run only for somebody in the channel
+who may read or write there themselves. `look_at_screen` describes a shared screen. `be_quiet` silences the bot.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import codecs
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError
+from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError, anybody
+from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.port import ChatError
+from bot.guild import MOST_SILENT_MINUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import tzinfo
 
+    from bot.brain.tools.tool import Asker
     from bot.channel.port import Chat, DroppedFile
 
 # How many of the newest files can be read. When people say 'that file', they mean one of these.
@@ -60,6 +64,30 @@ LINK_SCHEMA: dict[str, object] = {
     "properties": {
         "url": {"type": "string", "maxLength": MOST_POSTED_CHARS, "description": "The link, http or https."},
         "text": {"type": "string", "maxLength": MOST_POSTED_CHARS, "description": "What to write with or without it."},
+    },
+    "additionalProperties": False,
+}
+
+# A vision model may have to be waited for.
+SCREEN_TIMEOUT_S = 15.0
+SCREEN_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "question": {"type": "string", "maxLength": 300, "description": "What to look for on the screen."},
+        "who": {"type": "string", "maxLength": 100, "description": "Whose screen: a name. Without: the one shared."},
+    },
+    "required": ["question"],
+    "additionalProperties": False,
+}
+QUIET_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "minutes": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_SILENT_MINUTES,
+            "description": f"How long. Default {SILENT_MINUTES}.",
+        }
     },
     "additionalProperties": False,
 }
@@ -183,3 +211,59 @@ def _check_url(url: str) -> None:
     if "@" in parts.netloc:
         # https://bank.example@evil.example leads to evil.example.
         raise ToolError("A link with a name before the host can't be posted.")
+
+
+class ScreenView(Protocol):
+    """The shared screens of one room."""
+
+    def sharing(self) -> Sequence[str]:
+        """Return the names of the people who share a screen now."""
+
+    async def look(self, question: str, *, who: str | None) -> str:
+        """Return what a shared screen shows about `question`. Raises `ToolError`."""
+
+
+def screen_tool(view: Callable[[], ScreenView | None]) -> RoomTool:
+    """Return the tool. `view`: asked each time, because a room has its tools before its screens; None: it has none."""
+
+    async def look(arguments: Mapping[str, object]) -> str:
+        if (shown := view()) is None:
+            raise ToolError("Nobody shares a screen now.")
+        who = arguments.get("who")
+        return await shown.look(str(arguments["question"]), who=None if who is None else str(who))
+
+    return RoomTool(
+        "look_at_screen",
+        "Looks at the screen that somebody shares now, as it is at this moment. Use it when somebody asks about what "
+        "they show.",
+        SCREEN_SCHEMA,
+        look,
+        asks=False,
+        permits=anybody,
+        timeout_s=SCREEN_TIMEOUT_S,
+        available=lambda: (shown := view()) is not None and bool(shown.sharing()),
+    )
+
+
+def be_quiet_tools(asker: Asker, be_quiet: Callable[[int, int], None]) -> Sequence[RoomTool]:
+    """Return the tool for one person in a room; none if nobody asks. It never asks first: whoever is in the channel may
+    silence the bot. `be_quiet`: silences it for so many minutes, for the person with that id, and stops what it says.
+    """
+    if (user_id := asker.user_id) is None:
+        return ()
+
+    async def silence(arguments: Mapping[str, object]) -> str:
+        minutes = arguments.get("minutes", SILENT_MINUTES)
+        assert isinstance(minutes, int), "the schema says so"
+        be_quiet(minutes, user_id)
+        return "You are silent now. Say nothing more."
+
+    tool = RoomTool(
+        "be_quiet",
+        "Makes you say nothing for some minutes, while you go on listening. Use it when somebody wants you to be "
+        "quiet, not when they only interrupt you.",
+        QUIET_SCHEMA,
+        silence,
+        asks=False,
+    )
+    return (tool,)
