@@ -217,12 +217,19 @@ class QuoteFinder:
         except StoreError as error:
             log.warning("recall_failed", problem=error)
             return ()
+        # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
+        people = [turn for turn in (*sent, question) if turn.kind is not TurnKind.ASSISTANT]
+        in_view = [(part.speaker, part.text) for turn in people for part in turn.parts]
+        # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
+        if memory.mode is not Mode.OFF and memory.summary is not None:
+            in_view += summary_texts(memory.summary)
+        in_view += [(note.who, note.what) for note in memory.live_notes]
         quotes = select_quotes(
             found,
             asked=parse_query(text),
             session_id=self.room.place.session_id,
             asked_at=question.started_at,
-            in_view=_texts_in_view(memory, (*sent, question)),
+            in_view=in_view,
             most=self.most,
             max_tokens=QUOTE_TOKENS,
             zone=self.zone,
@@ -245,15 +252,3 @@ def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -
             break
         kept.append(turn)
     return tuple(reversed(kept))
-
-
-def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[tuple[str, str]]:
-    """Return what the prompt has anyway, as (speaker, text)."""
-    # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
-    people = [turn for turn in sent if turn.kind is not TurnKind.ASSISTANT]
-    texts = [(part.speaker, part.text) for turn in people for part in turn.parts]
-    # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
-    if memory.mode is not Mode.OFF and memory.summary is not None:
-        texts += summary_texts(memory.summary)
-    texts += [(note.who, note.what) for note in memory.live_notes]
-    return texts

@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from unicodedata import category
 
 from rapidfuzz import fuzz
@@ -106,9 +106,6 @@ class SpokenWords:
         paused = {gap: _PAUSE.search(gap) is not None for gap in set(gaps)}
         self.pauses = [paused[gap] for gap in gaps]
 
-    def __len__(self) -> int:
-        return len(self.texts)
-
     @property
     def spoken_count(self) -> int:
         """Return how many words were said. In scripts without spaces two characters count as one word."""
@@ -124,13 +121,6 @@ class SpokenWords:
 def spoken_words(text: str) -> SpokenWords:
     """Return the words of a text. The same text is looked at several times while it is decided on."""
     return SpokenWords(text)
-
-
-class _Place(NamedTuple):
-    """Where a name stands: the indexes of its first and last word."""
-
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +150,7 @@ def use_of_name(text: str, wake_names: tuple[str, ...]) -> NameUse:
     leads = first == 0 or (first == 1 and words.texts[0] in GREETINGS)
     before, after = words.around(first, last)
     rest = f"{'' if leads else before.rstrip(_MARKS)} {after.lstrip(_MARKS)}".strip()
-    called = any(_is_call(words, place) for place in places)
+    called = any(_is_call(words, *place) for place in places)
     return NameUse(mentioned=True, called=called, leads=leads, rest=rest, words=words)
 
 
@@ -175,8 +165,8 @@ def strip_call(text: str, wake_names: tuple[str, ...]) -> str:
     return use.rest if use.leads else text
 
 
-def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[_Place]:
-    """Yield where the names stand, in order; of those that begin at the same word the shortest."""
+def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last word of each name, in order; of those that begin at the same word the shortest."""
     bare = words.bare[:MOST_LOOKED_AT]
     most = max((MOST_WORDS, *names.values()))
     for first in range(len(bare)):
@@ -187,7 +177,7 @@ def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[_Place]:
             is_named = joined in names or joined.removesuffix("s") in names
             is_set_off = _begins(words, first) and (_ends(words, last) or words.texts[last + 1] in _AFTER_CALL)
             if is_named or (is_set_off and _is_near(joined, names)):
-                yield _Place(first, last)
+                yield first, last
                 break
             if words.pauses[last]:
                 break
@@ -203,13 +193,13 @@ def _is_near(joined: str, names: Mapping[str, int]) -> bool:
     )
 
 
-def _is_call(words: SpokenWords, place: _Place) -> bool:
+def _is_call(words: SpokenWords, first: int, last: int) -> bool:
     """Return whether the name at this place is called: set off from what stands before it, and not told about."""
-    if not _begins(words, place.first):
+    if not _begins(words, first):
         return False
-    if _ends(words, place.last):
+    if _ends(words, last):
         return True
-    after, behind = words.texts[place.last + 1], "".join(words.texts[place.last + 2 : place.last + 3])
+    after, behind = words.texts[last + 1], "".join(words.texts[last + 2 : last + 3])
     return behind in _QUESTION_SUBJECTS if after in _QUESTION_VERBS else after not in _AFTER_MENTION
 
 
@@ -219,7 +209,7 @@ def _begins(words: SpokenWords, first: int) -> bool:
 
 
 def _ends(words: SpokenWords, last: int) -> bool:
-    return words.pauses[last] or last + 1 == len(words)
+    return words.pauses[last] or last + 1 == len(words.texts)
 
 
 def _respaced(text: str, names: tuple[str, ...]) -> str:

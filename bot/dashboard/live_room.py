@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation
     from bot.web.port import Json
     from compaction.model import SessionId
     from compaction.session import SessionMemory

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Self
 from bot.brain.decider import Reason
 from bot.brain.embedded.chat import Known, answer
 from bot.brain.embedded.evidence import Evidence, best_match
-from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
+from bot.brain.system_prompt import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.wakeword import strip_call
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory, whisper_folder

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.brain import realtime_instructions
+from bot.brain import system_prompt
 from bot.brain.tools import attachments, frozen_calls
 from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
@@ -112,7 +112,7 @@ QUOTED = [
     ("screen", "for which session and until when (# minutes)", screens.LINK_VALID_S / 60),
     ("screen", "within # s. The socket", sharer.RECONNECT_WITHIN_S),
     ("screen", "more than # header segments", frame.MAX_SEGMENTS),
-    ("realtime", "have at most # characters", realtime_instructions.MAX_CHARS),
+    ("realtime", "have at most # characters", system_prompt.MAX_CHARS),
     ("realtime", "(after # minutes)", REALTIME_LIMITS.session_s / 60),
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
     ("models", "not made within # s is said by the usual voice", embedded.SENTENCE_TIMEOUT_S),

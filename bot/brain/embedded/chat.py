@@ -231,7 +231,12 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     asked = frozenset(words(question))
     match meaning:
         case "recap":
-            return _recap(known) or [Text("Nothing much was said yet, {asker}.", asker=asker)]
+            # A few sentences of the summary and of the newest turns, word for word.
+            telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
+            earlier = [each for each in telling if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
+            latest = [each for each in telling if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
+            quotes = [quote(each, known) for each in (*earlier, *latest)]
+            return quotes or [Text("Nothing much was said yet, {asker}.", asker=asker)]
         case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
             return [quote(each, known) for each in latest[-RECAP_SENTENCES:]]
         case "time":
@@ -253,14 +258,6 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     if asks(question):
         return [Text("I have heard nothing about that here, {asker}.", asker=asker)]
     return [Text("I heard you, {asker}. I can tell you what was said here, if you ask me.", asker=asker)]
-
-
-def _recap(known: Known) -> list[Text]:
-    """Return a few sentences of the summary and of the newest turns, word for word."""
-    telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
-    earlier_ones = [each for each in telling if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
-    latest = [each for each in telling if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
-    return [quote(each, known) for each in (*earlier_ones, *latest)]
 
 
 def quote(found: Evidence, known: Known) -> Text:

@@ -122,8 +122,12 @@ def attachment_tool(
             raise ToolError(str(error)) from error
         if text is None:
             return f"{file.name} holds no text that I can read."
+        pages = max(1, -(-len(text) // PAGE_CHARS))
+        page = min(page, pages)
+        shown = f"page {page} of {pages}:\n\n{text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]}"
+        told = f"{_describe(file, zone)}, {shown}" if text.strip() else f"{_describe(file, zone)} is empty."
         others = [each for each in files if each is not file]
-        return _page(file, text, page, zone) + (f"\n\n{_list_files(others, zone)}" if others else "")
+        return told + (f"\n\n{_list_files(others, zone)}" if others else "")
 
     return RoomTool(
         "read_attachment",
@@ -143,13 +147,6 @@ def as_text(content: bytes) -> str | None:
     if "\0" in text or text.count("\ufffd") > _GARBLED_SHARE * len(text):
         return None
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _page(file: DroppedFile, text: str, page: int, zone: tzinfo) -> str:
-    pages = max(1, -(-len(text) // PAGE_CHARS))
-    heading = f"{_describe(file, zone)}, page {min(page, pages)} of {pages}:"
-    start = (min(page, pages) - 1) * PAGE_CHARS
-    return f"{heading}\n\n{text[start : start + PAGE_CHARS]}" if text.strip() else f"{_describe(file, zone)} is empty."
 
 
 def _list_files(files: Sequence[DroppedFile], zone: tzinfo) -> str:

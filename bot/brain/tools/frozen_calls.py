@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Literal
 import structlog
 
 from bot.background_task import logged_task, owned_task
-from bot.brain.tools.tool import ToolError, ToolOutcome
+from bot.brain.tools.tool import ToolError
 from bot.channel.port import CallRequest, ChatError
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from types import TracebackType
-    from typing import Self
 
-    from bot.brain.tools.tool import Asker, RoomTool
+    from bot.brain.tools.tool import Asker, RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, OnPress, Person
 
     # Posts a call with its buttons (`Place.ask_for_press`). Raises `ChatError`.
@@ -56,11 +54,11 @@ _NOT_DONE: dict[Press, tuple[Text, str]] = {
     "lapsed": (Text("Not done: nobody pressed in time."), LAPSED_UNDONE),
     "withdrawn": (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
 }
-_DONE = {
-    ToolOutcome.ANSWERED: Text("Done for {name}."),
-    ToolOutcome.FAILED: Text("Tried for {name}: it failed."),
-    ToolOutcome.TIMEOUT: Text("Tried for {name}: it took too long, and I cannot tell whether it was done."),
-    ToolOutcome.BROKEN: Text("Tried for {name}: it failed."),
+_DONE: dict[ToolOutcome, Text] = {
+    "answered": Text("Done for {name}."),
+    "failed": Text("Tried for {name}: it failed."),
+    "timeout": Text("Tried for {name}: it took too long, and I cannot tell whether it was done."),
+    "broken": Text("Tried for {name}: it failed."),
 }
 
 
@@ -90,8 +88,8 @@ class FrozenCall:
 class FrozenCalls:
     """The calls of one room. `show` posts one; `find` returns a tool if somebody may still have it run.
 
-    `on_done`: awaited after each call that ran, to tell its result. *Ownership*: leaving the block ends all calls;
-    `finish` first lets those end that run.
+    `on_done`: awaited after each call that ran, to tell its result. *Ownership*: `aclose` ends all calls; `finish`
+    first lets those end that run.
     """
 
     def __init__(self, show: ShowCall, find: FindTool, *, lapse_s: float = LAPSE_S) -> None:
@@ -102,12 +100,8 @@ class FrozenCalls:
         self._is_over = False
         self.on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
+        """End all calls, also those that run."""
         tasks = tuple(self._calls)
         for task in tasks:
             task.cancel()
@@ -182,5 +176,5 @@ class FrozenCalls:
             told, call.told = _NOT_DONE["withdrawn"]
             return told
         outcome, call.told = call.running.result()
-        log.info("tool_called", tool=call.tool.name, outcome=outcome.value, output_chars=len(call.told))
+        log.info("tool_called", tool=call.tool.name, outcome=outcome, output_chars=len(call.told))
         return _DONE[outcome]

@@ -90,9 +90,9 @@ def memory_tools(
             return str(error)
         here = room.place.session_id
         told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
-        pieces = _fitting([format_recalled(each, zone, here=here) for each in told])
-        room.note_shown_hits(told[: len(pieces)], asked=asked)
-        return _joined(pieces, left_out=len(told) - len(pieces)) or NOTHING
+        answer, shown = _answer([format_recalled(each, zone, here=here) for each in told])
+        room.note_shown_hits(told[:shown], asked=asked)
+        return answer or NOTHING
 
     async def turns(arguments: Mapping[str, object]) -> str:
         """Return turns by their numbers, or a sentence with the reason why there are none."""
@@ -103,10 +103,9 @@ def memory_tools(
             found = await room.recall_turns(first, last)
         except StoreError as error:
             return str(error)
-        lines = _fitting([f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found])
-        room.note_shown_turns(found[: len(lines)])
-        told = _joined(lines, left_out=len(found) - len(lines))
-        return told or f"There are no turns {first} to {last} in this session."
+        answer, shown = _answer([f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found])
+        room.note_shown_turns(found[:shown])
+        return answer or f"There are no turns {first} to {last} in this session."
 
     return (
         RoomTool(
@@ -157,9 +156,9 @@ def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None
             return f"({place}summary of turns {recalled.seq_from} to {recalled.seq_to})\n{plain(recalled.text)}"
 
 
-def _fitting(pieces: Sequence[str]) -> list[str]:
-    """Return as many of the first pieces as fit into an answer. Only the first is cut if it is too long, with a mark
-    that tells how much is missing.
+def _answer(pieces: Sequence[str]) -> tuple[str, int]:
+    """Return as many of the first pieces as fit into an answer, as one text that names how many more there are, and
+    their number. Only the first is cut if it is too long, with a mark that tells how much is missing.
     """
     included: list[str] = []
     room = MAX_CHARS - _MARKS_CHARS
@@ -170,10 +169,6 @@ def _fitting(pieces: Sequence[str]) -> list[str]:
         missing = len(piece) - len(kept)
         included.append(f"{kept} … [cut here; {missing} more characters are stored]" if missing else piece)
         room -= len(piece) + 2
-    return included
-
-
-def _joined(pieces: Sequence[str], *, left_out: int) -> str:
-    """Return the pieces as one text that names how many more there are."""
+    left_out = len(pieces) - len(included)
     more = [f"({left_out} more left out; ask for less at once)"] if left_out else []
-    return "\n\n".join([*pieces, *more])
+    return "\n\n".join([*included, *more]), len(included)

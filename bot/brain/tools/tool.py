@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import structlog
 
@@ -68,20 +67,10 @@ def whoever_is_present(asker: Asker) -> bool:
     return asker.present
 
 
-class ToolOutcome(StrEnum):
-    """How a call ended, for the log and for people."""
-
-    UNKNOWN = "unknown"
-    REFUSED = "refused"
-    ASKED = "asked"
-    ANSWERED = "answered"
-    FAILED = "failed"
-    TIMEOUT = "timeout"
-    BROKEN = "broken"
-
-
+# How a call ended, for the log and for people.
+ToolOutcome: TypeAlias = Literal["unknown", "refused", "asked", "answered", "failed", "timeout", "broken"]
 # Ends after which nobody has what the tool was called for.
-FAILURES = frozenset({ToolOutcome.FAILED, ToolOutcome.TIMEOUT, ToolOutcome.BROKEN})
+FAILURES: Final = frozenset({"failed", "timeout", "broken"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +113,16 @@ class RoomTool:
             async with asyncio.timeout(self.timeout_s):
                 found = await self.call(arguments)
         except TimeoutError:
-            return ToolOutcome.TIMEOUT, f"{self.name} took longer than {self.timeout_s:g} s and was given up."
+            return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
         except ToolError as error:
-            return ToolOutcome.FAILED, self.as_data(str(error))
+            return "failed", self.as_data(str(error))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
             # A broken tool costs one result. The message of the exception is not logged: it may quote people.
             log.warning("tool_crashed", tool=self.name, error_class=type(error).__name__, exc_info=error)
-            return ToolOutcome.BROKEN, f"{self.name} broke. Go on without it."
-        return ToolOutcome.ANSWERED, self.as_data(found)
+            return "broken", f"{self.name} broke. Go on without it."
+        return "answered", self.as_data(found)
 
     def as_data(self, text: str) -> str:
         """Return a text that may come from outside, for example from an MCP server, as the model reads it."""

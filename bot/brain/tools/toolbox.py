@@ -14,7 +14,7 @@ import structlog
 
 from bot.brain.tools.frozen_calls import LAPSE_S, FrozenCall, FrozenCalls
 from bot.brain.tools.schema import read_arguments
-from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, ToolOutcome
+from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
     from bot.brain.tools.frozen_calls import ShowCall
-    from bot.brain.tools.tool import RoomTool
+    from bot.brain.tools.tool import RoomTool, ToolOutcome
     from bot.channel.port import CallMessage
     from compaction.model import Seq
     from compaction.payload import MessageToolCall
@@ -227,7 +227,7 @@ class QuestionTools:
             "tool_called",
             # An unknown name comes from the model, which may quote people, so it is not logged.
             tool=None if tool is None else tool.name,
-            outcome=outcome.value,
+            outcome=outcome,
             duration_ms=round(1000 * (time.monotonic() - started), 1),
             argument_chars=len(call.arguments),
             output_chars=len(output) if isinstance(output, str) else 0,
@@ -236,21 +236,21 @@ class QuestionTools:
 
     async def _run(self, tool: RoomTool | None, call: MessageToolCall) -> tuple[ToolOutcome, ToolResult]:
         if tool is None:
-            return ToolOutcome.UNKNOWN, f"There is no tool {call.name[:60]!r}."
+            return "unknown", f"There is no tool {call.name[:60]!r}."
         if (refused := tool.refusal(self._asker)) is not None:
-            return ToolOutcome.REFUSED, refused
+            return "refused", refused
         try:
             arguments = read_arguments(call.arguments, tool.parameters)
             if not tool.asks:
                 return await tool.run(arguments)
             if not self._is_current():
-                return ToolOutcome.REFUSED, OUTDATED
+                return "refused", OUTDATED
             frozen = self._toolbox.frozen.freeze(tool, arguments, self._asker)
         except ToolError as error:
-            return ToolOutcome.FAILED, tool.as_data(str(error))
+            return "failed", tool.as_data(str(error))
         self._frozen.append((call, frozen))
         await frozen.posted.wait()
         if frozen.problem is None:
-            return ToolOutcome.ASKED, frozen
+            return "asked", frozen
         self._frozen.remove((call, frozen))
-        return ToolOutcome.FAILED, frozen.problem
+        return "failed", frozen.problem

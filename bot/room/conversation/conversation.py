@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bot import events
+from bot.brain.wakeword import mentions_name
 from bot.room.conversation.answering import Answering
 from bot.room.conversation.barge_in import BargeInHandler
 from bot.room.conversation.hearing import Hearing, SoundDelay
@@ -80,7 +82,7 @@ class Conversation:
             observe=self._on_heard,
             on_group=turn_taking.on_group,
             turn_end_detector=speech.turn_end_detector,
-            is_urgent=mine.participation.is_named_in,
+            is_urgent=lambda text: mentions_name(text, mine.participation.wake_names),
             on_tentative=turn_taking.on_tentative,
             on_resumed=mine.replies.discard_for,
             drops=mine.participation.drops,
@@ -89,7 +91,7 @@ class Conversation:
 
     async def run(self) -> None:
         """Listen and take part. Never returns."""
-        async with self.answering.toolbox.frozen, asyncio.TaskGroup() as tasks:
+        async with aclosing(self.answering.toolbox.frozen), asyncio.TaskGroup() as tasks:
             tasks.create_task(fail_if_cancelled_inside(self.hearing.run), name="hearing")
             tasks.create_task(fail_if_cancelled_inside(self._barge_in.run), name="barge-in")
             self.answering.start(tasks)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import build_context_messages
-from bot.brain.realtime_instructions import build_realtime_instructions
 from bot.brain.responder import ModelResponder
-from bot.brain.system_prompt import SystemPrompt
+from bot.brain.system_prompt import SystemPrompt, build_realtime_instructions
 from bot.brain.tools.built_in import attachment_tool, link_tool
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox, ToolExchange

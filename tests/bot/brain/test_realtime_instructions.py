@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Reason
-from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
 from bot.brain.skip import skip_instruction
+from bot.brain.system_prompt import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
 from bot.realtime.items import conversation_context
 from compaction.context.build import SessionContext, build_payload
 from compaction.language.text import ends_a_sentence

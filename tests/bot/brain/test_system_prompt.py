@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC
 
-from bot.brain.realtime_instructions import build_realtime_instructions
-from bot.brain.system_prompt import SystemPrompt
+from bot.brain.system_prompt import SystemPrompt, build_realtime_instructions
 from bot.discord.access import RULES
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq

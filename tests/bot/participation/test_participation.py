@@ -33,7 +33,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from bot.events import SpokenText
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation
 
 TEXTS = [
     "Roomtone, what was it?",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -177,7 +178,7 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
     """What waits lapses at once, what runs has a moment, and nothing new begins."""
     desk = Desk()
     desk.goes_on.clear()
-    async with desk.toolbox.frozen:
+    async with aclosing(desk.toolbox.frozen):
         await frozen(desk)
         await frozen(desk)
         desk.place.calls[0].press(ADA_HERSELF)

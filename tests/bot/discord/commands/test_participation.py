@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
 
-    from bot.participation.all_guilds import OptOuts
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation, OptOuts
     from bot.server_settings import ServerSettingsStore
 
 
