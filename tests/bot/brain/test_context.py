@@ -337,38 +337,6 @@ async def test_what_was_done_for_the_question_itself_is_known() -> None:
     ]
 
 
-READ = ToolExchange((MessageToolCall("f", "read_file", '{"path": "plan.md"}'),), ("door " * 330,))
-
-
-@pytest.mark.parametrize(
-    ("exchange", "words", "kept"),
-    [
-        (READ, "And plan.md?", ["door"]),
-        (READ, "Well?", []),
-        (replace(STEP, results=("door " * 330,)), "Well?", []),
-    ],
-)
-async def test_a_file_that_is_spoken_of_outlives_old_turns(exchange: ToolExchange, words: str, kept: list[str]) -> None:
-    """A file leaves after old turns. It left first before, and fourteen turns stayed. Any other output leaves first."""
-    toolbox = Toolbox([SEARCH])
-    async with a_talk() as talk:
-        asked = await talk.say("Ada", "Roomtone, where is the key?")
-        for number in range(50):
-            await talk.say("Roomtone" if number < 8 else "Bo", f"Story {number}: " + "word " * 30, _kind(number))
-        question = await talk.say("Ada", words)
-        toolbox.exchanges.record(asked.seq, [exchange])
-        tight = _with_tools(talk, question, toolbox, max_input_tokens=1_800)
-    outputs = [message.content for message in tight.messages if message.role is ChatRole.TOOL]
-    assert [output.split(" door")[0] for output in outputs] == kept
-    turns = [part.seq_from for part in tight.parts if part.kind is PartKind.TURN]
-    assert turns == list(range(51 - len(turns), 51))
-    assert len(turns) >= 10
-
-
-def _kind(number: int) -> TurnKind:
-    return TurnKind.ASSISTANT if number < 8 else TurnKind.SPEECH
-
-
 async def test_tools_and_their_outputs_cost_room() -> None:
     """A prompt with tools and their results stays within the budget, with a note that names the tool to
     find the rest.

@@ -1,4 +1,4 @@
-"""Which tools are offered to whom, and that every call returns text."""
+"""Which tools are offered to whom, that every call returns text, and how long the results stay in the prompt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from structlog.testing import capture_logs
 
 from bot.brain.tools.tool import NOBODY, ToolError
-from bot.brain.tools.toolbox import OUTDATED, Toolbox, ToolExchange
+from bot.brain.tools.toolbox import MOST_QUESTIONS, MOST_STEPS, OUTDATED, Toolbox, ToolExchange, ToolExchanges
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
@@ -126,3 +126,25 @@ async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_ou
     use.record(Seq(7), [step])
     assert desk.toolbox.exchanges.messages({6, 7}) == {}
     assert desk.place.calls == []
+
+
+STEP = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
+
+
+def test_the_newest_are_kept() -> None:
+    """The newest steps are kept, and only for turns that are in the prompt."""
+    exchanges = ToolExchanges()
+    for turn in range(20):
+        exchanges.record(Seq(turn), [STEP])
+    assert sorted(exchanges.messages(range(20))) == list(range(20 - MOST_QUESTIONS, 20))
+    assert sorted(exchanges.messages({3, 15})) == [15]
+
+
+def test_what_two_models_did_for_a_question_is_kept() -> None:
+    """Speech-to-speech may fail after a call, and the language model that answers then calls tools too."""
+    exchanges, second = ToolExchanges(), ToolExchange((MessageToolCall("d", "roll", "{}"),), ("Six.",))
+    exchanges.record(Seq(4), [STEP])
+    exchanges.record(Seq(4), [second])
+    assert exchanges.messages({4})[4] == [*STEP.messages(), *second.messages()]
+    exchanges.record(Seq(4), [STEP] * MOST_STEPS)
+    assert exchanges.messages({4})[4] == STEP.messages() * MOST_STEPS
