@@ -234,9 +234,6 @@ class QuoteFinder:
             max_tokens=QUOTE_TOKENS,
             zone=self.zone,
         )
-        log.debug(
-            "recall_quotes_found", found=len(found), quotes=len(quotes), tokens=sum(each.part.tokens for each in quotes)
-        )
         return quotes
 
 

@@ -111,8 +111,14 @@ def decide(heard: str | None, situation: Situation) -> Decision:
 
 def _decide_heard(heard: str, situation: Situation) -> Decision:
     """Decide whether `heard` needs an answer, regardless of whether the bot may speak now."""
-    if (never := _reason_to_ignore(heard, situation)) is not None:
-        return Decision(False, never)
+    if situation.by_bot:
+        return Decision(False, Reason.OTHER_BOT)
+    if situation.opted_out:
+        return Decision(False, Reason.OPTED_OUT)
+    if not any(letter.isalnum() for letter in heard):
+        return Decision(False, Reason.NOTHING_SAID)
+    if is_sound_effect(heard):
+        return Decision(False, Reason.EFFECT)
     name = use_of_name(heard, situation.wake_names)
     if name.called:
         # 'Roomtone, stop' has interrupted the reply, which is all that is wanted.
@@ -134,17 +140,6 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
     return unmeant
-
-
-def _reason_to_ignore(heard: str, situation: Situation) -> Reason | None:
-    """Return why the bot never answers this speech, or None if the bot may answer it."""
-    if situation.by_bot:
-        return Reason.OTHER_BOT
-    if situation.opted_out:
-        return Reason.OPTED_OUT
-    if not any(letter.isalnum() for letter in heard):
-        return Reason.NOTHING_SAID
-    return Reason.EFFECT if is_sound_effect(heard) else None
 
 
 def _decide_unasked(situation: Situation) -> Decision:

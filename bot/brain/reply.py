@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# The stages whose failure leaves the bot without a sound.
-UNHEARD_STAGES = ("voice", "playback")
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -101,7 +98,8 @@ class Reply:
         """Log a failure and keep its sentence for the channel. The last of several failures replaces the others."""
         log.error("reply_failed", stage=stage, problem=problem)
         self.failure = problem if isinstance(problem, Text) else sentence_of(problem)
-        self.unheard = self.unheard or stage in UNHEARD_STAGES
+        # After these nobody hears a sound of it.
+        self.unheard = self.unheard or stage in {"voice", "playback"}
 
     def skip(self, problem: Exception | Text | None = None) -> None:
         """Mark the reply as skipped. `problem`: a failure that is only logged, because nobody waits for this reply."""

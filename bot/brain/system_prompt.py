@@ -54,7 +54,6 @@ in any other way{but_tools}.
 chat you see only what mentions you, and no screen that isn't shared with you.
 - For such things people type commands: /quiet (you fall silent), /leave, /opt-out (you don't hear them), /forget-me \
 (deletes all that they ever said), /privacy (what is kept, and who gets it), /watch start (shares a screen), /help."""
-_BUT_TOOLS = " except by your tools"
 
 _TOOLS = """Tools: call one only when what you need isn't in front of you, and only for what the last turn asks. Don't \
 announce it and don't speak of tools; say what you found in your own words. When a tool refuses or fails, say in a \
@@ -75,10 +74,8 @@ MAX_CHARS = 5_200
 SUMMARY_HEAD = "Session conversation summary:"
 NOTES_HEAD = "On a shared screen:"
 SERVER_HEAD = "On this server, besides (the rules above hold all the same):"
-RESULT_HEAD = "They have pressed Do it, so it was run just now. Its result:"
 # Enough for the result of an effect. It comes from outside, so it must not take the room of what people are told.
 MAX_RESULT_CHARS = 600
-_BETWEEN = "\n\n"
 # What the rules of operator and server leave to memory, about the length of a whole summary with its marks.
 _ROOM_FOR_MEMORY = 1_500
 
@@ -107,7 +104,7 @@ class SystemPrompt:
 
     def text(self, *, tools: bool = False, guild: str = "") -> str:
         """Return the whole prompt. `tools`: whether tools can be called. `guild`: the server's own rules, or empty."""
-        limits = _LIMITS.format(but_tools=_BUT_TOOLS if tools else "")
+        limits = _LIMITS.format(but_tools=" except by your tools" if tools else "")
         parts = [_IDENTITY.format(name=self.name), _STYLE, _CONTEXT, limits, *([_TOOLS] if tools else [])]
         if self.extra.strip():
             parts.append(f"House rules:\n{self.extra.strip()}")
@@ -172,7 +169,12 @@ def build_realtime_instructions(
             1, "House rules:", PartKind.SYSTEM, [operator_rules.strip()], is_one_text=True, leaves=_ROOM_FOR_MEMORY
         ),
         _Section(2, SERVER_HEAD, PartKind.SYSTEM, [plain(server_rules)], is_one_text=True, leaves=_ROOM_FOR_MEMORY),
-        _Section(4, RESULT_HEAD, PartKind.TOOL, [_one_line(result)[:MAX_RESULT_CHARS]]),
+        _Section(
+            4,
+            "They have pressed Do it, so it was run just now. Its result:",
+            PartKind.TOOL,
+            [_one_line(result)[:MAX_RESULT_CHARS]],
+        ),
         _Section(5, "People here:", PartKind.PARTICIPANTS, [inline(each) for each in participants]),
         _Section(6, SUMMARY_HEAD, PartKind.SUMMARY, [inline(session.summary or "")], is_one_text=True),
         _Section(8, NOTES_HEAD, PartKind.NOTE, notes),
@@ -185,9 +187,9 @@ def build_realtime_instructions(
     for section in sections:
         if text := _fitting(section, left - section.leaves):
             made[section.place] = _part(section.kind, text, session, refs)
-            left -= len(text) + len(_BETWEEN)
+            left -= len(text) + len("\n\n")
     parts = tuple(made[place] for place in sorted(made))
-    return RealtimeInstructions(_BETWEEN.join(each.content for each in parts), parts)
+    return RealtimeInstructions("\n\n".join(each.content for each in parts), parts)
 
 
 def _one_line(quote: str) -> str:

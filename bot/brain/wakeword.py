@@ -154,11 +154,6 @@ def use_of_name(text: str, wake_names: tuple[str, ...]) -> NameUse:
     return NameUse(mentioned=True, called=called, leads=leads, rest=rest, words=words)
 
 
-def mentions_name(text: str, wake_names: tuple[str, ...]) -> bool:
-    """Return whether `text` contains one of `wake_names`, exactly or misheard."""
-    return use_of_name(text, wake_names).mentioned
-
-
 def strip_call(text: str, wake_names: tuple[str, ...]) -> str:
     """Return `text` without a call at its beginning: 'Hey Roomtone, who …' becomes 'who …'."""
     use = use_of_name(text, wake_names)

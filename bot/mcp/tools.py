@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.schema import MOST_SCHEMA_CHARS, schema_chars, schema_problem, with_items
-from bot.brain.tools.tool import BUILT_IN_NAMES, RoomTool
+from bot.brain.tools.tool import BUILT_IN_NAMES, MOST_SCHEMA_CHARS, RoomTool, schema_chars, schema_problem, with_items
 from compaction.untrusted_text import defuse
 
 if TYPE_CHECKING:

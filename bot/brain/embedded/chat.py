@@ -29,7 +29,7 @@ from bot.brain.embedded.evidence import (
     content_stems,
     name_stems,
 )
-from bot.brain.wakeword import mentions_name, spoken_words
+from bot.brain.wakeword import spoken_words, use_of_name
 from bot.texts.catalogue import catalogue, languages
 from bot.texts.text import Text, in_language, verbatim
 from bot.time_phrases import format_ago, format_time_range
@@ -117,7 +117,16 @@ class FirstSentences:
         """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
         of people who spoke here.
         """
-        said = _without_names(text, names, speakers)
+        own = frozenset().union(*map(words, names))
+        people = frozenset().union(*map(name_stems, speakers)) - own
+        # Without the bot's name, and with `SOMEBODY` for people.
+        left = (
+            SOMEBODY if people.intersection(words(each)) else each
+            for each in text.split()
+            if own.isdisjoint(words(each))
+        )
+        said, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
+        said += end if said and end in ".!?" and said[-1] not in ".!?" else ""
         if self._embedder is None or self._vectors is None or not words(said):
             return None
         try:
@@ -128,17 +137,6 @@ class FirstSentences:
         likeness = self._vectors @ np.array(vector, dtype=np.float32)
         best = int(likeness.argmax())
         return self._meanings[best] if likeness[best] >= LIKE_ENOUGH else None
-
-
-def _without_names(text: str, names: Sequence[str], speakers: Iterable[str]) -> str:
-    """Return a sentence without the bot's name, and with `SOMEBODY` for people."""
-    own = frozenset().union(*map(words, names))
-    people = frozenset().union(*map(name_stems, speakers)) - own
-    left = (
-        SOMEBODY if people.intersection(words(word)) else word for word in text.split() if own.isdisjoint(words(word))
-    )
-    bare, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
-    return f"{bare}{end}" if bare and end in ".!?" and bare[-1] not in ".!?" else bare
 
 
 class EmbeddedResponder:
@@ -163,7 +161,7 @@ class EmbeddedResponder:
         self._introduced = True
         turn = context.current
         # All parts of the turn that call the bot by name, or else its last part.
-        asked = [part for part in turn.parts if mentions_name(part.text, self._names)] or list(turn.parts[-1:])
+        asked = [part for part in turn.parts if use_of_name(part.text, self._names).mentioned] or list(turn.parts[-1:])
         evidence = collect_evidence(context, own_names=self._names)
         # People may talk over each other.
         beside = [(part, sentence) for part in turn.parts if part not in asked for sentence in sentences(part.text)]

@@ -193,21 +193,17 @@ def post_text(url: str, text: str) -> str:
         raise ToolError("Masked links can't be posted. Write the address itself.")
     in_text = (found[0].rstrip(_TRAILING_PUNCTUATION) for found in _ADDRESS.finditer(text))
     for each in filter(None, (url, *in_text)):
-        _check_url(each)
+        try:
+            parts = urlsplit(each)
+            is_plain = bool(parts.hostname) and parts.port != 0 and not _UNPRINTABLE.search(each)
+        except ValueError as error:
+            raise ToolError(f"{each[:80]!r} is not a link.") from error
+        if parts.scheme not in {"http", "https"} or not is_plain:
+            raise ToolError(f"{each[:80]!r} is not an http or https link.")
+        if "@" in parts.netloc:
+            # https://bank.example@evil.example leads to evil.example.
+            raise ToolError("A link with a name before the host can't be posted.")
     return message
-
-
-def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        is_plain = bool(parts.hostname) and parts.port != 0 and not _UNPRINTABLE.search(url)
-    except ValueError as error:
-        raise ToolError(f"{url[:80]!r} is not a link.") from error
-    if parts.scheme not in {"http", "https"} or not is_plain:
-        raise ToolError(f"{url[:80]!r} is not an http or https link.")
-    if "@" in parts.netloc:
-        # https://bank.example@evil.example leads to evil.example.
-        raise ToolError("A link with a name before the host can't be posted.")
 
 
 class ScreenView(Protocol):

@@ -7,6 +7,7 @@ posted. Whatever is said, nothing runs without the press: what people mean is th
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -37,21 +38,19 @@ MOST_WAITING = 5
 
 # What a model reads in place of a result.
 WAITS = "Nothing is done yet: it waits for who asked to press Do it in the voice channel's chat, for two minutes."
-DECLINED = "It was not done: who asked has pressed Don't."
-LAPSED_UNDONE = "It was not done: nobody pressed Do it in time. It has to be asked for again."
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
-RUNS = "It is being done now."
 TOO_MANY = "Nothing is done: too many calls wait for a press already. Say so."
 
-NOT_YOURS = Text("Only {name} can press that: it was their question.")
 LAPSED = Text("This has lapsed and nothing was done. Ask me again.")
-NO_RIGHT = Text("You may not have that done now, or I cannot do it any more.")
 # What ends the waiting of a call.
 Press = Literal["do it", "don't", "lapsed", "withdrawn"]
 # What people read below the call at its end, and a model as its result.
 _NOT_DONE: dict[Press, tuple[Text, str]] = {
-    "don't": (Text("Not done: {name} said no."), DECLINED),
-    "lapsed": (Text("Not done: nobody pressed in time."), LAPSED_UNDONE),
+    "don't": (Text("Not done: {name} said no."), "It was not done: who asked has pressed Don't."),
+    "lapsed": (
+        Text("Not done: nobody pressed in time."),
+        "It was not done: nobody pressed Do it in time. It has to be asked for again.",
+    ),
     "withdrawn": (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
 }
 _DONE: dict[ToolOutcome, Text] = {
@@ -62,19 +61,20 @@ _DONE: dict[ToolOutcome, Text] = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class FrozenCall:
-    """One call that waits, and then what became of it. `told`, its text: what a model reads as its result by now."""
+    """One call that waits, and then what became of it. `told`, its text: what a model reads as its result by now.
+    `posted`: set once it is posted, or cannot be (`problem`).
+    """
 
-    def __init__(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker) -> None:
-        self.tool = tool
-        self.arguments = arguments
-        self.asker = asker
-        self.told = WAITS
-        # Set once it is posted, or cannot be (`problem`).
-        self.posted = asyncio.Event()
-        self.problem: str | None = None
-        self.press: asyncio.Future[Press] = asyncio.get_running_loop().create_future()
-        self.running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
+    tool: RoomTool
+    arguments: Mapping[str, object]
+    asker: Asker
+    told: str = WAITS
+    posted: asyncio.Event = field(default_factory=asyncio.Event)
+    problem: str | None = None
+    press: asyncio.Future[Press] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
 
     def __str__(self) -> str:
         return self.told
@@ -136,13 +136,13 @@ class FrozenCalls:
     def _pressed(self, call: FrozenCall, person: Person, do_it: bool) -> Text | None:
         """Take a press; return why it does not count, or None if it does."""
         if person.id != call.asker.user_id:
-            return NOT_YOURS.fill(name=call.asker.name)
+            return Text("Only {name} can press that: it was their question.", name=call.asker.name)
         if call.press.done():
             return LAPSED
         if do_it:
             found = self._find(call.tool.name, person.id, person.roles)
-            if found is None or not found.is_same_as(call.tool):
-                return NO_RIGHT
+            if found != call.tool:
+                return Text("You may not have that done now, or I cannot do it any more.")
         call.end("do it" if do_it else "don't")
         return None
 
@@ -169,7 +169,7 @@ class FrozenCalls:
 
     async def _carry_out(self, call: FrozenCall) -> Text:
         """Run a call, and keep its result. Return what people read of it."""
-        call.told = RUNS
+        call.told = "It is being done now."
         async with owned_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}") as call.running:
             await asyncio.wait({call.running})
         if call.running.cancelled():

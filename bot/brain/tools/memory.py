@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from compaction.model import Seq
 
 MOST_FOUND = 20
-# Room for what says that something is left out.
-_MARKS_CHARS = 100
 NOTHING = "Nothing that was said or shown is about that."
 
 _TEXT = {"type": "string"}
@@ -161,7 +159,8 @@ def _answer(pieces: Sequence[str]) -> tuple[str, int]:
     their number. Only the first is cut if it is too long, with a mark that tells how much is missing.
     """
     included: list[str] = []
-    room = MAX_CHARS - _MARKS_CHARS
+    # With room for what says that something is left out.
+    room = MAX_CHARS - 100
     for piece in pieces:
         if included and len(piece) > room:
             break

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.wakeword import mentions_name
+from bot.brain.wakeword import use_of_name
 from bot.room.conversation.answering import Answering
 from bot.room.conversation.barge_in import BargeInHandler
 from bot.room.conversation.hearing import Hearing, SoundDelay
@@ -82,7 +82,7 @@ class Conversation:
             observe=self._on_heard,
             on_group=turn_taking.on_group,
             turn_end_detector=speech.turn_end_detector,
-            is_urgent=lambda text: mentions_name(text, mine.participation.wake_names),
+            is_urgent=lambda text: use_of_name(text, mine.participation.wake_names).mentioned,
             on_tentative=turn_taking.on_tentative,
             on_resumed=mine.replies.discard_for,
             drops=mine.participation.drops,

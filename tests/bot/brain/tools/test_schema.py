@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.tools.memory import SEARCH_SCHEMA, TURNS_SCHEMA
-from bot.brain.tools.schema import read_arguments, schema_problem
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import ToolError, read_arguments, schema_problem
 
 
 def test_what_is_right_passes() -> None:
