@@ -224,7 +224,7 @@ class QuoteFinder:
         if memory.mode is not Mode.OFF and memory.summary is not None:
             in_view += summary_texts(memory.summary)
         in_view += [(note.who, note.what) for note in memory.live_notes]
-        quotes = select_quotes(
+        return select_quotes(
             found,
             asked=parse_query(text),
             session_id=self.room.place.session_id,
@@ -234,7 +234,6 @@ class QuoteFinder:
             max_tokens=QUOTE_TOKENS,
             zone=self.zone,
         )
-        return quotes
 
 
 def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:
