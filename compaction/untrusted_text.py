@@ -2,7 +2,7 @@
 
 All of it goes to a model through `mark_as_data` (a block with its own marks) or `inline` (one line within a block or a
 turn), so that none of it looks like our own instructions. That alone does not stop prompt injection:
-`bot.brain.tools.permission` decides what a tool may do.
+`bot.brain.tools.tool` decides what a tool may do.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from benchmarks.stats import percentile
-from bot.brain.addressing import call_names
-from bot.brain.decider import HeardText, Situation, decide
+from bot.brain.decider import Situation, decide
 from bot.brain.settings import BrainSettings
+from bot.brain.wakeword import call_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def _times_ms(random: Random, words: Sequence[str], between: str) -> list[float]
     )
     times = []
     for number in range(TEXTS):
-        heard = HeardText(f"{between.join(words)} {number}")
+        heard = f"{between.join(words)} {number}"
         begun = time.thread_time()
         decide(heard, situation)
         times.append(1_000 * (time.thread_time() - begun))

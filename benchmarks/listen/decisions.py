@@ -16,10 +16,9 @@ from benchmarks.figures import number_at, sample_at
 from benchmarks.listen.dialogues import ANSWER_S, DialogueSet, ReplyExpected, load_dialogues
 from benchmarks.report import Target, at_least, at_most
 from benchmarks.stats import share_of
-from bot.brain.addressing import call_names
-from bot.brain.decider import HeardText, Situation, decide
+from bot.brain.decider import Situation, decide
 from bot.brain.settings import BrainSettings
-from bot.brain.silence import asks_for_silence
+from bot.brain.wakeword import asks_for_silence, call_names
 from bot.participation.engagement import Engagement
 from bot.tuning import UNTUNED
 
@@ -122,6 +121,7 @@ class RoomtoneDecider:
             wake_names=self._wake_names,
             other_names=frozenset().union(*(called for name, called in self._names.items() if name != line.speaker)),
             engaged=self._engagement.is_engaged(speaker_id, at=line.started_s, at_once=not self._can_skip),
+            by_bot=line.by_bot,
             can_skip=self._can_skip,
         )
         if not line.by_bot and asks_for_silence(line.text, self._wake_names):
@@ -129,7 +129,7 @@ class RoomtoneDecider:
             # silence.
             self._engagement.clear()
             return False
-        decision = decide(HeardText(line.text, by_bot=line.by_bot), situation)
+        decision = decide(line.text, situation)
         self._engagement.on_utterance(speaker_id, decision, started_at=line.started_s, ended_at=line.ended_s)
         skips = decision.may_skip and self._can_skip and line.owed is ReplyExpected.NO
         self.in_vain += skips

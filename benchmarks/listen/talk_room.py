@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.listen.dialogues import ANSWER_S
 from bot.brain.decider import PendingReply
-from bot.brain.wakeword import mentions_name
+from bot.brain.wakeword import use_of_name
 from bot.channel.participants import Participants
 from bot.channel.port import Person
 from bot.events import SpokenText
@@ -119,7 +119,7 @@ class TalkRoom:
             if participation.silenced:
                 # Nothing after a request for silence is to be missed.
                 await self._guilds.lift_silence(self._place.guild_id, by=spoken.user_id, moderator=True)
-            self._coalescing.add(spoken, urgent=mentions_name(spoken.text, self._wake_names), now=now)
+            self._coalescing.add(spoken, urgent=use_of_name(spoken.text, self._wake_names).mentioned, now=now)
         if group := self._coalescing.release(anybody_speaks=False, now=now):
             self._note(participation, utterance, *participation.choose_utterance(group))
 

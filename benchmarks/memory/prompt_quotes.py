@@ -1,6 +1,6 @@
 """Measures whether the prompt of a reply quotes the answer: questions at the end of a conversation, called by name.
 
-The quotes are chosen as `bot.brain.recall_quotes` chooses them, with the last turns in view and no summary.
+The quotes are chosen as `bot.brain.context` chooses them, with the last turns in view and no summary.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
 from benchmarks.stats import share_of
-from bot.brain.recall_quotes import QUOTE_TOKENS, RESULTS_PER_QUOTE
+from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
 from bot.tuning import UNTUNED
 from compaction.memory.passage import Scope

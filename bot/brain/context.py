@@ -1,39 +1,65 @@
-"""Builds the input of one reply: session memory, quotes and tools as the messages of one model call."""
+"""Builds the input of one reply: session memory, quotes and tools as the messages of one model call.
+
+Quotes are earlier speech, outside the window, that is about the question. The search for them has a time limit, and a
+failed search never fails the reply. Text that the prompt already holds is not quoted.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.permission import NOBODY
+import structlog
+
+from bot.brain.tools.tool import NOBODY
+from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
+from bot.tuning import UNTUNED
 from compaction.budget.prompt import summarize_context
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns
 from compaction.context.turn_text import turn_part
-from compaction.model import Mode
+from compaction.errors import StoreError
+from compaction.memory.quotes import select_quotes
+from compaction.memory.recall import parse_query
+from compaction.model import Mode, TurnKind
 from compaction.payload import PartKind, data_part
 from compaction.speaker_names import plain_name
+from compaction.summary.folded import summary_texts
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
-    from bot.brain.tools.permission import Asker
+    from bot.brain.tools.tool import Asker
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage
+    from bot.memory.recall import Recall, RoomRecall
     from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
+log = structlog.get_logger()
+
 # Length of the excerpt that replaces turns that do not fit. Most of them are folded soon.
 EXCERPT_CHARS = 600
 # On a stage there may be hundreds.
 MOST_NAMES = 25
+# The share of the input budget that the window always gets. Eviction leaves the window four fifths, and the other
+# parts of the prompt take some of that.
+WINDOW_SHARE = 0.6
+# Name, clock time and message format.
+TURN_OVERHEAD_TOKENS = 16
+# The number of search results for each quote. Some results are left out, because the prompt already contains them.
+RESULTS_PER_QUOTE = 3
+# Tokens that all quotes of a prompt may take together, about 1,200 characters.
+QUOTE_TOKENS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +121,12 @@ def build_context_messages(
     tools: QuestionTools | None = None
     exchanges: dict[int, list[PayloadPart]] = {}
     if toolbox is not None:
-        tools = _offer_tools(toolbox, asker, current, max_tokens=max_input_tokens // OFFERS_SHARE, count=count)
+        tools = toolbox.for_asker(asker, answering=current.seq)
+        tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
         max_input_tokens -= offers_tokens(tools.offers, count)
         in_window = {turn.seq for turn in memory.window if not turn.tombstone}
-        exchanged = toolbox.exchanges.messages(in_window | {current.seq})
-        exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged.items()}
+        exchanged = toolbox.exchanges.messages(in_window | {current.seq}).items()
+        exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
     session = memory.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
@@ -116,8 +143,9 @@ def build_context_messages(
     )
     sent = build()
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
-        excerpt = _excerpt(left_out_turns(session, sent), zone, count)
-        sent = build(condensed=excerpt) if excerpt else sent
+        left_out = [turn_part(turn, PartKind.TURN, zone, count) for turn in left_out_turns(session, sent)]
+        if left_out and (text := summarize_context(left_out, max_summary_chars=EXCERPT_CHARS).summary):
+            sent = build(condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),))
     memory.record_sent(session, sent)
     return ModelContext(
         session=session,
@@ -133,24 +161,6 @@ def build_context_messages(
     )
 
 
-def _offer_tools(
-    toolbox: Toolbox, asker: Asker, current: Turn, *, max_tokens: int, count: Callable[[str], int]
-) -> QuestionTools:
-    """Return the tools for a reply to `current`, of which those are offered that fit into `max_tokens`."""
-    tools = toolbox.for_asker(asker, answering=current.seq)
-    tools.offers = offers_within(tools.offers, max_tokens, count)
-    return tools
-
-
-def _excerpt(turns: Sequence[Turn], zone: tzinfo, count: Callable[[str], int]) -> tuple[PayloadPart, ...]:
-    """Return an excerpt of turns that do not fit, as one part; empty if the excerpt is empty."""
-    said = [turn_part(turn, PartKind.TURN, zone, count) for turn in turns]
-    text = summarize_context(said, max_summary_chars=EXCERPT_CHARS).summary if said else ""
-    if not text:
-        return ()
-    return (data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
-
-
 def presence_part(names: Sequence[str], *, unheard: int = 0) -> PayloadPart:
     """Return the part with the people in the channel: those who have said nothing yet are in no turn. `names`: of those
     who are heard, as turns have them. `unheard`: how many are not, because they opted out or have not agreed; they are
@@ -163,3 +173,78 @@ def presence_part(names: Sequence[str], *, unheard: int = 0) -> PayloadPart:
     if unheard:
         text += f" Others here whom you do not hear, because they opted out or have not agreed: {unheard}."
     return data_part(PartKind.PARTICIPANTS, text)
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteFinder:
+    """Finds quotes for the replies of one room.
+
+    `wake_names`: the bot's names, which a question begins with but is not about. `max_input_tokens` and `zone` are
+    those of the room's prompts.
+    """
+
+    recall: Recall
+    room: RoomRecall
+    max_input_tokens: int
+    zone: tzinfo
+    most: int = UNTUNED.quotes
+    within_s: float = UNTUNED.quote_wait_s
+    wake_names: tuple[str, ...] = ()
+
+    async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
+        """Return the quotes for a reply to `question`, best first.
+
+        Empty if no other text matches, if the search took too long, or if it failed.
+        """
+        text = strip_call(question.text, self.wake_names)
+        window = [turn for turn in memory.window if turn.seq != question.seq]
+        sent = select_turns_surely_sent(window, max_input_tokens=self.max_input_tokens)
+        scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)
+        try:
+            async with asyncio.timeout(self.within_s):
+                found = await self.recall.search(
+                    text,
+                    await self.room.narrowed(scope),
+                    limit=RESULTS_PER_QUOTE * self.most,
+                    # Full-text search needs the other half.
+                    embed_within_s=self.within_s / 2,
+                )
+                # Somebody may have come since the search began.
+                found = await self.room.allowed(found)
+        except TimeoutError:
+            log.info("recall_timed_out", within_s=self.within_s)
+            return ()
+        except StoreError as error:
+            log.warning("recall_failed", problem=error)
+            return ()
+        # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
+        people = [turn for turn in (*sent, question) if turn.kind is not TurnKind.ASSISTANT]
+        in_view = [(part.speaker, part.text) for turn in people for part in turn.parts]
+        # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
+        if memory.mode is not Mode.OFF and memory.summary is not None:
+            in_view += summary_texts(memory.summary)
+        in_view += [(note.who, note.what) for note in memory.live_notes]
+        return select_quotes(
+            found,
+            asked=parse_query(text),
+            session_id=self.room.place.session_id,
+            asked_at=question.started_at,
+            in_view=in_view,
+            most=self.most,
+            max_tokens=QUOTE_TOKENS,
+            zone=self.zone,
+        )
+
+
+def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:
+    """Return the newest turns of a window that certainly fit into the prompt: usually all of them; shortly before
+    eviction the older ones may not fit.
+    """
+    room = WINDOW_SHARE * max_input_tokens
+    kept: list[Turn] = []
+    for turn in reversed(window):
+        room -= estimate_text_tokens(turn.text) + TURN_OVERHEAD_TOKENS
+        if room < 0:
+            break
+        kept.append(turn)
+    return tuple(reversed(kept))

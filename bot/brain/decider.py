@@ -1,8 +1,8 @@
 """Decides whether the bot answers what was just said, or speaks unasked. Pure: the caller passes in all state.
 
 The decider is the cheap check before the model: speech that is clearly not for the bot costs no call. Where the text
-alone is not enough, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.reply` produces the
-replies.
+alone is not enough, the model is asked and may answer SKIP (`Decision.may_skip`). `bot.brain.replier` produces
+the replies.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 
-from bot.brain.addressing import calls_any
-from bot.brain.wakeword import use_of_name
+from bot.brain.wakeword import calls_any, use_of_name
 from bot.guild import VoiceMode
 from compaction.language.text import QUESTION_MARKS
 from voice.asr.sound_effect import is_sound_effect
@@ -53,26 +52,20 @@ class PendingReply(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class HeardText:
-    """Recognised speech of a person or another bot."""
-
-    text: str
-    by_bot: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Situation:
     """The state of the room. `people` counts the channel's members who are not bots, and the speaker if others stay."""
 
     people: int
     wake_names: tuple[str, ...]
     mode: VoiceMode = VoiceMode.ENGAGED
-    # Names of everybody in the channel but the speaker, bots included (`bot.brain.addressing.call_names`).
+    # Names of everybody in the channel but the speaker, bots included (`bot.brain.wakeword.call_names`).
     other_names: frozenset[str] = frozenset()
     # The speaker is in a conversation with the bot.
     engaged: bool = False
     # The bot's last reply to the speaker was a question.
     bot_asked: bool = False
+    # The speaker is another bot, or has opted out.
+    by_bot: bool = False
     opted_out: bool = False
     silenced: bool = False
     over_ceiling: bool = False
@@ -98,7 +91,7 @@ class Decision:
     may_skip: bool = False
 
 
-def decide(heard: HeardText | None, situation: Situation) -> Decision:
+def decide(heard: str | None, situation: Situation) -> Decision:
     """Decide whether the bot speaks. `heard` None: nobody spoke, but the bot may have a reason to speak unasked.
 
     The bot never answers another bot, so that two bots cannot talk for ever. A newer question replaces the waiting one,
@@ -116,11 +109,17 @@ def decide(heard: HeardText | None, situation: Situation) -> Decision:
     return replace(decision, supersedes=situation.pending is not PendingReply.NONE)
 
 
-def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
+def _decide_heard(heard: str, situation: Situation) -> Decision:
     """Decide whether `heard` needs an answer, regardless of whether the bot may speak now."""
-    if (never := _reason_to_ignore(heard, situation)) is not None:
-        return Decision(False, never)
-    name = use_of_name(heard.text, situation.wake_names)
+    if situation.by_bot:
+        return Decision(False, Reason.OTHER_BOT)
+    if situation.opted_out:
+        return Decision(False, Reason.OPTED_OUT)
+    if not any(letter.isalnum() for letter in heard):
+        return Decision(False, Reason.NOTHING_SAID)
+    if is_sound_effect(heard):
+        return Decision(False, Reason.EFFECT)
+    name = use_of_name(heard, situation.wake_names)
     if name.called:
         # 'Roomtone, stop' has interrupted the reply, which is all that is wanted.
         stops = classify_overlap(name.rest) is OverlapIntent.STOP
@@ -130,8 +129,8 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
         return unmeant
     if calls_any(name.words, situation.other_names):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    asks = any(mark in heard.text for mark in QUESTION_MARKS)
-    if not (asks or situation.bot_asked) and classify_overlap(heard.text) is not OverlapIntent.YIELD:
+    asks = any(mark in heard for mark in QUESTION_MARKS)
+    if not (asks or situation.bot_asked) and classify_overlap(heard) is not OverlapIntent.YIELD:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
@@ -141,17 +140,6 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
     return unmeant
-
-
-def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:
-    """Return why the bot never answers this speech, or None if the bot may answer it."""
-    if heard.by_bot:
-        return Reason.OTHER_BOT
-    if situation.opted_out:
-        return Reason.OPTED_OUT
-    if not any(letter.isalnum() for letter in heard.text):
-        return Reason.NOTHING_SAID
-    return Reason.EFFECT if is_sound_effect(heard.text) else None
 
 
 def _decide_unasked(situation: Situation) -> Decision:

@@ -13,8 +13,8 @@ import structlog
 
 from bot.background_task import owned_task
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
-from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.frozen_calls import FrozenCall
+from bot.brain.tools.toolbox import ToolExchange
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.brain.tools.exchanges import ToolResult
     from bot.llm.port import ChatModel, StreamItem
 
 log = structlog.get_logger()
@@ -37,6 +36,10 @@ FILLER = Text("Let me look.")
 FILLER_AFTER_S = 1.0
 # How often the model may call tools and read the results in one reply. The listeners wait for each.
 MAX_STEPS = 2
+NOTHING_BUT_CALLS = Text(
+    "The language model {model} called tools over and over and said nothing. If it does that often, choose another "
+    "llm.model."
+)
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 
@@ -85,21 +88,26 @@ class ModelResponder:
                     break
                 if len(steps) >= MAX_STEPS:
                     # The server called a tool although no more calls were allowed.
-                    self._give_up(spoke=spoke)
+                    log.warning("tool_step_limit_exceeded", model=self._model.model)
+                    if not spoke:
+                        raise ChatModelError(NOTHING_BUT_CALLS.fill(model=self._model.model), retryable=True)
                     break
                 if text.strip():
                     yield _SENTENCE_END
                 async with owned_task(context.tools.run_all(end.calls), name="tools") as running:
                     # No filler before a reply that may be skipped.
-                    if not (spoke or context.may_skip) and await self._is_slow(running):
-                        spoke = True
-                        yield _said(FILLER, context) + _SENTENCE_END
+                    if not (spoke or context.may_skip):
+                        # Longer, silence would seem no answer.
+                        await asyncio.wait({running}, timeout=self._filler_after_s)
+                        if not running.done():
+                            spoke = True
+                            yield _said(FILLER, context)
                     results = await running
                 steps.append(ToolExchange(end.calls, results, text))
                 waiting = [result for result in results if isinstance(result, FrozenCall)]
                 if waiting:
                     spoke = True
-                    yield _said(PRESS_FIRST, context) + _SENTENCE_END
+                    yield _said(PRESS_FIRST, context)
                 if len(waiting) == len(results):
                     break
         finally:
@@ -125,25 +133,8 @@ class ModelResponder:
             on_sent=context.on_sent,
         )
 
-    async def _is_slow(self, running: asyncio.Task[tuple[ToolResult, ...]]) -> bool:
-        """Return whether the tools take so long that silence would seem no answer."""
-        done, _ = await asyncio.wait({running}, timeout=self._filler_after_s)
-        return not done
-
-    def _give_up(self, *, spoke: bool) -> None:
-        log.warning("tool_step_limit_exceeded", model=self._model.model)
-        if not spoke:
-            raise ChatModelError(
-                Text(
-                    "The language model {model} called tools over and over and said nothing. If it does that often, "
-                    "choose another llm.model.",
-                    model=self._model.model,
-                ),
-                retryable=True,
-            )
-
 
 def _said(sentence: str, context: ModelContext) -> str:
     """Return a fixed sentence in the language of the question, or that of the channel; an operator's own as it is."""
     channel = ENGLISH if context.tools is None else context.tools.language
-    return in_language(sentence, context.language or channel)
+    return in_language(sentence, context.language or channel) + _SENTENCE_END

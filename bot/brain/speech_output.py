@@ -1,6 +1,6 @@
-"""Speaks a reply: each sentence is cleaned, moderated and synthesised while the one before it plays.
+"""Speaks an answer: each sentence of the model is cleaned, moderated and synthesised while the one before it plays.
 
-It records the outcome of each sentence in `ReplyProgress`. `bot.brain.reply` starts and ends replies.
+It records the outcome of each sentence in the `Reply`. `bot.brain.replier` starts and ends replies.
 """
 
 from __future__ import annotations
@@ -8,31 +8,38 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.reply_progress import elapsed_ms
+from bot.brain.reply import elapsed_ms
+from bot.brain.responder import CutOffError
+from bot.brain.skip import drop_skipped
+from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
 from compaction.errors import ContextOverflowError
+from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.moderation import ModerationError, WordList
 from voice.speaking.port import AudioChunk
+from voice.speaking.sentences import SentenceSplitter
 from voice.speaking.speech_rate import SpeechRate, words_after, words_until
 from voice.speaking.text_normalizer import TextNormalizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
-    from bot.brain.generation import GeneratedItem
-    from bot.brain.reply_progress import ReplyProgress
+    from bot.brain.reply import Reply
     from bot.clock import Clock
     from voice.speaking.moderation import Moderator
     from voice.speaking.playback import Playback, QueuedSpeech
     from voice.speaking.port import Speech, Synthesizer
     from voice.speaking.text_normalizer import SpeakableText
 
+    # A sentence to speak, or a failure in place of the rest.
+    AnswerPart = str | ChatModelError | ContextOverflowError
     # Gets the sentences of one reply in order; returns how each is read aloud, or None if it is not spoken.
     SentenceReader = Callable[[str], str | None]
 
@@ -48,11 +55,59 @@ MODEL_BROKE_OFF = Text("Sorry, I lost the rest of my answer.")
 TOO_MUCH = Text("That is more than I can take in at once. Ask me for less at a time.")
 BLOCKED = Text("I left out something that I must not say here.")
 NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
+# The failure of a reply that waited for something that was cancelled elsewhere.
+BROKEN_OFF = Text("My answer broke off before I could give it. Ask me again.")
 
 
-@dataclass(frozen=True, slots=True)
+async def sentences_of(
+    answer: AsyncGenerator[str, None], reply: Reply, clock: Clock
+) -> AsyncGenerator[AnswerPart, None]:
+    """Yield the sentences of a responder's answer, with a failure in place of the rest. *Ownership*: closes `answer`.
+
+    If the question may be skipped, the answer may be empty, and a failure before its first sentence is not told.
+    """
+    splitter, may_skip = SentenceSplitter(), reply.question.may_skip
+    try:
+        async with (
+            aclosing(answer) as stream,
+            aclosing(drop_skipped(stream, on_skip=reply.skip) if may_skip else stream) as pieces,
+        ):
+            async for piece in pieces:
+                reply.on_first_token(clock.monotonic())
+                for sentence in splitter.feed(piece):
+                    yield sentence
+        rest: Iterable[str] = splitter.flush()
+    except CutOffError as error:
+        log.warning("reply_cut_off", problem=error)
+        # An unfinished first sentence is spoken, since there is no other; an unfinished later one is dropped.
+        rest = () if splitter.spoke else splitter.flush()
+    except (ChatModelError, ContextOverflowError, asyncio.CancelledError) as error:
+        failure = broken_off(error) if isinstance(error, asyncio.CancelledError) else error
+        # The unfinished sentence is dropped.
+        if may_skip and not splitter.spoke:
+            reply.skip(failure)
+        else:
+            yield failure
+        return
+    for sentence in rest:
+        yield sentence
+    if not (splitter.spoke or may_skip):
+        # Thoughts, code and tool calls are never spoken. Silence would look like a question that was not heard.
+        yield ChatModelError(NO_WORDS, retryable=True)
+
+
+def broken_off(error: asyncio.CancelledError) -> ChatModelError:
+    """Return the failure of a reply that waited for something that was cancelled elsewhere: without one, the room would
+    wait for the rest of it. Raises `error` if the current task is being cancelled itself.
+    """
+    if is_being_cancelled():
+        raise error
+    return ChatModelError(BROKEN_OFF, retryable=True)
+
+
+@dataclass(frozen=True)
 class SpeechRules:
-    """What may be said aloud in a room, and how it is read.
+    """What the bot may say or write in a room, and how it is read.
 
     `own_names`: names before a colon at the start of a reply that are not read. `pronunciations`: written word -> how
     it is spoken. `moderator`: asked about each sentence, after `blocked_words`. `language`: returns that of the bot's
@@ -67,108 +122,89 @@ class SpeechRules:
     language: Callable[[], str] = lambda: ENGLISH
     voice_language: Callable[[], str] = lambda: ""
 
+    @cached_property
+    def _word_list(self) -> WordList:
+        return WordList(self.blocked_words)
+
     def new_normalizer(self) -> TextNormalizer:
         """Return what makes sentences of one reply out of a model's text, in order."""
         return TextNormalizer(self.pronunciations, own_names=self.own_names, language=self.voice_language())
 
-
-class AnswerCheck:
-    """Checks the words of answers before people hear or read them."""
-
-    def __init__(self, rules: SpeechRules) -> None:
-        self._blocked_words = WordList(rules.blocked_words)
-        self._moderator = rules.moderator
-
-    def forbids(self, text: str) -> bool:
-        """Return whether `text` has a word that the bot does not use on this server."""
-        return self._blocked_words.forbids(text)
-
-    async def allows(self, text: str, progress: ReplyProgress) -> bool:
-        """Return whether people may get `text`. If not, log why and note it for the channel."""
-        try:
-            objection = "word_list" if self.forbids(text) else None
-            if objection is None and self._moderator is not None:
-                objection = await self._moderator.objection(text)
-        except ModerationError as error:
-            progress.fail("moderation", error)
-            return False
-        if objection is None:
-            return True
-        self.report_blocked(objection, progress)
-        return False
-
-    def report_blocked(self, reason: str, progress: ReplyProgress) -> None:
-        """Log that a part of the reply is left out, and have the channel told. `reason`: in a word or two."""
-        log.warning("sentence_blocked", reason=reason)
-        progress.failure = BLOCKED
-
-
-class SpeechOutput:
-    """Moderation, synthesis and playback of sentences, one for each room. `on_queued`: called when a piece starts to
-    play or is queued.
-    """
-
-    def __init__(
-        self,
-        *,
-        synthesizer: Synthesizer,
-        playback: Playback,
-        clock: Clock,
-        on_queued: Callable[[], None],
-        rules: SpeechRules,
-    ) -> None:
-        self._synthesizer = synthesizer
-        self._playback = playback
-        self._clock = clock
-        self._on_queued = on_queued
-        self._rules = rules
-        self.check = AnswerCheck(rules)
-        self._rate = SpeechRate()
-
-    async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
-        """Speak sentences until the queue yields None. Each is synthesised while the one before it plays."""
-        normalizer = self._new_normalizer()
-        while (item := await sentences.get()) is not None:
-            if not isinstance(item, str):
-                overflow = isinstance(item, ContextOverflowError)
-                progress.fail("context" if overflow else "model", item)
-                failed = MODEL_BROKE_OFF if progress.pieces else MODEL_FAILED
-                item = in_language(TOO_MUCH if overflow else failed, self._rules.language())
-                # The model may have failed in its thoughts; our sentence is none of them.
-                normalizer = self._new_normalizer()
-            sentence = normalizer.normalize(item)
-            if sentence is None or not await self.check.allows(sentence.text, progress):
-                continue
-            if not await self._say(sentence, progress):
-                return
-
-    async def say_broken_off(self, progress: ReplyProgress) -> None:
-        """Say with our own voice that the rest of the reply is lost."""
-        sentence = self._new_normalizer().normalize(in_language(MODEL_BROKE_OFF, self._rules.language()))
-        if sentence is not None:
-            await self._say(sentence, progress)
-
     def new_reader(self) -> SentenceReader:
-        """Return a function for one reply that gets its sentences in order and returns how `speak` reads each aloud.
+        """Return a function for one reply that gets its sentences in order and returns how `SpeechOutput` reads each.
 
-        None: the sentence is not spoken, or a word in it is blocked. A moderator is asked by `speak` only.
+        None: the sentence is not spoken, or a word in it is blocked. The moderator is asked by `SpeechOutput` only.
         """
-        normalizer = self._new_normalizer()
+        normalizer = self.new_normalizer()
 
         def read(sentence: str) -> str | None:
             spoken = normalizer.normalize(sentence)
-            return None if spoken is None or self.check.forbids(spoken.text) else spoken.aloud
+            return None if spoken is None or self.forbids(spoken.text) else spoken.aloud
 
         return read
 
-    def _new_normalizer(self) -> TextNormalizer:
-        return self._rules.new_normalizer()
+    def forbids(self, text: str) -> bool:
+        """Return whether `text` has a word that the bot does not use on this server."""
+        return self._word_list.forbids(text)
 
-    async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
+    async def allows(self, text: str, reply: Reply) -> bool:
+        """Return whether people may get `text`. If not, log why and note it for the channel."""
+        try:
+            objection = "word_list" if self.forbids(text) else None
+            if objection is None and self.moderator is not None:
+                objection = await self.moderator.objection(text)
+        except ModerationError as error:
+            reply.fail("moderation", error)
+            return False
+        if objection is not None:
+            self.report_blocked(objection, reply)
+        return objection is None
+
+    def report_blocked(self, reason: str, reply: Reply) -> None:
+        """Log that a part of the reply is left out, and have the channel told. `reason`: in a word or two."""
+        log.warning("sentence_blocked", reason=reason)
+        reply.failure = BLOCKED
+
+
+class SpeechOutput:
+    """Moderation, synthesis and playback of sentences, one for each room."""
+
+    def __init__(self, synthesizer: Synthesizer, playback: Playback, clock: Clock, rules: SpeechRules) -> None:
+        self._synthesizer = synthesizer
+        self._playback = playback
+        self._clock = clock
+        self._rules = rules
+        self._rate = SpeechRate()
+
+    async def speak(self, answer: AsyncGenerator[AnswerPart, None], reply: Reply) -> None:
+        """Speak the sentences of an answer. Each is synthesised while the one before it plays."""
+        normalizer = self._rules.new_normalizer()
+        async with aclosing(answer):
+            async for item in answer:
+                if not isinstance(item, str):
+                    await self.apologise(item, reply)
+                    return
+                sentence = normalizer.normalize(item)
+                if sentence is None or not await self._rules.allows(sentence.text, reply):
+                    continue
+                if not await self._say(sentence, reply):
+                    return
+
+    async def apologise(self, error: Exception | None, reply: Reply) -> None:
+        """Note a failure, and say in a fixed sentence that the answer or its rest is lost. None: told elsewhere."""
+        is_overflow = isinstance(error, ContextOverflowError)
+        if error is not None:
+            reply.fail("context" if is_overflow else "model", error)
+        failed = TOO_MUCH if is_overflow else MODEL_BROKE_OFF if reply.pieces else MODEL_FAILED
+        sentence = self._rules.new_normalizer().normalize(in_language(failed, self._rules.language()))
+        if sentence is not None:
+            await self._say(sentence, reply)
+
+    async def _say(self, sentence: SpeakableText, reply: Reply) -> bool:
         """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""
         # The turn records the text, not its pronunciation.
         expected_s = self._rate.duration_s(sentence.aloud)
-        piece = await self._open_piece(sentence.text, progress, expected_s=expected_s)
+        piece = await self._open_piece(sentence.text, reply, expected_s=expected_s)
         if piece is None:
             return False
         started, spoken_s = self._clock.monotonic(), 0.0
@@ -177,16 +213,14 @@ class SpeechOutput:
                 async for sound in stream:
                     piece.add(sound)
                     spoken_s += sound.duration_s
-                    progress.audio_s += sound.duration_s
-                    if progress.synthesis_first_audio_ms is None:
-                        progress.synthesis_first_audio_ms = elapsed_ms(started, self._clock.monotonic())
-                    if piece.done not in progress.pieces:
-                        progress.pieces.append(piece.done)
-                        self._on_queued()
+                    if reply.synthesis_first_audio_ms is None:
+                        reply.synthesis_first_audio_ms = elapsed_ms(started, self._clock.monotonic())
+                    if piece.done not in reply.pieces:
+                        reply.add(piece.done)
         except SynthesisError as error:
-            progress.unsaid.append(words_after(sentence.text, error.spoken_share))
+            reply.unsaid = f"{reply.unsaid} {words_after(sentence.text, error.spoken_share)}".strip()
             # A voice that cannot read a script works otherwise, and people read what it would have said.
-            progress.fail("script" if isinstance(error, UnreadableTextError) else "voice", error)
+            reply.fail("script" if isinstance(error, UnreadableTextError) else "voice", error)
             piece.end(text=words_until(sentence.text, error.spoken_share))
         else:
             piece.end()
@@ -194,39 +228,37 @@ class SpeechOutput:
         return True
 
     async def _open_piece(
-        self, text: str, progress: ReplyProgress, *, expected_s: float = 0.0, glued: bool = False
+        self, text: str, reply: Reply, *, expected_s: float = 0.0, glued: bool = False
     ) -> QueuedSpeech | None:
         """Return a piece in the playback queue, or None if playback does not advance or the reply was stopped."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
                 piece = await self._playback.open(text, expected_s=expected_s, glued=glued)
         except TimeoutError:
-            progress.fail("playback", NOT_PLAYED)
+            reply.fail("playback", NOT_PLAYED)
             return None
-        if progress.stopped:
+        if reply.stopped:
             # The interruption made room, and the reply is cancelled only in the next turns of the event loop.
             piece.end()
             return None
         return piece
 
-    async def queue(self, speech: Speech, progress: ReplyProgress) -> bool:
+    async def queue(self, speech: Speech, reply: Reply) -> bool:
         """Queue finished sound. Return whether playback accepts more."""
-        piece = await self._open_piece(speech.text, progress, glued=speech.glued)
+        piece = await self._open_piece(speech.text, reply, glued=speech.glued)
         if piece is None:
             return False
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()
-        progress.pieces.append(piece.done)
-        progress.audio_s += len(speech.pcm) / speech.rate_hz
-        self._on_queued()
+        reply.add(piece.done)
         return True
 
-    async def wait_until_played(self, progress: ReplyProgress) -> None:
+    async def wait_until_played(self, reply: Reply) -> None:
         """Wait until everything queued has been played, however often barge-in pauses it."""
-        waiting = set(progress.pieces)
+        waiting = set(reply.pieces)
         while waiting:
             moves = self._playback.activity_count
             _, waiting = await asyncio.wait(waiting, timeout=PLAYBACK_SLACK_S)
             if waiting and self._playback.activity_count == moves and not self._playback.paused:
-                progress.fail("playback", NOT_PLAYED)
+                reply.fail("playback", NOT_PLAYED)
                 return

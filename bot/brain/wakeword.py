@@ -1,4 +1,4 @@
-"""Finds the bot's name in recognised speech, and tells whether it is called or only spoken of. Pure.
+"""Finds names in recognised speech, and tells whether the bot is called, only spoken of, or silenced. Pure.
 
 A recogniser writes an unusual name as it sounds: 'Roomtone' becomes 'room tone', 'Rumtone' or 'Rome tone'. So up to
 three words together are compared with each name by their letters. What is only near a name counts where a call would
@@ -6,26 +6,33 @@ stand: after a pause or a greeting, and before a pause or a word of asking. As i
 
 The lists of words are for what recognisers leave out, which is the comma after a call. They are English; in other
 languages a call needs its comma or a greeting. `roomtone bench reply` shows what each of them is worth.
+
+Other people's names count only as they are spelled and set off from the sentence: 'Ben, what …', 'hey Ben, …', '… don't
+you think, Ben?'. Without the commas nobody is called, so an ordinary word may be a name ('Will', 'May'), and a hundred
+hostile names cost no more than one.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+from unicodedata import category
 
 from rapidfuzz import fuzz
 
-from bot.brain.spoken_words import spoken_words
+from bot.texts.catalogue import catalogue, languages
+from compaction.language.text import QUESTION_MARKS
 from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Set
 
-    from bot.brain.spoken_words import SpokenWords
-
+# A silence that somebody asks for aloud always lapses. /quiet has longer ones.
+SILENT_MINUTES = 10
 # A recogniser writes a name as at most this many words, unless its own spelling has more.
 MOST_WORDS = 3
 # A near miss has at least this share of its letters in common with the name, begins with the same letter, and is at
@@ -70,16 +77,50 @@ _QUESTION_SUBJECTS = frozenset(
     {"it", "there", "that", "this", "he", "she", "they", "we", "you", "i", "the", "a", "my", "anybody"}
 )
 _GLUED = "|".join(word for word in sorted(GREETINGS) if re.fullmatch(f"[{UNSPACED}]+", word))
-_UNSPACED_NAME = re.compile(f"[{UNSPACED}]+")
+# A name has at least two letters, as in 'Al' and 'Bo'. A single letter is not taken for a name.
+_SHORTEST_NAME = 2
+# 'And Ben?' is a question about Ben; it does not call Ben.
+_CONJUNCTIONS = frozenset({"and", "or", "but"})
+# Those of the scripts that people write today. Rarer ones, beyond U+FFFF, would make each search much slower.
+_MARKS = "".join(each for each in map(chr, range(0x300, 0x10000)) if category(each)[0] == "M")
+# Letters with the marks on them, which are vowels in many scripts. 'Roomtone's' is one word.
+_LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
+_WORD = re.compile(rf"({_LETTERS}(?:['’]{_LETTERS})?)")
+_PAUSE = re.compile(r"[,.;:!?…–—、。，．！？；：،؛؟।۔]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 # Marks beside a name that go with it.
 _MARKS = " ,.;:!?…-–—"
 
 
-class _Place(NamedTuple):
-    """Where a name stands: the indexes of its first and last word."""
+class SpokenWords:
+    """The words of one text. `texts`: casefolded. `bare`: the same without apostrophes and possessive endings.
+    `pauses`: whether punctuation separates each word from the next.
+    """
 
-    first: int
-    last: int
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._parts = parts = _WORD.split(text)
+        written, gaps = parts[1::2], parts[2::2]
+        self.texts = "\n".join(written).casefold().replace("’", "'").split("\n") if written else []
+        self.bare = [word.removesuffix("'s").replace("'", "") if "'" in word else word for word in self.texts]
+        paused = {gap: _PAUSE.search(gap) is not None for gap in set(gaps)}
+        self.pauses = [paused[gap] for gap in gaps]
+
+    @property
+    def spoken_count(self) -> int:
+        """Return how many words were said. In scripts without spaces two characters count as one word."""
+        unspaced = len(_UNSPACED.findall(self.text))
+        return sum(_UNSPACED.search(word) is None for word in self.texts) + (unspaced + 1) // 2
+
+    def around(self, first: int, last: int) -> tuple[str, str]:
+        """Return the text before the word `first`, and that after the word `last`."""
+        return "".join(self._parts[: 2 * first + 1]), "".join(self._parts[2 * last + 2 :])
+
+
+@sentence_cache(most=64)
+def spoken_words(text: str) -> SpokenWords:
+    """Return the words of a text. The same text is looked at several times while it is decided on."""
+    return SpokenWords(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +148,10 @@ def use_of_name(text: str, wake_names: tuple[str, ...]) -> NameUse:
         return NameUse(mentioned=False, called=False, leads=False, rest=text, words=words)
     first, last = places[0]
     leads = first == 0 or (first == 1 and words.texts[0] in GREETINGS)
-    before, after = "" if leads else text[: words.begin(first)], text[words.end(last) :]
-    rest = f"{before.rstrip(_MARKS)} {after.lstrip(_MARKS)}".strip()
-    called = any(_is_call(words, place) for place in places)
+    before, after = words.around(first, last)
+    rest = f"{'' if leads else before.rstrip(_MARKS)} {after.lstrip(_MARKS)}".strip()
+    called = any(_is_call(words, *place) for place in places)
     return NameUse(mentioned=True, called=called, leads=leads, rest=rest, words=words)
-
-
-def mentions_name(text: str, wake_names: tuple[str, ...]) -> bool:
-    """Return whether `text` contains one of `wake_names`, exactly or misheard."""
-    return use_of_name(text, wake_names).mentioned
 
 
 def strip_call(text: str, wake_names: tuple[str, ...]) -> str:
@@ -124,8 +160,8 @@ def strip_call(text: str, wake_names: tuple[str, ...]) -> str:
     return use.rest if use.leads else text
 
 
-def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[_Place]:
-    """Yield where the names stand, in order; of those that begin at the same word the shortest."""
+def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last word of each name, in order; of those that begin at the same word the shortest."""
     bare = words.bare[:MOST_LOOKED_AT]
     most = max((MOST_WORDS, *names.values()))
     for first in range(len(bare)):
@@ -134,8 +170,9 @@ def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[_Place]:
             joined += bare[last]
             # With an s for a possessive without its apostrophe.
             is_named = joined in names or joined.removesuffix("s") in names
-            if is_named or (_is_set_off(words, first, last) and _is_near(joined, names)):
-                yield _Place(first, last)
+            is_set_off = _begins(words, first) and (_ends(words, last) or words.texts[last + 1] in _AFTER_CALL)
+            if is_named or (is_set_off and _is_near(joined, names)):
+                yield first, last
                 break
             if words.pauses[last]:
                 break
@@ -151,18 +188,13 @@ def _is_near(joined: str, names: Mapping[str, int]) -> bool:
     )
 
 
-def _is_set_off(words: SpokenWords, first: int, last: int) -> bool:
-    """Return whether words stand as a call does, whatever they are."""
-    return _begins(words, first) and (_ends(words, last) or words.texts[last + 1] in _AFTER_CALL)
-
-
-def _is_call(words: SpokenWords, place: _Place) -> bool:
+def _is_call(words: SpokenWords, first: int, last: int) -> bool:
     """Return whether the name at this place is called: set off from what stands before it, and not told about."""
-    if not _begins(words, place.first):
+    if not _begins(words, first):
         return False
-    if _ends(words, place.last):
+    if _ends(words, last):
         return True
-    after, behind = words.texts[place.last + 1], "".join(words.texts[place.last + 2 : place.last + 3])
+    after, behind = words.texts[last + 1], "".join(words.texts[last + 2 : last + 3])
     return behind in _QUESTION_SUBJECTS if after in _QUESTION_VERBS else after not in _AFTER_MENTION
 
 
@@ -172,13 +204,13 @@ def _begins(words: SpokenWords, first: int) -> bool:
 
 
 def _ends(words: SpokenWords, last: int) -> bool:
-    return words.pauses[last] or last + 1 == len(words)
+    return words.pauses[last] or last + 1 == len(words.texts)
 
 
 def _respaced(text: str, names: tuple[str, ...]) -> str:
     """Return `text` with spaces around names in scripts that write none."""
     for name in names:
-        if _UNSPACED_NAME.fullmatch(name):
+        if re.fullmatch(f"[{UNSPACED}]+", name):
             text = re.sub(rf"(^|[\W_]|{_GLUED}){re.escape(name)}", rf"\1 {name} ", text)
     return text
 
@@ -188,3 +220,41 @@ def _prepared(wake_names: tuple[str, ...]) -> dict[str, int]:
     """Return the names, each joined to one word, with the number of words in its spelling."""
     words = (spoken_words(name).bare for name in wake_names)
     return {"".join(bare): len(bare) for bare in words if bare}
+
+
+@sentence_cache(most=1_024)
+def call_names(display_name: str) -> frozenset[str]:
+    """Return what a person may be called, as `calls_any` compares it: their name, and its first word."""
+    words = spoken_words(display_name).bare
+    return frozenset(
+        name for name in ("".join(words), *words[:1]) if len(name) >= _SHORTEST_NAME and name not in GREETINGS
+    )
+
+
+def calls_any(words: SpokenWords, names: Set[str]) -> bool:
+    """Return whether one of `names` stands alone between pauses, apart from greetings before it."""
+    if len(words.texts) == 2 and words.texts[0] in _CONJUNCTIONS:
+        return False
+    alone: list[str] = []
+    for text, bare, pause in zip(words.texts, words.bare, words.pauses, strict=True):
+        if alone or text not in GREETINGS:
+            alone.append(bare)
+        if pause:
+            if "".join(alone) in names:
+                return True
+            alone = []
+    return "".join(alone) in names
+
+
+def asks_for_silence(text: str, wake_names: tuple[str, ...]) -> bool:
+    """Return whether `text` is one of the bot's names and a phrase of any language, because people mix them; a handful
+    of phrases is in each language's file. Whatever else people say only interrupts the reply in progress.
+    """
+    name = use_of_name(text, wake_names)
+    said = tuple(SpokenWords(name.rest).texts)
+    return name.mentioned and not text.rstrip().endswith(QUESTION_MARKS) and said in _quiet()
+
+
+@lru_cache(maxsize=1)
+def _quiet() -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(SpokenWords(phrase).texts) for code in languages() for phrase in catalogue(code).quiet)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.dashboard.access import Access, Json
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 

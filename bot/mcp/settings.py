@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from voice.endpoint_settings import checked_url
 
 if TYPE_CHECKING:
-    from bot.brain.tools.permission import Asker
+    from bot.brain.tools.tool import Asker
 
 GuildId = Annotated[int, Field(gt=0)]
 RoleId = Annotated[int, Field(gt=0)]

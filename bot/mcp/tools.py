@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import structlog
 
-from bot.brain.tools.schema import MOST_SCHEMA_CHARS, schema_chars, schema_problem, with_items
-from bot.brain.tools.tool import BUILT_IN_NAMES, RoomTool
+from bot.brain.tools.tool import BUILT_IN_NAMES, MOST_SCHEMA_CHARS, RoomTool, schema_chars, schema_problem, with_items
 from bot.private_files import make_private_folder, replace_private_text
 from compaction.untrusted_text import defuse
 

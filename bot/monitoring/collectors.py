@@ -27,8 +27,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "sound": "voice.transport.handover.Handover._waiting",
     "recognise": "bot.room.conversation.hearing.Hearing._waiting",
     "record": "bot.room.conversation.hearing.Hearing._groups",
-    "answer": "bot.brain.reply.Replier._waiting",
-    "sentences": "bot.brain.reply.Replier._sentences",
+    "answer": "bot.brain.replier.Replier.waiting",
     "play": "voice.speaking.playback.Playback._pieces",
     # Of each room, beside that.
     "store": "compaction.outbox.Outbox._waiting",

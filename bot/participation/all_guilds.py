@@ -1,22 +1,22 @@
-"""How the bot takes part on all servers: read when it is first needed, and changed by what people choose.
+"""How the bot takes part on each server: when it speaks, under which names, whom it hears, and its costs.
 
-The process has one `GuildParticipations`, because servers outlive rooms. A silence or an opt-out takes effect at once
-and is stored afterwards. If the store fails, who chose gets `NotStoredError`: it holds as long as the process runs.
+It is read when it is first needed, and changed by what people choose. The process has one `GuildParticipations`,
+because servers outlive rooms. A silence or an opt-out takes effect at once and is stored afterwards. If the store
+fails, who chose gets `NotStoredError`: it holds as long as the process runs.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bot.errors import BotError
-from bot.guild import VoiceMode
+from bot.guild import Silence, VoiceMode
 from bot.participation.costs import CostLedger, ceiling_of
-from bot.participation.guild_participation import GuildParticipation
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
 from compaction.errors import StoreError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from bot.clock import Clock
-    from bot.guild import Silence
     from bot.participation.settings import ParticipationSettings
     from bot.server_settings import ServerSettings, ServerSettingsBook
     from bot.tuning import Tuning
@@ -40,6 +39,97 @@ SILENCED_FOR_GOOD = Text(
 LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
 
 
+class SilenceableRoom(Protocol):
+    """A room that can be silenced, and that is told of opt-outs. `Participation` implements it."""
+
+    session_id: str
+
+    def stop_speaking(self) -> None:
+        """Stop the reply in progress and discard the waiting question."""
+
+    def on_opted_out(self, person_id: int) -> None:
+        """Drop what this person has said or shown and that is not recorded yet, and what is on its way to a model or
+        waits for it, since it may hold this person's words.
+        """
+
+    def on_forgetting(self, person_id: int) -> None:
+        """Drop what this person has said or shown until now and that is not recorded yet."""
+
+    def on_forgotten(self) -> None:
+        """Drop what is on its way to a model or waits for it, since it may hold words that were forgotten."""
+
+
+@dataclass(slots=True)
+class SessionConsent:
+    """What the people of one session were told, and what they chose. Another session begins with a new one.
+
+    `session_id`: None before the server's first session. `agreed`: who agreed to be heard, where the bot asks; replace
+    it and never change it, because other threads read it. `notice`: the digest of the newest notice (see
+    `bot.room.notice`). `told`: who has had it. `forgotten_until`: whom the room was told to forget, and until when
+    they had spoken (monotonic seconds).
+    """
+
+    session_id: str | None = None
+    agreed: frozenset[int] = frozenset()
+    notice: str = ""
+    told: frozenset[int] = frozenset()
+    forgotten_until: dict[int, float] = field(default_factory=dict)
+
+    def told_by(self, notice: str) -> frozenset[int]:
+        """Return who has had this notice."""
+        return self.told if notice == self.notice else frozenset()
+
+    def tell(self, notice: str, people: frozenset[int]) -> None:
+        """Take note that people have had a notice."""
+        self.notice, self.told = notice, self.told_by(notice) | people
+
+
+@dataclass(slots=True)
+class GuildParticipation:
+    """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
+
+    `room`: the bot's room there, if it has one. `ceiling_notice_at`: when the channel last got the notice that the
+    ceiling is reached (monotonic seconds).
+    """
+
+    guild_id: int
+    voice_mode: VoiceMode
+    wake_names: tuple[str, ...]
+    costs: CostLedger
+    silence: Silence = field(default_factory=Silence)
+    opted_out: frozenset[int] = frozenset()
+    room: SilenceableRoom | None = None
+    ceiling_notice_at: float | None = None
+    # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.
+    asks: bool = False
+    consent: SessionConsent = field(default_factory=SessionConsent)
+    # When a room of that session was last known to run (monotonic seconds).
+    ran_until: float | None = None
+    # The bot only writes down in this session: it says nothing, whoever asks.
+    listens_only: bool = False
+
+    def excludes(self, person_id: int) -> bool:
+        """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
+        return person_id in self.opted_out or (self.asks and person_id not in self.consent.agreed)
+
+    def opted_out_ids(self) -> frozenset[str]:
+        """Return the ids of the people who opted out, as turns have them."""
+        return frozenset(map(str, self.opted_out))
+
+    def begin_session(self, session_id: str, *, listens_only: bool = False) -> None:
+        """Ask everybody anew in another session. A session that goes on after a crash keeps its answers."""
+        self.listens_only = listens_only
+        if session_id != self.consent.session_id:
+            self.consent = SessionConsent(session_id)
+
+    def running_session(self, now: float, *, within_s: float) -> str | None:
+        """Return the session whose room ran until now, or within these seconds: the next room goes on with it, however
+        long nobody has said anything.
+        """
+        ran = self.ran_until is not None and now - self.ran_until <= within_s
+        return self.consent.session_id if ran else None
+
+
 class OptOuts(Protocol):
     """The store of the people who opted out of being heard; `bot.store.servers` implements it. Raises `StoreError`."""
 
@@ -50,16 +140,8 @@ class OptOuts(Protocol):
         """Store whether a person has opted out there."""
 
 
-class NotHereError(BotError):
-    """The bot is in no voice channel of that server, so there is no session to silence."""
-
-
-class ListensOnlyError(BotError):
-    """Somebody wants the bot to speak in a session in which it only writes down. The message says what to do first."""
-
-
-class OptedOutError(BotError):
-    """Somebody who opted out agreed to be heard. The message says what to do first."""
+class NotNowError(BotError):
+    """What somebody chose cannot be done as things are. The message says why, or what to do first."""
 
 
 class NotStoredError(StoreError):
@@ -155,11 +237,11 @@ class GuildParticipations:
 
     async def silence_for_now(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:
         """Silence the bot there: for `minutes`, also in another session, or until its session ends. Raises
-        `NotHereError`, `StoreError`.
+        `NotNowError`, `StoreError`.
         """
         guild = await self.of_guild(guild_id)
         if guild.room is None:
-            raise NotHereError(Text("I am not in a voice channel here."))
+            raise NotNowError(Text("I am not in a voice channel here."))
         if minutes is None:
             silence = guild.silence.silence_session(guild.room.session_id)
         else:
@@ -172,10 +254,10 @@ class GuildParticipations:
         await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
 
     async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
-        """Lift the silence there; return whether the bot may speak now. Raises `ListensOnlyError`, `StoreError`."""
+        """Lift the silence there; return whether the bot may speak now. Raises `NotNowError`, `StoreError`."""
         guild = await self.of_guild(guild_id)
         if guild.listens_only and guild.room is not None:
-            raise ListensOnlyError(LISTENS_ONLY)
+            raise NotNowError(LISTENS_ONLY)
         guild.silence = guild.silence.lift(by_moderator=moderator)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
         await self.store_silence(guild, by=by)
@@ -224,12 +306,12 @@ class GuildParticipations:
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
 
-        Raises `OptedOutError` if they agree but have opted out, and `StoreError`.
+        Raises `NotNowError` if they agree but have opted out, and `StoreError`.
         """
         guild = await self.of_guild(guild_id)
         withdraws = not agrees and guild.asks and not guild.excludes(person_id)
         if agrees and person_id in guild.opted_out:
-            raise OptedOutError(
+            raise NotNowError(
                 Text("You have opted out of being heard on this server. Use /opt-in first, then press again.")
             )
         agreed = guild.consent.agreed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Final
 
 from compaction.errors import CompletionError
@@ -35,12 +35,7 @@ class Cost:
 
     def reaches(self, ceiling: Cost) -> bool:
         """Return whether it is as much as one of the limits; 0: no limit."""
-        limits = (
-            (self.calls, ceiling.calls),
-            (self.tokens, ceiling.tokens),
-            (self.spoken_s, ceiling.spoken_s),
-        )
-        return any(limit and amount >= limit for amount, limit in limits)
+        return any(limit and amount >= limit for amount, limit in zip(astuple(self), astuple(ceiling), strict=True))
 
 
 NOTHING = Cost()

@@ -100,14 +100,11 @@ class QuietTimer:
     """
 
     def __init__(self, *, after_s: float, every_s: float, now: float) -> None:
+        self.enabled = after_s > 0
         self._after_s = after_s
         self._every_s = every_s
         self._quiet_since = now
         self._used_at: float | None = None
-
-    @property
-    def enabled(self) -> bool:
-        return self._after_s > 0
 
     def reset(self, at: float) -> None:
         """Restart the timer: somebody spoke until `at`, or came in."""

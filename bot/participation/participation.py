@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.addressing import call_names
-from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
-from bot.brain.silence import SILENT_MINUTES, asks_for_silence
-from bot.brain.wakeword import mentions_name
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
+from bot.brain.wakeword import SILENT_MINUTES, asks_for_silence, call_names
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, QuietTimer
@@ -31,8 +29,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.events import SpokenText
-    from bot.participation.all_guilds import GuildParticipations
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation, GuildParticipations
     from bot.texts.text import Text
     from voice.queue_figures import QueueFigures
 
@@ -98,7 +95,7 @@ class Participation:
         settings = guilds.settings
         self._guilds = guilds
         self._guild = guild
-        self._session_id = session_id
+        self.session_id = session_id
         self._place = place
         self._participants = participants
         self._clock = clock
@@ -124,21 +121,13 @@ class Participation:
         return self._notices.figures
 
     @property
-    def session_id(self) -> str:
-        return self._session_id
-
-    @property
     def wake_names(self) -> tuple[str, ...]:
         return self._guild.wake_names
-
-    def is_named_in(self, text: str) -> bool:
-        """Return whether a text has one of the bot's names."""
-        return mentions_name(text, self.wake_names)
 
     @property
     def silenced(self) -> bool:
         """Return whether somebody has silenced the bot in this session."""
-        return self._guild.listens_only or self._guild.silence.applies(self._session_id, now=self._clock.now())
+        return self._guild.listens_only or self._guild.silence.applies(self.session_id, now=self._clock.now())
 
     @property
     def listens_only(self) -> bool:
@@ -194,8 +183,8 @@ class Participation:
         """
         self._notices.add(sentence, repeats=repeats)
 
-    def _drop_derived(self) -> None:
-        """Drop what may hold words: the reply in progress, what tools found, and what waits to be written."""
+    def on_forgotten(self) -> None:
+        """Drop what may hold forgotten words: the reply in progress, what tools found, and what waits to be written."""
         self._replies.drop_derived()
         self._notices.drop_repeats()
 
@@ -249,7 +238,7 @@ class Participation:
         """Drop what this person has said and is not recorded yet, and what was made with their words."""
         self._engagement.remove(person_id)
         self._replies.drop_unrecorded(person_id)
-        self._drop_derived()
+        self.on_forgotten()
 
     def on_forgetting(self, person_id: int) -> None:
         """Drop what this person has said or shown until now and that is not recorded yet."""
@@ -260,22 +249,16 @@ class Participation:
         """Return whether a person has had themselves forgotten in this session."""
         return person_id in self._guild.consent.forgotten_until
 
-    def on_forgotten(self) -> None:
-        """Drop what may hold words that were forgotten."""
-        self._drop_derived()
-
     # -- what people say -------------------------------------------------------------------------------------
 
     def on_utterance(self, user_id: int, text: str, *, ended_at: float) -> None:
         """Fall silent if somebody asks for it by the bot's name. Call it as soon as the text is known."""
         self._quiet.reset(ended_at)
-        person = self._participants.find(user_id)
-        if (person is not None and person.is_bot) or self.excludes(user_id):
-            return
-        if asks_for_silence(text, self.wake_names):
-            self.be_quiet(SILENT_MINUTES, by=user_id)
+        is_heard = not (self._is_bot(user_id) or self.excludes(user_id))
+        if is_heard and asks_for_silence(text, self.wake_names):
+            self.be_quiet(SILENT_MINUTES, user_id)
 
-    def be_quiet(self, minutes: int, *, by: int) -> None:
+    def be_quiet(self, minutes: int, by: int) -> None:
         """Stop speaking, and stay silent for some minutes. The channel reads it, with the button *Talk again*.
 
         `by`: who wants it. A silence that holds already stays as it is.
@@ -309,28 +292,26 @@ class Participation:
 
     def preview_decision(self, spoken: SpokenText) -> Decision:
         """Return the decision about an utterance if it were made now. Counts and remembers nothing."""
-        person = self._participants.find(spoken.user_id)
-        at = spoken.started_at
-        situation = self._situation(
-            speaker_id=spoken.user_id,
-            engaged=self._engagement.is_engaged(spoken.user_id, at=at, at_once=not self._replies.can_skip),
-            asked=self._engagement.was_asked(spoken.user_id, at=at),
-        )
-        return decide(HeardText(spoken.text, by_bot=person is not None and person.is_bot), situation)
+        who, at = spoken.user_id, spoken.started_at
+        engaged = self._engagement.is_engaged(who, at=at, at_once=not self._replies.can_skip)
+        asked = self._engagement.was_asked(who, at=at)
+        return decide(spoken.text, self._situation(speaker=who, engaged=engaged, asked=asked))
 
     def _situation(
-        self, *, speaker_id: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
+        self, *, speaker: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
     ) -> Situation:
-        state = self._replies.reply_state
-        others = (person.name for person in self._participants.everybody if person.id != speaker_id)
+        state, people = self._replies.reply_state, {person.id for person in self._participants.people}
+        others = (person.name for person in self._participants.everybody if person.id != speaker)
         return Situation(
-            people=self._count_people(speaker_id),
+            # With a speaker who has just left: who stays was there when they spoke.
+            people=len(people | {speaker}) if people and speaker is not None else len(people),
             wake_names=self.wake_names,
             mode=self._guild.voice_mode,
             other_names=frozenset().union(*map(call_names, others)),
             engaged=engaged,
             bot_asked=asked,
-            opted_out=speaker_id is not None and self.excludes(speaker_id),
+            by_bot=speaker is not None and self._is_bot(speaker),
+            opted_out=speaker is not None and self.excludes(speaker),
             # What nobody can hear is not worth a model's work.
             silenced=self.silenced or not self._place.audible,
             over_ceiling=self._guild.costs.is_over(self._clock.monotonic()),
@@ -340,24 +321,20 @@ class Participation:
             long_silence=long_silence,
         )
 
-    def _count_people(self, speaker_id: int | None) -> int:
-        """Return how many people are here, with a speaker who has just left: who stays was there when they spoke."""
-        people = [person.id for person in self._participants.people]
-        return len({*people, speaker_id}) if people and speaker_id is not None else len(people)
+    def _is_bot(self, user_id: int) -> bool:
+        person = self._participants.find(user_id)
+        return person is not None and person.is_bot
 
     def _count(self, decision: Decision) -> None:
+        """Count a decision, and write that the hour's ceiling is reached if it is, once an hour at most."""
         self._statistics.count(decision)
-        if decision.reason is Reason.OVER_CEILING:
-            self._notify_over_ceiling()
-
-    def _notify_over_ceiling(self) -> None:
-        """Write that the hour's ceiling is reached, at most once an hour."""
         guild, now = self._guild, self._clock.monotonic()
-        if guild.ceiling_notice_at is not None and now - guild.ceiling_notice_at < HOUR_S:
-            return
-        guild.ceiling_notice_at = now
-        log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=round(guild.costs.free_in_s(now) / 60))
-        self.notify(over_ceiling(guild.costs, now))
+        noticed = guild.ceiling_notice_at
+        if decision.reason is Reason.OVER_CEILING and (noticed is None or now - noticed >= HOUR_S):
+            guild.ceiling_notice_at = now
+            free_in_minutes = round(guild.costs.free_in_s(now) / 60)
+            log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=free_in_minutes)
+            self.notify(over_ceiling(guild.costs, now))
 
     # -- what happens in the room ----------------------------------------------------------------------------
 

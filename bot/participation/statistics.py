@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.brain.decider import Decision
+    from bot.participation.all_guilds import GuildParticipation
     from bot.participation.costs import CostLedger
-    from bot.participation.guild_participation import GuildParticipation
 
 # What people read of a mode.
 MODES: Final[Mapping[VoiceMode, Text]] = {
@@ -64,16 +64,13 @@ class ParticipationStatistics:
         """Return plain sentences, each on a line. `now`: monotonic seconds."""
         sentences = []
         if self._took_part:
-            total = self._took_part.total()
-            sentences.append(
-                Text("I took part {times} ({reasons}).", times=_times(total), reasons=_listed(self._took_part))
-            )
+            times, reasons = _times(self._took_part.total()), _listed(self._took_part)
+            sentences.append(Text("I took part {times} ({reasons}).", times=times, reasons=reasons))
         if self.skipped:
             sentences.append(Text("{times} there was nothing to say after all.", times=_times(self.skipped)))
         if self._kept_silent:
-            total = self._kept_silent.total()
-            reasons = _listed(self._kept_silent)
-            sentences.append(Text("I kept silent {times} ({reasons}).", times=_times(total), reasons=reasons))
+            times, reasons = _times(self._kept_silent.total()), _listed(self._kept_silent)
+            sentences.append(Text("I kept silent {times} ({reasons}).", times=times, reasons=reasons))
         cost = guild.costs.last_hour(now)
         if cost != NOTHING:
             sentences.append(

@@ -16,9 +16,9 @@ import structlog
 
 from bot import events
 from bot.brain.skip import unless_spoken_skip
-from bot.brain.tools.exchanges import ToolExchange, read_result
 from bot.brain.tools.frozen_calls import FrozenCall
-from bot.brain.tools.permission import NOBODY
+from bot.brain.tools.tool import NOBODY
+from bot.brain.tools.toolbox import ToolExchange
 from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.items import Inputs, Items, RealtimeInput, RealtimeRecognition, ReplyMaterial, with_items
 from bot.texts.text import Text, sentence_of
@@ -36,7 +36,7 @@ from voice.speaking.moderation import ForbiddenWordsError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.context import QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import RoomChannel
@@ -329,7 +329,7 @@ class RealtimeBridge:
         finally:
             if turn is not None:
                 tools.record(turn, steps)
-        return read_result(result) + (SAY_SO if isinstance(result, FrozenCall) else "")
+        return str(result) + (SAY_SO if isinstance(result, FrozenCall) else "")
 
     def _discard_skip(self, pieces: list[ReplyPiece | ReplyResumed]) -> None:
         """Stop a reply that is SKIP and remove it from the session's conversation."""

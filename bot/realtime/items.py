@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
-from bot.brain.realtime_instructions import build_realtime_instructions
+from bot.brain.system_prompt import build_realtime_instructions
 from compaction.budget.eviction_note import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
 from compaction.model import Seq
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import tzinfo
 
-    from bot.brain.realtime_instructions import RealtimeInstructions
-    from bot.brain.system_prompt import SystemPrompt
+    from bot.brain.system_prompt import RealtimeInstructions, SystemPrompt
     from bot.brain.tools.tool import RoomTool
     from compaction.context.build import SessionContext
     from compaction.payload import PayloadPart

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.brain.reply import Question
     from bot.brain.system_prompt import SystemPrompt
-    from bot.brain.tools.permission import Asker
+    from bot.brain.tools.tool import Asker
     from bot.clock import Clock
     from bot.llm.model_calls import CallOutcome, ModelCall
     from bot.texts.text import Text

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.participation.guild_participation import GuildParticipation, SilenceableRoom
+    from bot.participation.all_guilds import GuildParticipation, SilenceableRoom
     from bot.store.claims import RoomClaim
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions

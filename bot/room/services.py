@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from datetime import tzinfo
 
-    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.context import QuoteFinder
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
-    from bot.participation.all_guilds import GuildParticipations
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation, GuildParticipations
     from bot.realtime.port import RealtimeServices
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings

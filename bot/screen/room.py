@@ -40,7 +40,7 @@ MOST_SHARES = 4
 
 
 class RoomScreens:
-    """The shared screens of one room. Implements `bot.brain.tools.screen.ScreenView`.
+    """The shared screens of one room. Implements `bot.brain.tools.built_in.ScreenView`.
 
     `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person may not be heard.
     `on_idle`: called when nobody shares here any more. *Ownership*: `run` is a task of the room; end it with `finish`.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.embedded.first_sentences import FirstSentences
-from bot.brain.recall_quotes import QuoteFinder
+from bot.brain.context import QuoteFinder
+from bot.brain.embedded.chat import FirstSentences
 from bot.errors import SetupError
 from bot.llm.factory import open_budget, open_model
 from bot.memory.digests import Digests

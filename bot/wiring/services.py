@@ -10,10 +10,8 @@ from bot import events
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.attachments import attachment_tool
-from bot.brain.tools.links import link_tool
+from bot.brain.tools.built_in import attachment_tool, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
-from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
 from bot.mcp.tools import Approvals
@@ -36,9 +34,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.responder import Responder
-    from bot.brain.tools.permission import Asker
-    from bot.brain.tools.screen import ScreenView
-    from bot.brain.tools.tool import RoomTool
+    from bot.brain.tools.built_in import ScreenView
+    from bot.brain.tools.tool import Asker, RoomTool
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.llm.settings import LlmSettings

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Self
 
 from bot.brain.decider import Reason
 from bot.brain.embedded.chat import Known, answer
-from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
-from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
+from bot.brain.embedded.evidence import Evidence, best_match
 from bot.brain.skip import SKIP, skip_instruction
+from bot.brain.system_prompt import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.wakeword import strip_call
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory, whisper_folder
 from compaction.language.text import QUESTION_MARKS, sentences
+from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeEngines, ResponseRequest
@@ -96,11 +97,11 @@ def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
     found: list[Evidence] = []
     summary = _section(asked.instructions, SUMMARY_HEAD)
     for order, sentence in enumerate(sentences(summary)):
-        found.append(Evidence(sentence, EvidenceOrigin.SUMMARY, order))
+        found.append(Evidence(sentence, PartKind.SUMMARY, order))
     for recalled in _RECALLED.finditer(asked.instructions):
-        found.append(Evidence(recalled["text"], EvidenceOrigin.TURN, len(found), speaker=recalled["name"]))
+        found.append(Evidence(recalled["text"], PartKind.TURN, len(found), speaker=recalled["name"]))
     for said in (said for role, text in asked.items if role == _TOOL_RESULT for said in _SAID.finditer(text)):
-        found.append(Evidence(said["text"], EvidenceOrigin.TURN, len(found), speaker=said["name"]))
+        found.append(Evidence(said["text"], PartKind.TURN, len(found), speaker=said["name"]))
     speaker = asker = "friend"
     question = ""
     known = len(found)
@@ -110,7 +111,7 @@ def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
             continue
         written = _TOLD.fullmatch(text)
         asker, question = (written["name"], written["text"]) if written else (speaker, text)
-        found.append(Evidence(question, EvidenceOrigin.TURN, len(found), speaker=asker))
+        found.append(Evidence(question, PartKind.TURN, len(found), speaker=asker))
     # The question itself is left out of the evidence, so that it is not quoted as its own answer.
     return found[: max(known, len(found) - 1)], question, asker
 

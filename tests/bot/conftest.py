@@ -29,7 +29,7 @@ Place: TypeAlias = "Path | SecretStr"
 # How long, in real time, the bot waits for its database, its threads, a page or another of its processes. After them it
 # goes on without what it waited for, and a test would fail because the machine stood still for a moment.
 BOT_LIMITS = (
-    ("bot.brain.embedded.first_sentences", "WAIT_S"),
+    ("bot.brain.embedded.chat", "WAIT_S"),
     ("bot.llm.chat_client", "CONNECT_TIMEOUT_S"),
     ("bot.models.loaded_voices", "WAIT_FOR_VOICE_S"),
     ("bot.room.conversation.conversation", "LAST_NOTICES_S"),

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from bot.brain import realtime_instructions
-from bot.brain.tools import attachments, frozen_calls
-from bot.brain.tools import schema as tool_schema
+from bot.brain import system_prompt
+from bot.brain.tools import built_in, frozen_calls
+from bot.brain.tools import tool as tool_schema
 from bot.cli import run, signals
 from bot.llm import fallback
 from bot.llm.settings import USUAL_LIMITS
@@ -92,7 +92,7 @@ QUOTED = [
     ("budget", "An output over # tokens", tool_outputs.MAX_TOOL_OUTPUT_TOKENS),
     ("budget", "older than # steps", tool_outputs.MAX_TOOL_OUTPUT_AGE),
     ("budget", "older than # steps", tool_outputs.ACTIVE_STEPS),
-    ("tools", "the newest #, UTF-8", attachments.NEWEST),
+    ("tools", "the newest #, UTF-8", built_in.NEWEST),
     ("tools", "up to # kB", ATTACHMENT_BYTES / 1024),
     ("tools", "A call lapses after # minutes", frozen_calls.LAPSE_S / 60),
     ("tools", "At most # wait in a room", frozen_calls.MOST_WAITING),
@@ -110,7 +110,7 @@ QUOTED = [
     ("screen", "for which session and until when (# minutes)", screens.LINK_VALID_S / 60),
     ("screen", "within # s. The socket", sharer.RECONNECT_WITHIN_S),
     ("screen", "more than # header segments", frame.MAX_SEGMENTS),
-    ("realtime", "have at most # characters", realtime_instructions.MAX_CHARS),
+    ("realtime", "have at most # characters", system_prompt.MAX_CHARS),
     ("realtime", "(after # minutes)", REALTIME_LIMITS.session_s / 60),
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
     ("models", "not made within # s is said by the usual voice", embedded.SENTENCE_TIMEOUT_S),

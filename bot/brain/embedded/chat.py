@@ -2,17 +2,26 @@
 
 It answers a question with the best matching sentence of the payload, and says who said it, in the language of the
 question. Everything else it says is a fixed phrase in this module, so it invents nothing.
+
+What people mean by the first things that they say to a bot ('can you hear me?', 'what did I miss?') is found by
+likeness. Each meaning has a few example sentences in the files of the languages (`bot.texts`). A sentence means what
+the example means that is most like it, by the embedder of memory search, so it need not have the same words.
 """
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import structlog
+
+from bot.background_task import background_task
 from bot.brain.embedded.evidence import (
     Evidence,
-    EvidenceOrigin,
     asks,
     asks_about_something,
     best_match,
@@ -20,31 +29,37 @@ from bot.brain.embedded.evidence import (
     content_stems,
     name_stems,
 )
-from bot.brain.embedded.first_sentences import FirstSentences, Meaning
-from bot.brain.spoken_words import spoken_words
-from bot.brain.wakeword import mentions_name
-from bot.texts.catalogue import languages
+from bot.brain.wakeword import spoken_words, use_of_name
+from bot.texts.catalogue import catalogue, languages
 from bot.texts.text import Text, in_language, verbatim
 from bot.time_phrases import format_ago, format_time_range
+from compaction.errors import EmbeddingError
 from compaction.language.languages import language_of
 from compaction.language.text import cut_at_word, sentences, words
 from compaction.model import TurnPart
+from compaction.payload import PartKind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
     from datetime import tzinfo
 
+    from numpy.typing import NDArray
+
     from bot.brain.context import ModelContext
+    from compaction.ports import Embedder
+
+log = structlog.get_logger()
 
 NO_MODEL = Text("No language model is configured, so I answer only with what was said here.")
-_ANSWERS: dict[Meaning | None, Text] = {
-    Meaning.HEARS: Text("Yes, I hear you, {asker}."),
-    Meaning.RECORDING: Text("I keep what is said as text for some time, and no sound. The command /privacy says more."),
-    Meaning.LEAVE: Text("Type /leave, and I go."),
-    Meaning.HELP: Text("I can tell you what was said here: ask me who said what, or for a recap."),
-    Meaning.GREETING: Text("Hello, {asker}."),
-    Meaning.THANKS: Text("You are welcome, {asker}."),
-    Meaning.PARTING: Text("Goodbye, {asker}."),
+# By the keys of `said.meanings` in the files of the languages.
+_ANSWERS: dict[str | None, Text] = {
+    "hears": Text("Yes, I hear you, {asker}."),
+    "recording": Text("I keep what is said as text for some time, and no sound. The command /privacy says more."),
+    "leave": Text("Type /leave, and I go."),
+    "help": Text("I can tell you what was said here: ask me who said what, or for a recap."),
+    "greeting": Text("Hello, {asker}."),
+    "thanks": Text("You are welcome, {asker}."),
+    "parting": Text("Goodbye, {asker}."),
 }
 # Longer quotes are cut at a word.
 QUOTE_CHARS = 260
@@ -54,6 +69,74 @@ RECAP_SENTENCES = 2
 MOST_NAMED = 10
 # From this age on an answer says when something was said.
 OLD_S = 600.0
+
+# Chosen on the sentences `fit` in tests/bot/brain/embedded/first_sentences.toml: the lowest that takes no question
+# about what was said for one of these.
+LIKE_ENOUGH: Final = 0.7
+# How long an answer waits for the likeness of a sentence, which takes 10 ms.
+WAIT_S: Final = 0.5
+# What stands for the name of a person in the examples.
+SOMEBODY: Final = "somebody"
+
+
+class FirstSentences:
+    """The examples of all languages. Without an embedder no sentence is like any."""
+
+    def __init__(self, embedder: Embedder | None) -> None:
+        self._embedder = embedder
+        self._meanings: list[str] = []
+        self._vectors: NDArray[np.float32] | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls, embedder: Embedder | None) -> AsyncIterator[FirstSentences]:
+        """Read the examples in the background. Until then no sentence is like any."""
+        made = cls(embedder)
+        async with background_task(made.read_examples(), name="first-sentences"):
+            yield made
+
+    async def read_examples(self) -> None:
+        """Embed the examples. A failure is logged, and no sentence is like any then."""
+        if self._embedder is None:
+            return
+        examples = [
+            (meaning, sentence)
+            for code in languages()
+            for meaning, sentences in catalogue(code).meanings.items()
+            for sentence in sentences
+        ]
+        try:
+            vectors = await self._embedder.embed([sentence for _, sentence in examples])
+        except EmbeddingError as error:
+            log.warning("first_sentences_not_read", problem=error)
+            return
+        self._meanings = [meaning for meaning, _ in examples]
+        self._vectors = np.array(vectors, dtype=np.float32)
+
+    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
+        """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
+        of people who spoke here.
+        """
+        own = frozenset().union(*map(words, names))
+        people = frozenset().union(*map(name_stems, speakers)) - own
+        # Without the bot's name, and with `SOMEBODY` for people.
+        left = (
+            SOMEBODY if people.intersection(words(each)) else each
+            for each in text.split()
+            if own.isdisjoint(words(each))
+        )
+        said, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
+        said += end if said and end in ".!?" and said[-1] not in ".!?" else ""
+        if self._embedder is None or self._vectors is None or not words(said):
+            return None
+        try:
+            async with asyncio.timeout(WAIT_S):
+                (vector,) = await self._embedder.embed([said], urgent=True)
+        except (EmbeddingError, TimeoutError):
+            return None
+        likeness = self._vectors @ np.array(vector, dtype=np.float32)
+        best = int(likeness.argmax())
+        return self._meanings[best] if likeness[best] >= LIKE_ENOUGH else None
 
 
 class EmbeddedResponder:
@@ -78,15 +161,19 @@ class EmbeddedResponder:
         self._introduced = True
         turn = context.current
         # All parts of the turn that call the bot by name, or else its last part.
-        asked = [part for part in turn.parts if mentions_name(part.text, self._names)] or list(turn.parts[-1:])
+        asked = [part for part in turn.parts if use_of_name(part.text, self._names).mentioned] or list(turn.parts[-1:])
         evidence = collect_evidence(context, own_names=self._names)
         # People may talk over each other.
         beside = [(part, sentence) for part in turn.parts if part not in asked for sentence in sentences(part.text)]
         evidence += [
-            Evidence(sentence, EvidenceOrigin.TURN, order, part.speaker, turn.started_at, turn.ended_at)
+            Evidence(sentence, PartKind.TURN, order, part.speaker, turn.started_at, turn.ended_at)
             for order, (part, sentence) in enumerate(beside, start=len(evidence))
         ]
-        known = Known(evidence, context.now, self._names, self._zone, context.present, _begun_at(context))
+        session = context.session
+        begun = [session.summary_started_at, None if session.evicted is None else session.evicted.first_at]
+        begun += [each.started_at for each in (*session.window[:1], turn)]
+        begun_at = min(time for time in begun if time is not None)
+        known = Known(evidence, context.now, self._names, self._zone, context.present, begun_at)
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
         speakers = frozenset(each.speaker for each in evidence if each.speaker)
@@ -102,14 +189,6 @@ class EmbeddedResponder:
             for part in asked or [TurnPart("", "friend", "")]
         ]
         yield " ".join(dict.fromkeys(said))
-
-
-def _begun_at(context: ModelContext) -> float:
-    """Return when the first words of the session were said."""
-    session = context.session
-    times = [session.summary_started_at, None if session.evicted is None else session.evicted.first_at]
-    times += [turn.started_at for turn in (*session.window[:1], context.current)]
-    return min(time for time in times if time is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +211,7 @@ def answer(
     known: Known,
     *,
     asker: str,
-    meaning: Meaning | None = None,
+    meaning: str | None = None,
     introduce: bool = False,
     language: str = "",
 ) -> str:
@@ -146,17 +225,26 @@ def answer(
     return " ".join(f"{each[0].upper()}{each[1:]}" for each in written)
 
 
-def _reply(question: str, known: Known, *, asker: str, meaning: Meaning | None) -> list[Text]:
+def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> list[Text]:
+    asked = frozenset(words(question))
     match meaning:
-        case Meaning.RECAP:
-            return _recap(known) or [Text("Nothing much was said yet, {asker}.", asker=asker)]
-        case Meaning.SAID_BY if latest := _said_by(question, known.evidence):
-            return [quote(each, known) for each in latest]
-        case Meaning.TIME:
+        case "recap":
+            # A few sentences of the summary and of the newest turns, word for word.
+            telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
+            earlier = [each for each in telling if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
+            latest = [each for each in telling if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
+            quotes = [quote(each, known) for each in (*earlier, *latest)]
+            return quotes or [Text("Nothing much was said yet, {asker}.", asker=asker)]
+        case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
+            return [quote(each, known) for each in latest[-RECAP_SENTENCES:]]
+        case "time":
             return [Text("It is {time}.", time=f"{datetime.fromtimestamp(known.now, known.zone):%H:%M}")]
-        case Meaning.WHO_IS_HERE if known.present:
-            return [_people(known.present)]
-        case Meaning.HOW_LONG:
+        case "who_is_here" if known.present:
+            named, more = ", ".join(known.present[:MOST_NAMED]), len(known.present) - MOST_NAMED
+            if more <= 0:
+                return [Text("I hear these people here: {people}.", people=named)]
+            return [Text("I hear these people here: {people} and {count} more.", people=named, count=more)]
+        case "how_long":
             return [Text("This talk began {when}.", when=format_ago(known.now - known.begun_at))]
         case fixed if fixed in _ANSWERS:
             return [_ANSWERS[fixed].fill(asker=asker)]
@@ -170,33 +258,13 @@ def _reply(question: str, known: Known, *, asker: str, meaning: Meaning | None) 
     return [Text("I heard you, {asker}. I can tell you what was said here, if you ask me.", asker=asker)]
 
 
-def _people(present: Sequence[str]) -> Text:
-    named = ", ".join(present[:MOST_NAMED])
-    if (more := len(present) - MOST_NAMED) <= 0:
-        return Text("I hear these people here: {people}.", people=named)
-    return Text("I hear these people here: {people} and {count} more.", people=named, count=more)
-
-
-def _said_by(question: str, evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the last sentences of the person whom a question names; empty if it names nobody who said anything."""
-    asked = frozenset(words(question))
-    return [each for each in evidence if asked & name_stems(each.speaker)][-RECAP_SENTENCES:]
-
-
-def _recap(known: Known) -> list[Text]:
-    """Return a few sentences of the summary and of the newest turns, word for word."""
-    telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
-    earlier_ones = [each for each in telling if each.origin is EvidenceOrigin.SUMMARY][:RECAP_SENTENCES]
-    latest = [each for each in telling if each.origin is EvidenceOrigin.TURN][-RECAP_SENTENCES:]
-    return [quote(each, known) for each in (*earlier_ones, *latest)]
-
-
 def quote(found: Evidence, known: Known) -> Text:
     """Return one sentence of the payload with its speaker, and with its time if it is old."""
-    said = _shortened(found.text)
-    if found.origin is EvidenceOrigin.NOTE:
+    said = cut_at_word(" ".join(found.text.split()), QUOTE_CHARS)
+    said = said if said[-1:] in ".!?…" else said + "."
+    if found.origin is PartKind.NOTE:
         return Text("on a screen: {words}", words=said)
-    is_summary = found.origin is EvidenceOrigin.SUMMARY
+    is_summary = found.origin is PartKind.SUMMARY
     speaker = found.speaker or (None if is_summary else Text("somebody"))
     if found.since is None or found.until is None or known.now - found.until < OLD_S:
         return verbatim(said) if speaker is None else Text("{speaker} said: {words}", speaker=speaker, words=said)
@@ -206,8 +274,3 @@ def quote(found: Evidence, known: Known) -> Text:
     if speaker is None:
         return Text("{words} That was {when}.", words=said, when=when)
     return Text("{speaker} said: {words} That was {when}.", speaker=speaker, words=said, when=when)
-
-
-def _shortened(text: str) -> str:
-    text = cut_at_word(" ".join(text.split()), QUOTE_CHARS)
-    return text if text[-1:] in ".!?…" else text + "."

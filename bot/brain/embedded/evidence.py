@@ -10,7 +10,6 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bot.brain.wakeword import strip_call
@@ -47,23 +46,16 @@ NEW_WORD_SHARE, MOST_NEW_WORDS = 0.05, 3
 TIE_SHARE = 0.9
 
 
-class EvidenceOrigin(StrEnum):
-    """The part of the payload that a sentence comes from."""
-
-    TURN = "turn"
-    SUMMARY = "summary"
-    NOTE = "note"
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One sentence of the payload. `since`, `until`: when it was said, as a range in UTC epoch seconds.
 
-    `speaker` is None if the payload does not name one. `order` is higher for newer sentences.
+    `origin`: the kind of part that it comes from: a turn, the summary or a note. `speaker` is None if the payload
+    does not name one. `order` is higher for newer sentences.
     """
 
     text: str
-    origin: EvidenceOrigin
+    origin: PartKind
     order: int
     speaker: str | None = None
     since: float | None = None
@@ -79,7 +71,8 @@ def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> li
 
 
 def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Iterator[Evidence]:
-    turns = {turn.seq: turn for turn in context.session.window if turn.kind in SAID}
+    session = context.session
+    turns = {turn.seq: turn for turn in session.window if turn.kind in SAID}
     # Recalled quotes come after the window in the payload, but they are older.
     yield from _recalled(context)
     for part in context.parts:
@@ -89,12 +82,17 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
                 speaker, _, facts = line.partition(": ")
                 yield from _said(facts, speaker)
         elif part.kind is PartKind.SUMMARY:
-            yield from _summarised(context, part.content, own_names)
+            if session.summary is None or inline(session.summary) not in part.content:
+                continue
+            since, until = session.summary_started_at, session.summary_ended_at
+            for speaker, sentence in summary_texts(session.summary):
+                if speaker not in own_names:
+                    yield Evidence(sentence, PartKind.SUMMARY, 0, speaker or None, since, until)
         elif part.kind is PartKind.NOTE:
             seen = without_marks(part.content)
             # Behind the clock time.
             text = seen.split("] ", 1)[-1] if seen.startswith("[") else seen
-            yield Evidence(text, EvidenceOrigin.NOTE, 0, None, part.timestamp, part.timestamp)
+            yield Evidence(text, PartKind.NOTE, 0, None, part.timestamp, part.timestamp)
         elif part.kind is PartKind.TURN and part.seq_from in turns:
             turn = turns[part.seq_from]
             for said in turn.parts:
@@ -104,7 +102,7 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
 
 def _said(text: str, speaker: str, since: float | None = None, until: float | None = None) -> Iterator[Evidence]:
     for sentence in sentences(text):
-        yield Evidence(sentence, EvidenceOrigin.TURN, 0, speaker, since, until)
+        yield Evidence(sentence, PartKind.TURN, 0, speaker, since, until)
 
 
 def _recalled(context: ModelContext) -> Iterator[Evidence]:
@@ -115,32 +113,10 @@ def _recalled(context: ModelContext) -> Iterator[Evidence]:
         if quote.part.content not in sent or recalled.superseded_by is not None:
             continue
         if recalled.kind is PassageKind.NOTE:
-            yield Evidence(quote.text, EvidenceOrigin.NOTE, 0, None, recalled.at, recalled.at)
-            continue
-        for said in quote.said:
-            for each in _said(said.text, said.speaker, recalled.at, recalled.at):
-                yield replace(each, text=each.text.removeprefix("… "))
-
-
-def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[Evidence]:
-    """Yield the summary's sentences; all have the time range of the summary."""
-    session = context.session
-    if session.summary is None or inline(session.summary) not in content:
-        return
-    since, until = session.summary_started_at, session.summary_ended_at
-    for speaker, sentence in summary_texts(session.summary):
-        if speaker not in own_names:
-            yield Evidence(sentence, EvidenceOrigin.SUMMARY, 0, speaker or None, since, until)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What a question asks for: the stems of its words, its values, the words themselves, and the speakers it names."""
-
-    stems: frozenset[str]
-    values: frozenset[str]
-    words: frozenset[str]
-    speakers: frozenset[str]
+            yield Evidence(quote.text, PartKind.NOTE, 0, None, recalled.at, recalled.at)
+        else:
+            for said in quote.said:
+                yield from _said(said.text.removeprefix("… "), said.speaker, recalled.at, recalled.at)
 
 
 def best_match(
@@ -152,44 +128,60 @@ def best_match(
     the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins.
     """
     names = tuple(ignore)
-    same = normalized_words(strip_call(question, names))
+    asked = strip_call(question, names)
+    wanted, same = _wanted(asked, names), normalized_words(asked)
     # A recogniser may end a question with a full stop: nobody's 'who brings the tent' answers it.
     said = ((sentence, strip_call(sentence.text, names)) for sentence in evidence)
-    candidates = [sentence for sentence, text in said if not asks(text) and normalized_words(text) != same]
-    asked_for = _parse_question(question, {item.speaker for item in candidates if item.speaker}, names, asker)
-    if not asked_for.stems or not candidates:
-        return None
+    candidates = [(sentence, text) for sentence, text in said if not asks(text) and normalized_words(text) != same]
     # 'Ton, we're just …': a single word before a comma is whom a sentence is for, or a call that was misheard.
-    held = [content_stems(_ADDRESSED.sub("", strip_call(candidate.text, names))) for candidate in candidates]
+    held = [content_stems(_ADDRESSED.sub("", text)) for _, text in candidates]
     # The speaker's name counts as a word of the sentence: 'what did Bo say about …'.
-    known = [stems | name_stems(item.speaker) for item, stems in zip(candidates, held, strict=True)]
-    rarity = _rarity(known, asked_for.stems)
-    whole = sum(rarity.values())
+    known = [stems | name_stems(item.speaker) for (item, _), stems in zip(candidates, held, strict=True)]
+    # Rare words among the sentences weigh most (inverse document frequency). One that nobody said weighs as much as one
+    # said once; otherwise one misrecognised word would rule out all answers.
+    counts = Counter(one for stems in known for one in stems & wanted)
+    rarity = {one: math.log(1 + len(known) / max(1, counts[one])) for one in sorted(wanted)}
+    people = {item.speaker for item, _ in candidates if item.speaker and name_stems(item.speaker) & wanted}
+    if asker is not None and not people and not _FIRST_PERSON.isdisjoint(words(asked)):
+        people = {asker}
     scored: list[tuple[float, Evidence]] = []
-    for candidate, stems, all_stems in zip(candidates, held, known, strict=True):
-        share = sum(rarity[one] for one in sorted(asked_for.stems & all_stems)) / whole
-        if asked_for.speakers and not _concerns(candidate, all_stems, asked_for.speakers):
-            share *= ELSE_SHARE
-        if share >= ENOUGH and asked_for.stems & stems:
-            score = share + _bonus(asked_for, candidate, stems - asked_for.stems)
-            # A sentence that repeats less than half of the question has less than nothing.
-            if score > 0:
-                scored.append((score, candidate))
-    if not scored:
-        return None
-    top = max(score for score, _ in scored)
+    for (candidate, _), stems, all_stems in zip(candidates, held, known, strict=True):
+        if not wanted & stems:
+            continue
+        share = sum(rarity[one] for one in sorted(wanted & all_stems)) / sum(rarity.values())
+        concerns = any(candidate.speaker == each or name_stems(each) <= all_stems for each in people)
+        share *= ELSE_SHARE if people and not concerns else 1.0
+        score = share + _bonus(asked, candidate.text, stems - wanted, speaks=candidate.speaker in people)
+        # A sentence that repeats less than half of the question has less than nothing.
+        if share >= ENOUGH and score > 0:
+            scored.append((score, candidate))
+    top = max((score for score, _ in scored), default=0.0)
     near = [candidate for score, candidate in scored if score >= TIE_SHARE * top]
-    return max(near, key=lambda candidate: candidate.order)
+    return max(near, key=lambda candidate: candidate.order, default=None)
+
+
+def _bonus(asked: str, said: str, rest: frozenset[str], *, speaks: bool) -> float:
+    """Return the score that a sentence gets in addition to the words that it shares with the question. `rest`: its
+    stems that the question does not have. `speaks`: it is by somebody who is asked about.
+    """
+    if not rest:
+        # The sentence only repeats the question's words, so it is no answer.
+        return -0.5
+    # 'On the fifteenth' and 'parcel 15' have the same value; the word itself is nearer.
+    literal = frozenset(normalized_words(asked)) - _SMALL
+    as_said = len(literal.intersection(normalized_words(said))) / max(1, len(literal))
+    added = 0.3 * speaks + 0.2 * any(stem.isdigit() for stem in rest)
+    return added + NEW_WORD_SHARE * min(len(rest), MOST_NEW_WORDS) + LITERAL_SHARE * as_said
 
 
 def asks_about_something(question: str, *, ignore: Iterable[str] = ()) -> bool:
     """Return whether `question` has any word to search for; 'how are you' has none."""
-    return bool(_parse_question(question, set(), ignore, None).stems)
+    names = tuple(ignore)
+    return bool(_wanted(strip_call(question, names), names))
 
 
-def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[str]) -> bool:
-    """Return whether one of `speakers` said the sentence or is named in it."""
-    return any(candidate.speaker == speaker or name_stems(speaker) <= stems for speaker in speakers)
+def _wanted(asked: str, names: tuple[str, ...]) -> frozenset[str]:
+    return content_stems(asked).difference(*map(name_stems, names))
 
 
 def asks(text: str) -> bool:
@@ -202,44 +194,6 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset(terms(text)) - _LIGHT
 
 
-def _parse_question(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Question:
-    names = tuple(ignore)
-    asked = strip_call(question, names)
-    stems = content_stems(asked).difference(*map(name_stems, names))
-    named = {name for name in speakers if name_stems(name) & stems}
-    if asker is not None and not named and not _FIRST_PERSON.isdisjoint(words(asked)):
-        named = {asker}
-    return _Question(stems, _figures(stems), _content_words(asked), frozenset(named))
-
-
-def _figures(stems: frozenset[str]) -> frozenset[str]:
-    return frozenset(stem for stem in stems if stem.isdigit())
-
-
-def _content_words(text: str) -> frozenset[str]:
-    return frozenset(normalized_words(text)) - _SMALL
-
-
 def name_stems(speaker: str | None) -> frozenset[str]:
     """Return the words of a name as they may stand among the stems of a text."""
     return frozenset((*normalized_words(speaker), *terms(speaker))) if speaker else frozenset()
-
-
-def _rarity(known: Sequence[frozenset[str]], wanted: frozenset[str]) -> dict[str, float]:
-    """Return the weight of each stem: rare ones among the sentences weigh most (inverse document frequency)."""
-    counts = Counter(one for stems in known for one in stems & wanted)
-    # A word that nobody said weighs as much as one said once; otherwise one misrecognised word would rule out all
-    # answers.
-    return {one: math.log(1 + len(known) / max(1, counts[one])) for one in sorted(wanted)}
-
-
-def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> float:
-    """Return the score that a sentence gets in addition to the words that it shares with the question."""
-    if not rest:
-        # The sentence only repeats the question's words, so it is no answer.
-        return -0.5
-    bonus = 0.3 if candidate.speaker in asked_for.speakers else 0.0
-    # 'On the fifteenth' and 'parcel 15' have the same value; the word itself is nearer.
-    literal = len(asked_for.words & _content_words(candidate.text)) / max(1, len(asked_for.words))
-    added = 0.2 * bool(_figures(rest) - asked_for.values)
-    return bonus + added + NEW_WORD_SHARE * min(len(rest), MOST_NEW_WORDS) + LITERAL_SHARE * literal

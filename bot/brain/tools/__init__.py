@@ -1,6 +1,5 @@
 """The tools that a language model may call while it answers. `toolbox` is the entry point.
 
-`tool` describes one tool, `permission` says on whose behalf it runs, `running` runs one call, and `frozen_calls` keeps
-the calls that wait until the person who asked has pressed a button. `schema` checks arguments, `exchanges` keeps recent
-calls in the prompt. Built-in tools: `memory`, `attachments`, `links`, `screen`, `be_quiet`.
+`tool` describes one tool, says on whose behalf it runs, checks arguments and runs one call; `frozen_calls` keeps the
+calls that wait for the press of the person who asked. Our own tools: `memory` and `built_in`.
 """

@@ -7,25 +7,21 @@ posted. Whatever is said, nothing runs without the press: what people mean is th
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import structlog
 
-from bot.background_task import logged_task
-from bot.brain.tools.running import ToolOutcome, run_tool
+from bot.background_task import logged_task, owned_task
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import CallRequest, ChatError
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from types import TracebackType
-    from typing import Self
 
-    from bot.brain.tools.permission import Asker
-    from bot.brain.tools.tool import RoomTool
+    from bot.brain.tools.tool import Asker, RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, OnPress, Person
 
     # Posts a call with its buttons (`Place.ask_for_press`). Raises `ChatError`.
@@ -42,55 +38,48 @@ MOST_WAITING = 5
 
 # What a model reads in place of a result.
 WAITS = "Nothing is done yet: it waits for who asked to press Do it in the voice channel's chat, for two minutes."
-DECLINED = "It was not done: who asked has pressed Don't."
-LAPSED_UNDONE = "It was not done: nobody pressed Do it in time. It has to be asked for again."
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
-RUNS = "It is being done now."
 TOO_MANY = "Nothing is done: too many calls wait for a press already. Say so."
 
-NOT_YOURS = Text("Only {name} can press that: it was their question.")
 LAPSED = Text("This has lapsed and nothing was done. Ask me again.")
-NO_RIGHT = Text("You may not have that done now, or I cannot do it any more.")
-
-
-class PressKind(StrEnum):
-    """What ends the waiting of a call."""
-
-    DO_IT = "do it"
-    DO_NOT = "don't"
-    LAPSED = "lapsed"
-    WITHDRAWN = "withdrawn"
-
-
+# What ends the waiting of a call.
+Press = Literal["do it", "don't", "lapsed", "withdrawn"]
 # What people read below the call at its end, and a model as its result.
-_NOT_DONE = {
-    PressKind.DO_NOT: (Text("Not done: {name} said no."), DECLINED),
-    PressKind.LAPSED: (Text("Not done: nobody pressed in time."), LAPSED_UNDONE),
-    PressKind.WITHDRAWN: (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
+_NOT_DONE: dict[Press, tuple[Text, str]] = {
+    "don't": (Text("Not done: {name} said no."), "It was not done: who asked has pressed Don't."),
+    "lapsed": (
+        Text("Not done: nobody pressed in time."),
+        "It was not done: nobody pressed Do it in time. It has to be asked for again.",
+    ),
+    "withdrawn": (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
 }
-_DONE = {
-    ToolOutcome.ANSWERED: Text("Done for {name}."),
-    ToolOutcome.FAILED: Text("Tried for {name}: it failed."),
-    ToolOutcome.TIMEOUT: Text("Tried for {name}: it took too long, and I cannot tell whether it was done."),
-    ToolOutcome.BROKEN: Text("Tried for {name}: it failed."),
+_DONE: dict[ToolOutcome, Text] = {
+    "answered": Text("Done for {name}."),
+    "failed": Text("Tried for {name}: it failed."),
+    "timeout": Text("Tried for {name}: it took too long, and I cannot tell whether it was done."),
+    "broken": Text("Tried for {name}: it failed."),
 }
 
 
+@dataclass(slots=True, eq=False)
 class FrozenCall:
-    """One call that waits, and then what became of it. `told`: what a model reads as its result by now."""
+    """One call that waits, and then what became of it. `told`, its text: what a model reads as its result by now.
+    `posted`: set once it is posted, or cannot be (`problem`).
+    """
 
-    def __init__(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker) -> None:
-        self.tool = tool
-        self.arguments = arguments
-        self.asker = asker
-        self.told = WAITS
-        # Set once it is posted, or cannot be (`problem`).
-        self.posted = asyncio.Event()
-        self.problem: str | None = None
-        self.press: asyncio.Future[PressKind] = asyncio.get_running_loop().create_future()
-        self.running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
+    tool: RoomTool
+    arguments: Mapping[str, object]
+    asker: Asker
+    told: str = WAITS
+    posted: asyncio.Event = field(default_factory=asyncio.Event)
+    problem: str | None = None
+    press: asyncio.Future[Press] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
 
-    def end(self, press: PressKind) -> None:
+    def __str__(self) -> str:
+        return self.told
+
+    def end(self, press: Press) -> None:
         """End the waiting, unless it has ended."""
         if not self.press.done():
             self.press.set_result(press)
@@ -99,8 +88,8 @@ class FrozenCall:
 class FrozenCalls:
     """The calls of one room. `show` posts one; `find` returns a tool if somebody may still have it run.
 
-    `on_done`: awaited after each call that ran, to tell its result. *Ownership*: leaving the block ends all calls;
-    `finish` first lets those end that run.
+    `on_done`: awaited after each call that ran, to tell its result. *Ownership*: `aclose` ends all calls; `finish`
+    first lets those end that run.
     """
 
     def __init__(self, show: ShowCall, find: FindTool, *, lapse_s: float = LAPSE_S) -> None:
@@ -109,14 +98,10 @@ class FrozenCalls:
         self._lapse_s = lapse_s
         self._calls: dict[asyncio.Task[None], FrozenCall] = {}
         self._is_over = False
-        self.on_done: Callable[[FrozenCall], Awaitable[None]] = _tell_nobody
+        self.on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
+        """End all calls, also those that run."""
         tasks = tuple(self._calls)
         for task in tasks:
             task.cancel()
@@ -136,7 +121,7 @@ class FrozenCalls:
     def withdraw(self) -> None:
         """End all calls at once: words that may not be used any more may be in them."""
         for call in self._calls.values():
-            call.end(PressKind.WITHDRAWN)
+            call.end("withdrawn")
             if call.running is not None:
                 call.running.cancel()
 
@@ -144,21 +129,21 @@ class FrozenCalls:
         """Let no call wait any more, and those that run end, for so many seconds at most."""
         self._is_over = True
         for call in self._calls.values():
-            call.end(PressKind.LAPSED)
+            call.end("lapsed")
         if tasks := tuple(self._calls):
             await asyncio.wait(tasks, timeout=within_s)
 
     def _pressed(self, call: FrozenCall, person: Person, do_it: bool) -> Text | None:
         """Take a press; return why it does not count, or None if it does."""
         if person.id != call.asker.user_id:
-            return NOT_YOURS.fill(name=call.asker.name)
+            return Text("Only {name} can press that: it was their question.", name=call.asker.name)
         if call.press.done():
             return LAPSED
         if do_it:
             found = self._find(call.tool.name, person.id, person.roles)
-            if found is None or not found.is_same_as(call.tool):
-                return NO_RIGHT
-        call.end(PressKind.DO_IT if do_it else PressKind.DO_NOT)
+            if found != call.tool:
+                return Text("You may not have that done now, or I cannot do it any more.")
+        call.end("do it" if do_it else "don't")
         return None
 
     async def _live(self, call: FrozenCall) -> None:
@@ -171,32 +156,25 @@ class FrozenCalls:
         finally:
             call.posted.set()
         await asyncio.wait({call.press}, timeout=self._lapse_s)
-        call.end(PressKind.LAPSED)
+        call.end("lapsed")
         press = call.press.result()
-        if press is PressKind.DO_IT:
+        if press == "do it":
             told = await self._carry_out(call)
         else:
             told, call.told = _NOT_DONE[press]
-        log.info("call_pressed", tool=call.tool.name, press=press.value)
+        log.info("call_pressed", tool=call.tool.name, press=press)
         await message.conclude(told.fill(name=call.asker.name))
-        if press is PressKind.DO_IT and call.told != WITHDRAWN:
+        if self.on_done is not None and press == "do it" and call.told != WITHDRAWN:
             await self.on_done(call)
 
     async def _carry_out(self, call: FrozenCall) -> Text:
         """Run a call, and keep its result. Return what people read of it."""
-        call.told = RUNS
-        call.running = asyncio.create_task(run_tool(call.tool, call.arguments), name=f"tool-{call.tool.name[:40]}")
-        try:
+        call.told = "It is being done now."
+        async with owned_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}") as call.running:
             await asyncio.wait({call.running})
-        finally:
-            call.running.cancel()
         if call.running.cancelled():
-            told, call.told = _NOT_DONE[PressKind.WITHDRAWN]
+            told, call.told = _NOT_DONE["withdrawn"]
             return told
         outcome, call.told = call.running.result()
-        log.info("tool_called", tool=call.tool.name, outcome=outcome.value, output_chars=len(call.told))
+        log.info("tool_called", tool=call.tool.name, outcome=outcome, output_chars=len(call.told))
         return _DONE[outcome]
-
-
-async def _tell_nobody(_: FrozenCall) -> None:
-    return

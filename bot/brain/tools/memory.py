@@ -5,12 +5,11 @@ Their output is bounded, so that one call can't fill the prompt. Arguments have 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.permission import anybody
-from bot.brain.tools.tool import MAX_CHARS, RoomTool
+from bot.brain.tools.tool import MAX_CHARS, RoomTool, anybody
 from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from compaction.model import Seq
 
 MOST_FOUND = 20
-# Room for what says that something is left out.
-_MARKS_CHARS = 100
 NOTHING = "Nothing that was said or shown is about that."
 
 _TEXT = {"type": "string"}
@@ -71,14 +68,50 @@ def memory_tools(
 
     `question`: returns the turn that is answered. It has the words of the search, and would be the first thing found.
     """
-    memory = _RoomMemory(room, zone, now, question)
+
+    async def search(arguments: Mapping[str, object]) -> str:
+        """Return quotes that match, or a sentence with the reason why there are none."""
+        given = {name: str(value).strip() for name, value in arguments.items()}
+        since, until = given.get("since"), given.get("until")
+        asked, limit = question(), int(given.get("limit", DEFAULT_LIMIT))
+        try:
+            found = await room.memory_search(
+                given["query"],
+                speaker=given.get("speaker") or None,
+                since=parse_moment(since, now=now(), zone=zone) if since else None,
+                until=parse_moment(until, now=now(), zone=zone) if until else None,
+                session=SessionId(given.get("session", "")) or None,
+                archived=arguments.get("archived") is True,
+                limit=limit + (asked is not None),
+            )
+        except (TimeNotUnderstoodError, StoreError) as error:
+            return str(error)
+        here = room.place.session_id
+        told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
+        answer, shown = _answer([format_recalled(each, zone, here=here) for each in told])
+        room.note_shown_hits(told[:shown], asked=asked)
+        return answer or NOTHING
+
+    async def turns(arguments: Mapping[str, object]) -> str:
+        """Return turns by their numbers, or a sentence with the reason why there are none."""
+        first, last = int(str(arguments["from"])), int(str(arguments["to"]))
+        if last < first:
+            return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
+        try:
+            found = await room.recall_turns(first, last)
+        except StoreError as error:
+            return str(error)
+        answer, shown = _answer([f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found])
+        room.note_shown_turns(found[:shown])
+        return answer or f"There are no turns {first} to {last} in this session."
+
     return (
         RoomTool(
             MEMORY_SEARCH,
             "Finds what was said earlier, also in earlier sessions, word for word with who said it and when. Use it "
             "whenever somebody refers to something that is not in front of you.",
             SEARCH_SCHEMA,
-            memory.search,
+            search,
             asks=False,
             permits=anybody,
         ),
@@ -86,57 +119,11 @@ def memory_tools(
             "recall_turns",
             "Gives turns of this session word for word by their numbers, for example those around a quote.",
             TURNS_SCHEMA,
-            memory.turns,
+            turns,
             asks=False,
             permits=anybody,
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _RoomMemory:
-    """What the tools do, for one room. The fields are the arguments of `memory_tools`."""
-
-    room: RoomRecall
-    zone: tzinfo
-    now: Callable[[], float]
-    question: Callable[[], Seq | None]
-
-    async def search(self, arguments: Mapping[str, object]) -> str:
-        """Return quotes that match, or a sentence with the reason why there are none."""
-        asked, limit = self.question(), _number(arguments, "limit") or DEFAULT_LIMIT
-        try:
-            found = await self.room.memory_search(
-                _text(arguments, "query"),
-                speaker=_text(arguments, "speaker") or None,
-                since=_moment(arguments, "since", self.now(), self.zone),
-                until=_moment(arguments, "until", self.now(), self.zone),
-                session=SessionId(_text(arguments, "session")) or None,
-                archived=arguments.get("archived") is True,
-                limit=limit + (asked is not None),
-            )
-        except (TimeNotUnderstoodError, StoreError) as error:
-            return str(error)
-        here = self.room.place.session_id
-        told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
-        pieces = _fitting([format_recalled(each, self.zone, here=here) for each in told])
-        self.room.note_shown_hits(told[: len(pieces)], asked=asked)
-        return _joined(pieces, left_out=len(told) - len(pieces)) or NOTHING
-
-    async def turns(self, arguments: Mapping[str, object]) -> str:
-        """Return turns by their numbers, or a sentence with the reason why there are none."""
-        first, last = _number(arguments, "from"), _number(arguments, "to")
-        if last < first:
-            return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
-        try:
-            found = await self.room.recall_turns(first, last)
-        except StoreError as error:
-            return str(error)
-        lines = _fitting([f"turn {turn.seq} {format_turn(turn, self.zone, max_chars=None)}" for turn in found])
-        self.room.note_shown_turns(found[: len(lines)])
-        return (
-            _joined(lines, left_out=len(found) - len(lines)) or f"There are no turns {first} to {last} in this session."
-        )
 
 
 def _before(hit: RecallHit, here: SessionId, asked: Seq) -> RecallHit | None:
@@ -167,40 +154,20 @@ def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None
             return f"({place}summary of turns {recalled.seq_from} to {recalled.seq_to})\n{plain(recalled.text)}"
 
 
-def _fitting(pieces: Sequence[str]) -> list[str]:
-    """Return as many of the first pieces as fit into an answer. Only the first is cut if it is too long."""
+def _answer(pieces: Sequence[str]) -> tuple[str, int]:
+    """Return as many of the first pieces as fit into an answer, as one text that names how many more there are, and
+    their number. Only the first is cut if it is too long, with a mark that tells how much is missing.
+    """
     included: list[str] = []
-    room = MAX_CHARS - _MARKS_CHARS
+    # With room for what says that something is left out.
+    room = MAX_CHARS - 100
     for piece in pieces:
         if included and len(piece) > room:
             break
-        included.append(_cut(piece, room))
+        kept = whole_words(piece, room)
+        missing = len(piece) - len(kept)
+        included.append(f"{kept} … [cut here; {missing} more characters are stored]" if missing else piece)
         room -= len(piece) + 2
-    return included
-
-
-def _joined(pieces: Sequence[str], *, left_out: int) -> str:
-    """Return the pieces as one text that names how many more there are."""
+    left_out = len(pieces) - len(included)
     more = [f"({left_out} more left out; ask for less at once)"] if left_out else []
-    return "\n\n".join([*pieces, *more])
-
-
-def _cut(text: str, max_chars: int) -> str:
-    """Return a text; one that is longer, as far as its words fit, with a mark that tells how much is missing."""
-    kept = whole_words(text, max_chars)
-    return text if kept == text else f"{kept} … [cut here; {len(text) - len(kept)} more characters are stored]"
-
-
-def _text(arguments: Mapping[str, object], name: str) -> str:
-    return str(arguments.get(name, ""))
-
-
-def _number(arguments: Mapping[str, object], name: str) -> int:
-    value = arguments.get(name, 0)
-    assert isinstance(value, int), "the schema says so"
-    return value
-
-
-def _moment(arguments: Mapping[str, object], name: str, now: float, zone: tzinfo) -> float | None:
-    text = _text(arguments, name).strip()
-    return parse_moment(text, now=now, zone=zone) if text else None
+    return "\n\n".join([*included, *more]), len(included)

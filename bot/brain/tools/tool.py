@@ -1,15 +1,31 @@
-"""Tools as values: name and description for the model, function, and who may use it."""
+"""Tools as values: name and description for the model, function, who may use it; and how a call is checked and run.
+
+Whatever reaches a model as text may hold instructions: speech, files, screens, the answers of servers. So a tool runs
+with the rights of the person who asked, whatever a prompt says, and one that does more than an answer does waits for
+that person's press (`frozen_calls`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from bot.brain.tools.permission import whoever_is_present
+import jsonschema
+import structlog
+from jsonschema import Draft202012Validator
+from referencing.jsonschema import DRAFT202012
+
+from compaction.untrusted_text import mark_as_data
+from voice.cancellation import is_being_cancelled
 
 if TYPE_CHECKING:
-    from bot.brain.tools.permission import Asker
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from bot.channel.port import TypedMessage
+
+log = structlog.get_logger()
 
 # The names of our own tools, which no other tool has.
 BUILT_IN_NAMES: Final = frozenset(
@@ -20,39 +36,72 @@ MAX_CHARS = 6_000
 # Listeners give up on a reply that waits longer for a tool.
 TIMEOUT_S = 8.0
 
+_MOST_PROBLEMS = 3
+_PROBLEM_CHARS = 200
+# About 6,000 tokens, which each prompt would pay for.
+MOST_SCHEMA_CHARS = 20_000
+# The rules for one argument that are checked here; all of ours are among them. Schemas come from MCP servers too, and
+# references, patterns and rules for parts of a part can be made to take minutes, in which nobody is heard. Of those the
+# server tells the model what is wrong.
+_RULES = frozenset(
+    {
+        "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
+        "minItems", "maxItems",
+    }
+)  # fmt: skip
+
 
 class ToolError(Exception):
     """A tool failed. The message is a plain sentence for the model and holds no secret."""
 
 
-# Called with arguments that fit the tool's schema; returns what the model reads. Raises `ToolError`.
-ToolFunction: TypeAlias = Callable[[Mapping[str, object]], Awaitable[str]]
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The person who asked the question. `present`: in the voice channel now, and not a bot. `roles`: ids of theirs.
+    `typed`: the message in which they asked, if they did not say it.
+    """
+
+    user_id: int | None = None
+    name: str = ""
+    present: bool = False
+    roles: frozenset[int] = frozenset()
+    typed: TypedMessage | None = None
 
 
-def _always() -> bool:
+# The asker of an unasked reply, in which the bot speaks on its own.
+NOBODY = Asker()
+
+
+def anybody(_: Asker) -> bool:
+    """Permit a tool for everybody, and also when the bot speaks unasked."""
     return True
+
+
+# How a call ended, for the log and for people.
+ToolOutcome: TypeAlias = Literal["unknown", "refused", "asked", "answered", "failed", "timeout", "broken"]
 
 
 @dataclass(frozen=True, slots=True)
 class RoomTool:
-    """One tool. `parameters`: the JSON schema of its arguments.
+    """One tool. `parameters`: the JSON schema of its arguments. Two are equal if a press for one counts for the other.
 
-    `asks`: each call waits until the person who asked has pressed *Do it*. `permits`: returns whether the tool may run
-    for somebody. `server`, `title`: the MCP server that has it, and its name there. `available`: whether it can be
-    called now. `timeout_s`: time limit of a call. `max_chars`: how much of its output the model gets.
+    `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
+    until the person who asked has pressed *Do it*. `permits`: returns whether the tool may run for somebody; by default
+    for who is in the voice channel now. `server`, `title`: the MCP server that has it, and its name there. `available`:
+    whether it can be called now. `timeout_s`: time limit of a call. `max_chars`: how much of its output the model gets.
     """
 
     name: str
     description: str
     parameters: Mapping[str, object]
-    call: ToolFunction
+    call: Callable[[Mapping[str, object]], Awaitable[str]] = field(compare=False)
     asks: bool = True
-    permits: Callable[[Asker], bool] = whoever_is_present
+    permits: Callable[[Asker], bool] = field(default=lambda asker: asker.present, compare=False)
     server: str = ""
     title: str = ""
-    timeout_s: float = TIMEOUT_S
-    max_chars: int = MAX_CHARS
-    available: Callable[[], bool] = _always
+    timeout_s: float = field(default=TIMEOUT_S, compare=False)
+    max_chars: int = field(default=MAX_CHARS, compare=False)
+    available: Callable[[], bool] = field(default=lambda: True, compare=False)
 
     def refusal(self, asker: Asker) -> str | None:
         """Return why it may not run for `asker`, as a sentence for the model, or None if it may."""
@@ -60,7 +109,116 @@ class RoomTool:
             return None
         return f"{self.name} is not allowed for who asked. Say so, and go on without it."
 
-    def is_same_as(self, other: RoomTool) -> bool:
-        """Return whether both do the same as far as their descriptions tell, so that a press for one counts."""
-        mine = (self.name, self.server, self.title, self.description, self.parameters)
-        return mine == (other.name, other.server, other.title, other.description, other.parameters)
+    async def run(self, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
+        """Call it with arguments that fit its schema. Return how it ended and what the model reads: bounded, and what
+        comes from outside marked as data. Each failure becomes a sentence. *Cancellation* cancels the call.
+        """
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                found = await self.call(arguments)
+        except TimeoutError:
+            return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
+        except ToolError as error:
+            return "failed", self.as_data(str(error))
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+                raise
+            # A broken tool costs one result. The message of the exception is not logged: it may quote people.
+            log.warning("tool_crashed", tool=self.name, error_class=type(error).__name__, exc_info=error)
+            return "broken", f"{self.name} broke. Go on without it."
+        return "answered", self.as_data(found)
+
+    def as_data(self, text: str) -> str:
+        """Return a text that may come from outside, for example from an MCP server, as the model reads it."""
+        return mark_as_data(self.name, text, max_chars=self.max_chars)
+
+
+def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments that a model wrote as JSON. Raises `ToolError` with what to correct, for the model."""
+    try:
+        arguments = json.loads(written or "{}")
+    except (ValueError, RecursionError) as error:
+        raise ToolError("The arguments are not JSON. Write one JSON object.") from error
+    if not isinstance(arguments, dict):
+        raise ToolError("The arguments are not a JSON object. Write one, with the parameters as keys.")
+    properties, required = schema.get("properties"), schema.get("required")
+    parameters = properties if isinstance(properties, dict) else {}
+    needed = required if isinstance(required, list) else []
+    # Small models write null for each optional parameter.
+    given = {
+        name: _coerced(value, parameters.get(name))
+        for name, value in arguments.items()
+        if value is not None or name in needed
+    }
+    checked: dict[str, object] = {
+        "required": needed,
+        "additionalProperties": schema.get("additionalProperties") is not False or "patternProperties" in schema,
+        "properties": {
+            name: {rule: value for rule, value in each.items() if rule in _RULES} if isinstance(each, dict) else True
+            for name, each in parameters.items()
+        },
+    }
+    errors = Draft202012Validator(checked).iter_errors(given)
+    if problems := [_describe(error) for error, _ in zip(errors, range(_MOST_PROBLEMS), strict=False)]:
+        raise ToolError(f"The arguments are wrong: {'; '.join(problems)}. Call it again with the right ones.")
+    return given
+
+
+def _coerced(value: object, property_schema: object) -> object:
+    """Convert a number or boolean that a small model wrote as text, or an integer written as 3.0; return other values
+    unchanged.
+    """
+    kind = property_schema.get("type") if isinstance(property_schema, dict) else None
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, str) or kind not in {"integer", "number", "boolean"}:
+        return value
+    text = value.strip().lower()
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text, value)
+    try:
+        return int(text) if kind == "integer" else float(text)
+    except ValueError:
+        return value
+
+
+def schema_chars(schema: Mapping[str, object]) -> int:
+    """Return how long a schema is as JSON; 0 if it cannot be written."""
+    try:
+        return len(json.dumps(schema))
+    except (RecursionError, TypeError, ValueError):
+        return 0
+
+
+def schema_problem(schema: Mapping[str, object]) -> str | None:
+    """Return why a schema can't be used, or None if it is a valid schema of an object."""
+    try:
+        if len(json.dumps(schema)) > MOST_SCHEMA_CHARS:
+            return "it is too long"
+        # Patterns are the server's to check, and need not be Python's.
+        Draft202012Validator.check_schema(dict(schema), format_checker=jsonschema.FormatChecker(()))
+    except RecursionError:
+        return "it is nested too deeply"
+    except jsonschema.SchemaError as error:
+        return _describe(error)
+    except Exception:  # noqa: BLE001 - whatever a server describes, the other tools go on
+        return "it cannot be read"
+    return None if schema.get("type", "object") == "object" else "it does not describe an object"
+
+
+def with_items(schema: dict[str, object]) -> dict[str, object]:
+    """Return a valid schema in which each list says of its items that they may be anything, if it says nothing: OpenAI
+    refuses it otherwise. What looks like a schema in a default or a choice stays as it is.
+    """
+    kind = schema.get("type")
+    if kind == "array" or (isinstance(kind, list) and "array" in kind):
+        schema.setdefault("items", {})
+    for each in DRAFT202012.subresources_of(schema):
+        if isinstance(each, dict):
+            with_items(each)
+    return schema
+
+
+def _describe(error: jsonschema.ValidationError | jsonschema.SchemaError) -> str:
+    where = error.json_path.removeprefix("$").lstrip(".")
+    return " ".join((f"{where}: " if where else "").split() + error.message.split())[:_PROBLEM_CHARS]

@@ -1,4 +1,4 @@
-"""The tools of one room: offers them for a question, then checks, runs and bounds the calls.
+"""The tools of one room: offers them for a question, then checks, runs and bounds the calls, and keeps the last ones.
 
 Every tool call of a model passes through here. A call never raises: each failure becomes a sentence for the model.
 """
@@ -7,39 +7,96 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
 from bot.brain.tools.frozen_calls import LAPSE_S, FrozenCall, FrozenCalls
-from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.running import FAILURES, ToolOutcome, error_text, run_tool
-from bot.brain.tools.schema import read_arguments
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import NOBODY, Asker, ToolError, read_arguments
 from bot.channel.port import ChatError
-from bot.llm.port import ToolOffer
+from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
-    from bot.brain.tools.exchanges import ToolResult
     from bot.brain.tools.frozen_calls import ShowCall
-    from bot.brain.tools.tool import RoomTool
+    from bot.brain.tools.tool import RoomTool, ToolOutcome
     from bot.channel.port import CallMessage
     from compaction.model import Seq
     from compaction.payload import MessageToolCall
+
+    # What a model reads is its text: of a frozen call, what has become of it by then.
+    ToolResult = str | FrozenCall
 
 log = structlog.get_logger()
 
 # What was said before may not be used any more, and the model's arguments may repeat it.
 OUTDATED = "It was stopped: what was found may not be used any more. Say that it has to be asked for again."
+# Questions whose calls are kept. Results of older ones are already cut to placeholders.
+MOST_QUESTIONS = 8
+# Steps of one question that are kept. Unasked replies to the same turn add theirs each time.
+MOST_STEPS = 16
 
 
 async def _no_chat(*_: object) -> CallMessage:
     raise ChatError(Text("There is no chat here in which I could ask for a press."))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolExchange:
+    """One step of a reply: the model's calls and their results, in order. `text`: what the model said before them."""
+
+    calls: tuple[MessageToolCall, ...]
+    results: tuple[ToolResult, ...]
+    text: str = ""
+
+    def messages(self) -> list[ChatMessage]:
+        """Return the step as chat messages: the calls, then a result for each."""
+        results = [
+            ChatMessage(ChatRole.TOOL, str(result), tool_call_id=call.id, name=call.name)
+            for call, result in zip(self.calls, self.results, strict=True)
+        ]
+        return [ChatMessage(ChatRole.ASSISTANT, self.text, tool_calls=self.calls), *results]
+
+
+class ToolExchanges:
+    """The tool steps of a room's last replies, by the turn of the question. They stay in the prompt, right after it.
+
+    A model can answer 'And what does it say further down?' only if it still has the file. The token budget
+    (`compaction.budget.tool_outputs`) shortens results with age; this only drops the oldest questions.
+    """
+
+    def __init__(self) -> None:
+        self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
+        # How often everything was dropped.
+        self.clearings = 0
+        # How many steps were ever recorded, those that were dropped included.
+        self.recorded = 0
+
+    def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
+        """Record steps of the reply to one question, after those that another model took for it. Drop the oldest steps
+        and questions if there are too many.
+        """
+        if steps:
+            self.recorded += len(steps)
+            self._by_turn[turn] = (*self._by_turn.get(turn, ()), *steps)[-MOST_STEPS:]
+        if len(self._by_turn) > MOST_QUESTIONS:
+            del self._by_turn[next(iter(self._by_turn))]
+
+    def clear(self) -> None:
+        self._by_turn.clear()
+        self.clearings += 1
+
+    def messages(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
+        """Return the messages of the recorded questions among `turns`, by turn, the newest question first."""
+        return {
+            turn: [message for step in steps for message in step.messages()]
+            for turn, steps in reversed(self._by_turn.items())
+            if turn in turns
+        }
 
 
 class Toolbox:
@@ -63,7 +120,8 @@ class Toolbox:
     ) -> None:
         self._own = tuple(tools)
         self._more = more
-        self._personal = [personal]
+        # Add more that act for the person who asks.
+        self.personal = [personal]
         self._is_present = is_present
         self.language = language
         # The calls and results of the last questions.
@@ -75,17 +133,13 @@ class Toolbox:
         # Gets the turn of each question for which a tool has failed.
         self.on_failure: Callable[[Seq], None] = lambda _: None
 
-    def add(self, personal: Callable[[Asker], Sequence[RoomTool]]) -> None:
-        """Add tools that act for the person who asks."""
-        self._personal.append(personal)
-
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
 
         The first of two with the same name wins.
         """
         named: dict[str, RoomTool] = {}
-        personal = [tool for make in self._personal for tool in make(asker)]
+        personal = [tool for make in self.personal for tool in make(asker)]
         for tool in (*self._own, *personal, *self._more()):
             if tool.available():
                 named.setdefault(tool.name, tool)
@@ -99,14 +153,6 @@ class Toolbox:
         asker = Asker(user_id, present=self._is_present(user_id), roles=roles)
         tool = self.find(name, asker)
         return None if tool is None or tool.refusal(asker) is not None else tool
-
-    def offers_for(self, asker: Asker) -> tuple[ToolOffer, ...]:
-        """Return the offers of all tools that may run for `asker` now."""
-        return tuple(
-            ToolOffer(tool.name, tool.description, tool.parameters)
-            for tool in self.tools(asker)
-            if tool.refusal(asker) is None
-        )
 
     def for_asker(self, asker: Asker = NOBODY, *, answering: Seq | None = None) -> QuestionTools:
         """Return what runs the calls for one question. `answering`: its turn."""
@@ -122,49 +168,43 @@ class Toolbox:
 
 
 class QuestionTools:
-    """Runs the tool calls for one question, on behalf of the person who asked it."""
+    """Runs the tool calls for one question, on behalf of the person who asked it. `language`: that of the channel, as a
+    Discord locale.
+    """
 
     def __init__(self, toolbox: Toolbox, asker: Asker, answering: Seq | None = None) -> None:
         self._toolbox = toolbox
         self._asker = asker
         self._answering = answering
+        self.language = toolbox.language()
         # What is cleared from then on may be in a result of this question.
         self._clearings = toolbox.exchanges.clearings
         self._frozen: list[tuple[MessageToolCall, FrozenCall]] = []
-        self._released = asyncio.Event()
-        self._released.set()
+        # Calls wait while it is clear: those of a preemptive reply, whose question may be incomplete.
+        self.released = asyncio.Event()
+        self.released.set()
         # Fixed when the question is asked. Each call checks the permission again.
-        self.offers = toolbox.offers_for(asker)
-
-    @property
-    def language(self) -> str:
-        """Return the language of the channel, as a Discord locale."""
-        return self._toolbox.language()
-
-    def hold_calls(self) -> None:
-        """Make calls wait until `release_calls`. For a preemptive reply, whose question may be incomplete."""
-        self._released.clear()
-
-    def release_calls(self) -> None:
-        """Let calls run, also those that have waited since `hold_calls`."""
-        self._released.set()
+        self.offers = tuple(
+            ToolOffer(tool.name, tool.description, tool.parameters)
+            for tool in toolbox.tools(asker)
+            if tool.refusal(asker) is None
+        )
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Record steps of the reply, for later questions and for the model that answers if this one fails; and calls
         that wait for a press although their step was cut off. Call it also when the reply is cancelled.
         """
         frozen, self._frozen = self._frozen, []
-        if not self._is_current():
-            return
-        recorded = [result for step in steps for result in step.results]
-        cut_off = [ToolExchange((call,), (waiting,)) for call, waiting in frozen if waiting not in recorded]
-        self._toolbox.exchanges.record(turn, [*steps, *cut_off])
+        if self._is_current():
+            recorded = [result for step in steps for result in step.results]
+            cut_off = [ToolExchange((call,), (waiting,)) for call, waiting in frozen if waiting not in recorded]
+            self._toolbox.exchanges.record(turn, [*steps, *cut_off])
 
     async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[ToolResult, ...]:
         """Run the calls that a model made at once; return their results for the model. A call that has to wait for a
         press is returned as a `FrozenCall` once it is posted. Never raises.
         """
-        await self._released.wait()
+        await self.released.wait()
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._run_logged(call), name=f"tool-{call.name[:40]}") for call in calls]
         results = tuple(task.result() for task in running)
@@ -179,39 +219,38 @@ class QuestionTools:
     async def _run_logged(self, call: MessageToolCall) -> ToolResult:
         started = time.monotonic()
         tool = self._toolbox.find(call.name, self._asker)
-        output: ToolResult
-        if tool is None:
-            outcome, output = ToolOutcome.UNKNOWN, f"There is no tool {call.name[:60]!r}."
-        else:
-            outcome, output = await self._run(tool, call)
-        if outcome in FAILURES and self._answering is not None:
+        outcome, output = await self._run(tool, call)
+        # Ends after which nobody has what the tool was called for.
+        if outcome in {"failed", "timeout", "broken"} and self._answering is not None:
             self._toolbox.on_failure(self._answering)
         log.info(
             "tool_called",
             # An unknown name comes from the model, which may quote people, so it is not logged.
             tool=None if tool is None else tool.name,
-            outcome=outcome.value,
+            outcome=outcome,
             duration_ms=round(1000 * (time.monotonic() - started), 1),
             argument_chars=len(call.arguments),
             output_chars=len(output) if isinstance(output, str) else 0,
         )
         return output
 
-    async def _run(self, tool: RoomTool, call: MessageToolCall) -> tuple[ToolOutcome, ToolResult]:
+    async def _run(self, tool: RoomTool | None, call: MessageToolCall) -> tuple[ToolOutcome, ToolResult]:
+        if tool is None:
+            return "unknown", f"There is no tool {call.name[:60]!r}."
         if (refused := tool.refusal(self._asker)) is not None:
-            return ToolOutcome.REFUSED, refused
+            return "refused", refused
         try:
             arguments = read_arguments(call.arguments, tool.parameters)
             if not tool.asks:
-                return await run_tool(tool, arguments)
+                return await tool.run(arguments)
             if not self._is_current():
-                return ToolOutcome.REFUSED, OUTDATED
+                return "refused", OUTDATED
             frozen = self._toolbox.frozen.freeze(tool, arguments, self._asker)
         except ToolError as error:
-            return ToolOutcome.FAILED, error_text(tool, error)
+            return "failed", tool.as_data(str(error))
         self._frozen.append((call, frozen))
         await frozen.posted.wait()
         if frozen.problem is None:
-            return ToolOutcome.ASKED, frozen
+            return "asked", frozen
         self._frozen.remove((call, frozen))
-        return ToolOutcome.FAILED, frozen.problem
+        return "failed", frozen.problem

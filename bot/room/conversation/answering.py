@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
-from bot.brain.tools.be_quiet import be_quiet_tools
+from bot.brain.tools.built_in import be_quiet_tools
 from bot.channel.participants import Participants
 from bot.memory.recall import RecallScope
 from bot.participation.participation import Participation, ReplyState
@@ -70,7 +70,7 @@ class Answering:
         self.toolbox.frozen.on_done = self._tell_result
         if session.upkeep is not None:
             self.toolbox.on_failure = session.upkeep.on_tool_failed
-        self.toolbox.add(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
+        self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
         self.turn_recorder = TurnRecorder(
             session.memory,
             place,

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
 from bot import events
-from bot.brain.wakeword import strip_call
+from bot.brain.wakeword import strip_call, use_of_name
 from bot.dropped_sounds import OVERLOADED, RECOGNISER_FAILED
 from bot.room.conversation.answering import Answering
 from bot.room.conversation.hearing import Hearing, SoundDelay
@@ -30,7 +31,7 @@ from voice.speaking.barge_in import BargeInAction, BargeInDetector
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.reply import Replier
+    from bot.brain.replier import Replier
     from bot.clock import Clock
     from bot.participation.participation import Participation
     from bot.room.services import SessionParts
@@ -177,7 +178,7 @@ class Conversation:
             observe=self._on_heard,
             on_group=turn_taking.on_group,
             turn_end_detector=speech.turn_end_detector,
-            is_urgent=mine.participation.is_named_in,
+            is_urgent=lambda text: use_of_name(text, mine.participation.wake_names).mentioned,
             on_tentative=turn_taking.on_tentative,
             on_resumed=mine.replies.discard_for,
             drops=mine.participation.drops,
@@ -186,7 +187,7 @@ class Conversation:
 
     async def run(self) -> None:
         """Listen and take part. Never returns."""
-        async with self.answering.toolbox.frozen, asyncio.TaskGroup() as tasks:
+        async with aclosing(self.answering.toolbox.frozen), asyncio.TaskGroup() as tasks:
             tasks.create_task(fail_if_cancelled_inside(self.hearing.run), name="hearing")
             tasks.create_task(fail_if_cancelled_inside(self._barge_in.run), name="barge-in")
             self.answering.start(tasks)
@@ -248,7 +249,7 @@ class Conversation:
         mine = self.answering
         return (
             *self.hearing.queues,
-            *mine.replier.queues,
+            mine.replier.queue,
             mine.speaking.playback.pieces,
             QueueFigures("store", self._session.memory.unstored_items, None),
             self.participation.queue,

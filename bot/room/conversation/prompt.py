@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.context import build_context_messages, presence_part
 from bot.brain.skip import skip_instruction
-from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.tool import NOBODY, Asker
 from bot.llm.budgeted import to_part
 from bot.store.prompts import SentPrompt
 from compaction.budget.messages import message_json
@@ -23,8 +23,7 @@ from voice.asr.language_names import language_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.context import ModelContext
-    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.context import ModelContext, QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants

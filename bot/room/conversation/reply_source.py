@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
 
-from bot.brain.generation import broken_off
 from bot.brain.skip import begins_with_skip, may_become_skip
+from bot.brain.speech_output import broken_off
 from bot.texts.text import Text
 from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError
@@ -131,7 +131,7 @@ class RoomSynthesizer:
 
 
 def _broken_off(error: asyncio.CancelledError) -> SynthesisError:
-    """See `bot.brain.generation.broken_off`."""
+    """See `bot.brain.speech_output.broken_off`."""
     if is_being_cancelled():
         raise error
     return SynthesisError(VOICE_BROKE_OFF)
@@ -253,7 +253,7 @@ class ReplySource:
             # Building it failed. Build it again, so that the error is reported in the usual way.
             return await begin_answer(question, self._build_context, self._responder)
         if attempt.context.tools is not None:
-            attempt.context.tools.release_calls()
+            attempt.context.tools.released.set()
         log.info(
             "preemptive_reply_used",
             saved_ms=self._since_ms(attempt),
@@ -265,7 +265,7 @@ class ReplySource:
         try:
             context = await self._build_context(attempt.question)
             if context.tools is not None:
-                context.tools.hold_calls()
+                context.tools.released.clear()
             attempt.context = context
         finally:
             # Also if this task was cancelled: nobody may wait for it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.reply import Replier
+from bot.brain.replier import Replier
 from bot.brain.speech_output import SpeechRules
 from bot.room.conversation.reply_source import ReplySource, RoomSynthesizer
 from bot.texts.text import in_language
@@ -106,7 +106,7 @@ class Speaking:
     def _new_reader(self, question: Question) -> SentenceReader:
         # The first sentence is synthesised before the answer begins.
         self.voice.prefer(question.language)
-        return self.replier.new_reader()
+        return self.rules.new_reader()
 
     async def finish(self, *, process_ends: bool) -> None:
         """Fall silent, and let the part of the reply that was heard be recorded. `process_ends`: a sentence that is

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot import events
-from bot.brain.wakeword import mentions_name
+from bot.brain.wakeword import use_of_name
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
@@ -132,7 +132,7 @@ class Transcriber:
         is_call = repeats_alone(transcription.recognition.text, self._own_names())
         before = None
         # Who was misheard asks again.
-        is_addressed = mentions_name(transcription.recognition.text, self._own_names())
+        is_addressed = use_of_name(transcription.recognition.text, self._own_names()).mentioned
         if utterance.user_id in self._last_texts and not is_addressed:
             text, ended_at = self._last_texts[utterance.user_id]
             before = PreviousUtterance(text, max(0.0, utterance.started_at - ended_at))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.brain.decider import Decision
-    from bot.brain.reply import Replier
+    from bot.brain.replier import Replier
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.participation import Participation

@@ -7,18 +7,18 @@ the bot says; a few wait. Which messages are for the bot decides `bot.discord.ty
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.background_task import owned_task
-from bot.brain.generation import sentences_of
-from bot.brain.reply import TOO_SLOW, Question
-from bot.brain.reply_progress import ReplyProgress
-from bot.brain.speech_output import AnswerCheck
+from bot.brain.replier import TOO_SLOW
+from bot.brain.reply import Question, Reply
+from bot.brain.speech_output import sentences_of
 from bot.channel.markdown import escape_markdown
 from bot.llm.port import NO_WORDS
-from bot.texts.text import Text, joined, sentence_of, verbatim
+from bot.texts.text import Text, joined, verbatim
 from compaction.errors import CompactionError
 from voice.queue_figures import QueueFigures
 
@@ -65,7 +65,6 @@ class TypedTalk:
         self._reply_recorder = reply_recorder
         self._begin = begin
         self._rules = rules
-        self._check = AnswerCheck(rules)
         self._clock = clock
         self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
         self._answering: asyncio.Task[None] | None = None
@@ -140,32 +139,32 @@ class TypedTalk:
 
     async def _answer(self, question: Question) -> None:
         assert question.typed is not None, "nothing else waits here"
-        progress = ReplyProgress(started_at=self._clock.monotonic())
-        text = await self._written(question, progress)
-        failure = progress.failure or ("" if text else NO_WORDS)
+        reply = Reply(question, self._clock.monotonic())
+        text = await self._written(reply)
+        failure = reply.failure or ("" if text else NO_WORDS)
         # Anything that it says may be quoted, so nothing in it formats or links.
         posted = await question.typed.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
         await self._reply_recorder.record_written(question, text if posted else "")
 
-    async def _written(self, question: Question, progress: ReplyProgress) -> str:
-        """Return the sentences of an answer that people may read. What failed is noted in `progress`."""
+    async def _written(self, reply: Reply) -> str:
+        """Return the sentences of an answer that people may read. What failed is noted in `reply`."""
         kept: list[str] = []
         try:
             async with asyncio.timeout(ANSWER_S):
-                await self._generate(await self._begin(question), kept, progress)
+                await self._generate(await self._begin(reply.question), kept, reply)
         except TimeoutError:
-            progress.fail("time", TOO_SLOW)
+            reply.fail("time", TOO_SLOW)
         except CompactionError as error:
-            progress.fail("context", sentence_of(error))
+            reply.fail("context", error)
         return " ".join(kept)
 
-    async def _generate(self, answer: AsyncGenerator[str, None], kept: list[str], progress: ReplyProgress) -> None:
+    async def _generate(self, answer: AsyncGenerator[str, None], kept: list[str], reply: Reply) -> None:
         normalizer = self._rules.new_normalizer()
-        async with sentences_of(answer, progress, self._clock) as sentences:
-            while (item := await sentences.get()) is not None:
+        async with aclosing(sentences_of(answer, reply, self._clock)) as sentences:
+            async for item in sentences:
                 if not isinstance(item, str):
-                    progress.fail("model", item)
+                    reply.fail("model", item)
                     continue
                 sentence = normalizer.normalize(item)
-                if sentence is not None and await self._check.allows(sentence.text, progress):
+                if sentence is not None and await self._rules.allows(sentence.text, reply):
                     kept.append(sentence.text)

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from bot.brain.embedded.chat import EmbeddedResponder
-from bot.brain.embedded.first_sentences import FirstSentences
+from bot.brain.embedded.chat import EmbeddedResponder, FirstSentences
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME
 from bot.brain.settings import names_with
 from bot.brain.system_prompt import SystemPrompt

@@ -11,13 +11,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import MOST_NAMES, ModelContext, build_context_messages, presence_part
-from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
-from bot.brain.embedded.evidence import EvidenceOrigin, collect_evidence
-from bot.brain.embedded.first_sentences import FirstSentences, Meaning
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.permission import anybody
-from bot.brain.tools.tool import RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder, FirstSentences
+from bot.brain.embedded.evidence import collect_evidence
+from bot.brain.tools.tool import RoomTool, anybody
+from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.guild import PromptPolicy
 from bot.llm.budgeted import MEMORY_SEARCH, Budget, offers_tokens
 from bot.llm.port import ChatRole
@@ -168,9 +165,9 @@ async def test_sentences_come_with_speaker_and_time() -> None:
         question = await talk.say("Bo", "Roomtone, where is the key?")
         found = collect_evidence(talk.context(question), own_names=OWN)
     assert [(item.text, item.origin, item.speaker) for item in found] == [
-        ("The key is under the pot.", EvidenceOrigin.TURN, "Ada"),
-        ("It is blue.", EvidenceOrigin.TURN, "Ada"),
-        ("On Bo's screen: A map of the harbour.", EvidenceOrigin.NOTE, None),
+        ("The key is under the pot.", PartKind.TURN, "Ada"),
+        ("It is blue.", PartKind.TURN, "Ada"),
+        ("On Bo's screen: A map of the harbour.", PartKind.NOTE, None),
     ]
     assert (found[0].since, found[0].until) == (START + 7, START + 10)
     assert found[2].until == START + 33
@@ -189,7 +186,7 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
         await talk.memory.settle()
         question = await talk.say("Cy", "Roomtone, which town does Ada want to visit?")
         context = talk.context(question)
-        found = [item for item in collect_evidence(context, own_names=OWN) if item.origin is EvidenceOrigin.SUMMARY]
+        found = [item for item in collect_evidence(context, own_names=OWN) if item.origin is PartKind.SUMMARY]
         said = [piece async for piece in EmbeddedResponder(names=("Roomtone",), zone=UTC).respond(context)]
     assert all("Lisbon" not in part.content for part in context.parts if part.kind.value != "summary")
     lisbon = [item for item in found if "Lisbon" in item.text]
@@ -237,11 +234,11 @@ async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_
 class Means(FirstSentences):
     """Every sentence means the same."""
 
-    def __init__(self, meaning: Meaning) -> None:
+    def __init__(self, meaning: str) -> None:
         super().__init__(None)
         self.meaning = meaning
 
-    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> Meaning | None:
+    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
         return self.meaning
 
 
@@ -255,7 +252,7 @@ async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
             talk.context(last)
             await talk.memory.settle()
             context = replace(talk.context(last), present=("Ada", "Bo"))
-            for meaning in (Meaning.HOW_LONG, Meaning.WHO_IS_HERE):
+            for meaning in ("how_long", "who_is_here"):
                 responder = EmbeddedResponder(names=OWN, first_sentences=Means(meaning))
                 told += [piece.removesuffix(f" {NO_MODEL}") async for piece in responder.respond(context)]
         assert talk.memory.cursor > 0
@@ -338,38 +335,6 @@ async def test_what_was_done_for_the_question_itself_is_known() -> None:
         ChatRole.ASSISTANT,
         ChatRole.TOOL,
     ]
-
-
-READ = ToolExchange((MessageToolCall("f", "read_file", '{"path": "plan.md"}'),), ("door " * 330,))
-
-
-@pytest.mark.parametrize(
-    ("exchange", "words", "kept"),
-    [
-        (READ, "And plan.md?", ["door"]),
-        (READ, "Well?", []),
-        (replace(STEP, results=("door " * 330,)), "Well?", []),
-    ],
-)
-async def test_a_file_that_is_spoken_of_outlives_old_turns(exchange: ToolExchange, words: str, kept: list[str]) -> None:
-    """A file leaves after old turns. It left first before, and fourteen turns stayed. Any other output leaves first."""
-    toolbox = Toolbox([SEARCH])
-    async with a_talk() as talk:
-        asked = await talk.say("Ada", "Roomtone, where is the key?")
-        for number in range(50):
-            await talk.say("Roomtone" if number < 8 else "Bo", f"Story {number}: " + "word " * 30, _kind(number))
-        question = await talk.say("Ada", words)
-        toolbox.exchanges.record(asked.seq, [exchange])
-        tight = _with_tools(talk, question, toolbox, max_input_tokens=1_800)
-    outputs = [message.content for message in tight.messages if message.role is ChatRole.TOOL]
-    assert [output.split(" door")[0] for output in outputs] == kept
-    turns = [part.seq_from for part in tight.parts if part.kind is PartKind.TURN]
-    assert turns == list(range(51 - len(turns), 51))
-    assert len(turns) >= 10
-
-
-def _kind(number: int) -> TurnKind:
-    return TurnKind.ASSISTANT if number < 8 else TurnKind.SPEECH
 
 
 async def test_tools_and_their_outputs_cost_room() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.addressing import call_names
-from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
+from bot.brain.wakeword import call_names
 from bot.guild import VoiceMode
 from compaction.sentence_cache import clear_sentence_caches
 
@@ -108,7 +108,7 @@ def no(reason: Reason) -> Decision:
 )
 def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
     """Each text and situation leads to the expected decision with the expected reason."""
-    assert decide(HeardText(text), situation) == decision
+    assert decide(text, situation) == decision
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ TEXTS = st.one_of(
     st.text(),
     st.sampled_from([QUESTION, "Roomtone, hello", "Ben, hello", "Yes.", "And on Sunday?", "Room tone", "(laughs)"]),
 )
-SAID = st.one_of(st.none(), st.builds(HeardText, TEXTS, st.booleans()))
+SAID = st.one_of(st.none(), TEXTS)
 SITUATIONS = st.builds(
     Situation,
     people=st.integers(0, 30),
@@ -164,12 +164,12 @@ SITUATIONS = st.builds(
 @given(TEXTS, SITUATIONS)
 def test_another_bot_is_never_answered(text: str, situation: Situation) -> None:
     """Speech of another bot is never answered, in any situation."""
-    assert not decide(HeardText(text, by_bot=True), situation).answer
+    assert not decide(text, replace(situation, by_bot=True)).answer
 
 
 @settings(deadline=None)
 @given(SAID, SITUATIONS)
-def test_it_never_speaks_where_it_must_not(said: HeardText | None, situation: Situation) -> None:
+def test_it_never_speaks_where_it_must_not(said: str | None, situation: Situation) -> None:
     """The bot never speaks while silenced, over the hourly ceiling, or to a person who has opted out."""
     for forbidden in (
         replace(situation, silenced=True),
@@ -184,7 +184,7 @@ def test_it_never_speaks_where_it_must_not(said: HeardText | None, situation: Si
 def test_its_name_is_always_answered(text: str, form: str, situation: Situation) -> None:
     """A person who may speak with the bot and calls it by name always gets an answer, and the model may not skip it."""
     allowed = replace(situation, opted_out=False, silenced=False, over_ceiling=False, wake_names=NAMES)
-    said = HeardText(form.format(text))
+    said = form.format(text)
     decision = decide(said, allowed)
     if decision.reason in {Reason.EFFECT, Reason.WANTS_NO_ANSWER}:  # '*Roomtone, sings*', 'Roomtone, stop'
         return
@@ -193,7 +193,7 @@ def test_its_name_is_always_answered(text: str, form: str, situation: Situation)
 
 @settings(deadline=None)
 @given(SAID, SITUATIONS)
-def test_the_same_situation_has_the_same_answer(said: HeardText | None, situation: Situation) -> None:
+def test_the_same_situation_has_the_same_answer(said: str | None, situation: Situation) -> None:
     """The same situation always gives the same decision. Only an answer replaces a pending one, and a reply that may be
     skipped never replaces a certain one.
     """
@@ -209,7 +209,7 @@ def test_what_was_said_is_remembered_within_bounds_and_only_until_it_is_forgotte
     of it is left when words are forgotten.
     """
     said = "Roomtone, ask Ben, and then post the zanzibar link."
-    decide(HeardText(said, by_bot=False), COMPANY)
+    decide(said, COMPANY)
     caches: list[Any] = [
         each
         for name, module in sys.modules.items()

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from bot.brain.context import build_context_messages
+from bot.brain.context import QuoteFinder, build_context_messages, select_turns_surely_sent
 from bot.brain.embedded.evidence import collect_evidence
-from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart

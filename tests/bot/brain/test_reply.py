@@ -1,18 +1,20 @@
-"""How a reply is carried out: order, failures, newer questions, and which part counts as heard."""
+"""How a reply is carried out: order, failures, newer questions, SKIP, speech-to-speech, and what counts as heard."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.generation import BROKEN_OFF
-from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
+from bot.brain.replier import TOO_SLOW, Replier
+from bot.brain.reply import Question, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, TOO_MUCH, SpeechRules
+from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -21,11 +23,15 @@ from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
-from voice.speaking.moderation import ModerationError
-from voice.speaking.playback import Playback
+from voice.audio import DISCORD_RATE_HZ
+from voice.errors import RealtimeError
+from voice.speaking.moderation import ForbiddenWordsError, ModerationError
+from voice.speaking.playback import QUEUE_PIECES, Playback
+from voice.speaking.port import Speech
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
 
 FIRST, SECOND, THIRD = (
     Question(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Well?"),))) for seq in (7, 8, 9)
@@ -143,7 +149,7 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
         assert bench.replier.waiting == SECOND
         bench.replier.ask(THIRD)
         assert bench.replier.waiting == THIRD
-        assert bench.replier.queues[0].dropped == {"superseded": 1}
+        assert bench.replier.queue.dropped == {"superseded": 1}
         thinking.set()
         await bench.next_reply()
         await bench.next_reply()
@@ -290,11 +296,11 @@ async def test_an_interrupted_answer_is_over_and_what_waits_is_answered() -> Non
         await until(lambda: bench.replier.speaking)
         bench.listener.pull(4)
         bench.replier.ask(SECOND)
+        responder.pieces = ("Yes.",)
         bench.replier.interrupt_current()
         await bench.replier.wait_until_recorded(within_s=PATIENCE_S)
         (reply,) = bench.replies
         assert (reply.text, reply.interrupted, reply.failure) == ("One two", True, None)
-        responder.pieces = ("Yes.",)
         async with bench.listener.listening():
             await until(lambda: len(bench.replies) == 2)
     assert (bench.replies[1].question, bench.replies[1].text, bench.replies[1].interrupted) == (SECOND, "Yes.", False)
@@ -332,3 +338,225 @@ async def test_what_must_not_be_said_is_left_out_and_told(sentence: str, told: s
     reply = await bench.answered()
     assert bench.voice.spoken == ["Bo brings it.", "Cy sings."]
     assert (reply.text, reply.failure, reply.unsaid) == ("Bo brings it. Cy sings.", told, "")
+
+
+DOUBTFUL = replace(FIRST, may_skip=True)
+
+
+@pytest.mark.parametrize("pieces", [("SKIP",), ("SK", "IP", "."), (" skip",), ("S", CutOffError("length")), ()])
+async def test_what_is_nothing_is_not_spoken(pieces: tuple[str | Exception, ...]) -> None:
+    """An answer of SKIP, or a part of it, is not spoken. The reply counts as skipped and not as failed."""
+    bench = Bench(ScriptedResponder(*pieces))
+    reply = await bench.answered(DOUBTFUL)
+    assert (reply.text, reply.failure, reply.first_audio_at, bench.voice.spoken) == ("", None, None, [])
+    assert reply.skipped or isinstance(pieces[-1], CutOffError)
+
+
+async def test_something_is_spoken_as_ever() -> None:
+    """An answer that the model could have skipped is spoken like any other."""
+    bench = Bench(ScriptedResponder("It is ", "green. SKI", "ING is fun."))
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.text, reply.skipped) == ("It is green. SKIING is fun.", False)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        AWAY,
+        ContextOverflowError(current=900, maximum=512),
+        StoreError("The disk is full. Make room."),
+        asyncio.CancelledError(),
+        TimeoutError(),
+    ],
+)
+async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseException) -> None:
+    """A reply that may be skipped and fails before its first word is silently skipped."""
+    late = isinstance(trouble, TimeoutError)
+    bench = Bench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else 20.0)
+    bench.cancelled = isinstance(trouble, asyncio.CancelledError)
+    bench.overflow = trouble if isinstance(trouble, ContextOverflowError | StoreError) else None
+    reply = await bench.answered(DOUBTFUL)
+    assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
+
+
+async def test_a_failure_in_the_middle_is_told_whoever_waits() -> None:
+    """People have heard its beginning."""
+    bench = Bench(ScriptedResponder("It is green. And ", AWAY))
+    reply = await bench.answered(DOUBTFUL)
+    assert (reply.failure, reply.skipped) == (str(AWAY), False)
+    assert reply.text == f"It is green. {MODEL_BROKE_OFF}"
+
+
+async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
+    """A silence request stops the reply and drops the waiting question. A later question is answered again."""
+    thinking = asyncio.Event()
+    responder = ScriptedResponder("Yes. ", thinking)
+    bench = Bench(responder)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.cancel_all()
+        bench.replier.ask(FIRST)
+        await until(lambda: bool(bench.listener.frames))
+        bench.replier.ask(SECOND)
+        bench.replier.cancel_all()
+        assert bench.replier.waiting is None
+        await bench.next_reply()
+        await until(lambda: not bench.replier.busy)
+        assert [reply.question for reply in bench.replies] == [FIRST]
+        thinking.set()
+        bench.replier.ask(SECOND)
+        assert (await bench.next_reply()).question == SECOND
+
+
+class Speaker:
+    """A fake speech-to-speech model that speaks one second for each word and raises the exceptions among its words, and
+    in place of a forbidden word. `glued`: there are no spaces between its words.
+    """
+
+    def __init__(self, *words: str | BaseException, gone_after: bool = False, glued: bool = False) -> None:
+        self.words = words
+        self.glued = glued
+        self.usable = True
+        self.gone_after = gone_after
+        self.told: list[tuple[float, bool]] = []
+
+    async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
+        for word in self.words:
+            if isinstance(word, str) and forbids(word):
+                raise ForbiddenWordsError
+            if isinstance(word, BaseException):
+                self.usable = not self.gone_after
+                raise word
+            yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ, self.glued)
+
+    def report_heard(self, heard_s: float, *, complete: bool) -> None:
+        """Keep the report."""
+        self.told.append((round(heard_s, 2), complete))
+
+
+def _bench(speaker: Speaker) -> Bench:
+    bench = Bench(ScriptedResponder("Otherwise."))
+    bench.replier._speech_to_speech = speaker
+    return bench
+
+
+GONE = RealtimeError("It is away.")
+REMARK = replace(FIRST, asker_id="", may_skip=True)
+UNHEARD = [(0.0, False)]
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "text", "failure", "told", "spoken"),
+    [
+        pytest.param(FIRST, ("One", "two"), "One two", None, [(2.0, True)], [], id="it is played as it comes"),
+        pytest.param(FIRST, (GONE,), "Otherwise.", None, UNHEARD, ["Otherwise."], id="it fails before any sound"),
+        pytest.param(
+            FIRST,
+            ("One", GONE),
+            f"One {MODEL_BROKE_OFF}",
+            str(GONE),
+            [(1.0, False)],
+            [MODEL_BROKE_OFF],
+            id="breaks off",
+        ),
+        pytest.param(FIRST, (), "Otherwise.", None, UNHEARD, ["Otherwise."], id="it says nothing to who asked"),
+        pytest.param(replace(FIRST, may_skip=True), (), "", None, [(0.0, True)], [], id="it may say nothing"),
+        pytest.param(REMARK, (GONE,), "", None, UNHEARD, [], id="nobody asked, and it fails"),
+        pytest.param(
+            replace(REMARK, asker_id="1"), (GONE,), "Otherwise.", None, UNHEARD, ["Otherwise."], id="somebody asked"
+        ),
+        pytest.param(REMARK, (asyncio.CancelledError(),), "", None, UNHEARD, [], id="a remark is cancelled inside"),
+    ],
+)
+async def test_what_is_heard_of_it_and_what_the_model_is_told(
+    question: Question,
+    words: tuple[str | BaseException, ...],
+    text: str,
+    failure: str | None,
+    told: list[tuple[float, bool]],
+    spoken: list[str],
+) -> None:
+    """The responder answers if the model cannot, and somebody asked. Our own voice tells that a reply has broken off.
+    The model is told how much was heard of its own sound.
+    """
+    speaker = Speaker(*words)
+    bench = _bench(speaker)
+    reply = await bench.answered(question)
+    assert (reply.text, reply.failure, reply.skipped) == (text, failure, not text)
+    assert (speaker.told, bench.voice.spoken) == (told, spoken)
+
+
+async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
+    """After an interruption the model is sent the 1.5 s that were heard, and only the whole word is recorded."""
+    speaker = Speaker("One", "two", "three")
+    bench = _bench(speaker)
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.replier.speaking)
+        await until(lambda: bench.playback.pieces.waiting > 1)
+        bench.listener.pull(75)
+        bench.replier.interrupt_current()
+        reply = await bench.next_reply()
+    assert (reply.text, reply.interrupted) == ("One", True)
+    assert speaker.told == [(1.5, False)]
+
+
+async def test_an_answer_without_spaces_is_recorded_without_them() -> None:
+    """What was heard until the interruption is one text, as it was said."""
+    bench = _bench(Speaker("今天", "天气", "很好。", glued=True))
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.playback.pieces.waiting == QUEUE_PIECES)
+        bench.listener.pull(125)
+        bench.replier.interrupt_current()
+        reply = await bench.next_reply()
+    assert (reply.text, reply.interrupted) == ("今天天气", True)
+
+
+@pytest.mark.parametrize("rest", [(), (RealtimeError("It is away."),)])
+async def test_what_waited_for_room_is_not_heard_after_an_interruption(rest: tuple[RealtimeError, ...]) -> None:
+    """Speech that waits until playback has room for it is not played when an interruption makes room. A reply that
+    somebody has stopped excuses itself for nothing, whatever becomes of the model then.
+    """
+    bench = _bench(Speaker("One", "two", "three", "four", "five", "six", *rest))
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.playback.pieces.waiting == QUEUE_PIECES)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        bench.listener.pull(75)
+        bench.replier.interrupt_current()
+        for _ in range(10):
+            bench.listener.pull(10)
+            await asyncio.sleep(0)
+        reply = await bench.next_reply()
+    assert (reply.text, bench.listener.frames, bench.voice.spoken) == ("One", 75, [])
+
+
+async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None:
+    """If speech-to-speech is given up in mid-reply, the reply reports no failure of its own in writing, because the end
+    of speech-to-speech is already reported elsewhere. Who listens is told aloud.
+    """
+    speaker = Speaker("One", RealtimeError("It is away."), gone_after=True)
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+        assert (reply.text, reply.failure) == (f"One {MODEL_BROKE_OFF}", None)
+        bench.replier.ask(FIRST)
+        assert (await bench.next_reply()).text == "Otherwise."
+
+
+async def test_words_that_the_server_forbids_are_not_heard() -> None:
+    """A reply ends before a blocked word, with what is queued of it; the model is told, and so is the channel."""
+    speaker = Speaker("One", "two", "rudely", "four")
+    bench = _bench(speaker)
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        reply = await bench.next_reply()
+        bench.listener.pull(200)
+    assert (reply.text, reply.failure) == ("", BLOCKED)
+    assert speaker.told == [(0.0, False)]
+    assert bench.listener.frames == 0
+    assert bench.voice.spoken == []

@@ -12,8 +12,7 @@ from bot.brain.context import ModelContext
 from bot.brain.responder import FILLER_AFTER_S, PRESS_FIRST, CutOffError, ModelResponder
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import WAITS
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from compaction.context.build import SessionContext

@@ -5,47 +5,39 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.brain.generation import new_sentence_queue
-from bot.brain.reply_progress import ReplyProgress
+from bot.brain.reply import Reply
 from bot.brain.speech_output import NOT_PLAYED, PLAYBACK_SLACK_S, SpeechOutput, SpeechRules
+from tests.bot.brain.test_reply import FIRST
 from tests.fakes.brain import FakeVoice, Listener, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.virtual_time import run_virtually
 from voice.speaking.playback import CUSHION_FRAMES, Playback
 
 if TYPE_CHECKING:
-    from bot.brain.generation import GeneratedItem
+    from collections.abc import AsyncGenerator
 
 SENTENCE = "one two three four five six seven eight."
 
 
 class Bench:
-    """Speech output with a fake voice, and how many pieces it queued."""
+    """Speech output with a fake voice, and the reply that it speaks."""
 
     def __init__(self) -> None:
         self.voice = FakeVoice()
         self.voice.frames_a_word = 16
         self.playback = Playback()
         self.listener = Listener(self.playback)
-        self.progress = ReplyProgress(started_at=0.0)
-        self.queued = 0
-        self.speaking = SpeechOutput(
-            synthesizer=self.voice,
-            playback=self.playback,
-            clock=FakeClock(),
-            on_queued=self._note,
-            rules=SpeechRules(),
-        )
+        self.reply = Reply(FIRST, 0.0)
+        self.speaking = SpeechOutput(self.voice, self.playback, FakeClock(), SpeechRules())
 
-    def _note(self) -> None:
-        self.queued += 1
-
-    async def speak(self, *thoughts: GeneratedItem) -> None:
+    async def speak(self, *sentences: str) -> None:
         """Speak the given sentences to the end."""
-        queue = new_sentence_queue()
-        for thought in (*thoughts, None):
-            queue.put_nowait(thought)
-        await self.speaking.speak(queue, self.progress)
+
+        async def answer() -> AsyncGenerator[str, None]:
+            for sentence in sentences:
+                yield sentence
+
+        await self.speaking.speak(answer(), self.reply)
 
 
 async def test_a_sentence_sounds_before_its_end_is_made() -> None:
@@ -55,14 +47,14 @@ async def test_a_sentence_sounds_before_its_end_is_made() -> None:
     bench = Bench()
     rest = bench.voice.waits[SENTENCE, 2] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
-    await until(lambda: bench.queued == 1)
+    await until(lambda: len(bench.reply.pieces) == 1)
     bench.listener.pull(CUSHION_FRAMES)
     assert bench.listener.frames == CUSHION_FRAMES
     rest.set()
     await speaking
     bench.listener.pull(8 * 16)
-    await bench.speaking.wait_until_played(bench.progress)
-    assert [(played.heard_text, played.complete) for played in bench.progress.played] == [(SENTENCE, True)]
+    await bench.speaking.wait_until_played(bench.reply)
+    assert [(played.heard_text, played.complete) for played in bench.reply.played()] == [(SENTENCE, True)]
 
 
 async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> None:
@@ -72,11 +64,11 @@ async def test_stopped_while_it_is_made_it_counts_as_far_as_it_was_heard() -> No
     bench = Bench()
     bench.voice.waits[SENTENCE, 5] = asyncio.Event()
     speaking = asyncio.create_task(bench.speak(SENTENCE), name="speaking")
-    await until(lambda: bench.queued == 1)
+    await until(lambda: len(bench.reply.pieces) == 1)
     bench.listener.pull(4 * 16)
     speaking.cancel()
     bench.playback.stop()
-    (played,) = bench.progress.played
+    (played,) = bench.reply.played()
     assert not played.complete
     assert played.heard_text == "one two three"
 
@@ -87,10 +79,10 @@ async def test_what_broke_off_is_written_and_remembered_as_far_as_it_came() -> N
     bench.voice.breaks = {(SENTENCE, 5)}
     await bench.speak(SENTENCE, "Nine.")
     bench.listener.pull(8 * 16)
-    await bench.speaking.wait_until_played(bench.progress)
-    assert bench.progress.unsaid == ["six seven eight."]
-    assert [played.heard_text for played in bench.progress.played] == ["one two three four five", "Nine."]
-    assert bench.progress.failure == "The voice broke. Give it tea."
+    await bench.speaking.wait_until_played(bench.reply)
+    assert bench.reply.unsaid == "six seven eight."
+    assert [played.heard_text for played in bench.reply.played()] == ["one two three four five", "Nine."]
+    assert bench.reply.failure == "The voice broke. Give it tea."
 
 
 async def test_a_sentence_without_any_sound_takes_no_place() -> None:
@@ -98,7 +90,7 @@ async def test_a_sentence_without_any_sound_takes_no_place() -> None:
     bench = Bench()
     bench.voice.mute = {SENTENCE}
     await bench.speak(SENTENCE)
-    assert (bench.queued, bench.progress.unsaid, bench.playback.speaking) == (0, [SENTENCE], False)
+    assert (bench.reply.pieces, bench.reply.unsaid, bench.playback.speaking) == ([], SENTENCE, False)
 
 
 async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_counts_as_working() -> None:
@@ -107,10 +99,10 @@ async def test_a_sentence_that_the_voice_cannot_read_is_written_and_the_voice_co
     bench.voice.unreadable = {"кот."}
     await bench.speak("кот.", SENTENCE)
     bench.listener.pull(8 * 16)
-    await bench.speaking.wait_until_played(bench.progress)
-    assert (bench.progress.unsaid, bench.progress.failure) == (["кот."], "The voice has no glasses.")
-    assert [played.heard_text for played in bench.progress.played] == [SENTENCE]
-    assert not bench.progress.unheard
+    await bench.speaking.wait_until_played(bench.reply)
+    assert (bench.reply.unsaid, bench.reply.failure) == ("кот.", "The voice has no glasses.")
+    assert [played.heard_text for played in bench.reply.played()] == [SENTENCE]
+    assert not bench.reply.unheard
 
 
 def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
@@ -119,7 +111,7 @@ def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
     async def main() -> None:
         bench = Bench()
         await bench.speak(SENTENCE)
-        playing = asyncio.create_task(bench.speaking.wait_until_played(bench.progress), name="play-out")
+        playing = asyncio.create_task(bench.speaking.wait_until_played(bench.reply), name="play-out")
         for pause_s in (5.0, 6.0, 2.5 * PLAYBACK_SLACK_S):
             bench.listener.pull(10)
             bench.playback.pause()
@@ -127,8 +119,8 @@ def test_an_answer_that_people_laugh_over_is_waited_for() -> None:
             bench.playback.resume()
         bench.listener.pull(8 * 16)
         await playing
-        assert bench.progress.failure is None
-        assert [played.complete for played in bench.progress.played] == [True]
+        assert bench.reply.failure is None
+        assert [played.complete for played in bench.reply.played()] == [True]
 
     run_virtually(main())
 
@@ -139,7 +131,7 @@ def test_a_connection_that_takes_no_more_sound_is_given_up() -> None:
     async def main() -> None:
         bench = Bench()
         await bench.speak(SENTENCE)
-        playing = asyncio.create_task(bench.speaking.wait_until_played(bench.progress), name="play-out")
+        playing = asyncio.create_task(bench.speaking.wait_until_played(bench.reply), name="play-out")
         await asyncio.sleep(0)
         bench.listener.pull(10)
         bench.playback.pause()
@@ -149,6 +141,6 @@ def test_a_connection_that_takes_no_more_sound_is_given_up() -> None:
         assert not playing.done()
         await asyncio.sleep(PLAYBACK_SLACK_S)
         assert playing.done()
-        assert bench.progress.failure == NOT_PLAYED
+        assert bench.reply.failure == NOT_PLAYED
 
     run_virtually(main())

@@ -1,4 +1,4 @@
-"""Which texts call the bot by its name."""
+"""Which texts call the bot by its name, which call somebody else, and which words send it into silence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.wakeword import mentions_name, strip_call, use_of_name
+from bot.brain.wakeword import (
+    SpokenWords,
+    asks_for_silence,
+    call_names,
+    calls_any,
+    strip_call,
+    use_of_name,
+)
+from bot.texts.catalogue import catalogue, languages
 
 NAMES = ("Roomtone", "Room tone")
 
@@ -77,8 +85,8 @@ def test_other_words_are_not_the_name(text: str) -> None:
 )
 def test_other_names_work_alike(name: str, heard: list[str], not_heard: list[str]) -> None:
     """With fewer than seven letters, and at its first letter, a name has to be written as it is."""
-    assert [text for text in heard if not mentions_name(text, (name,))] == []
-    assert [text for text in not_heard if mentions_name(text, (name,))] == []
+    assert [text for text in heard if not use_of_name(text, (name,)).mentioned] == []
+    assert [text for text in not_heard if use_of_name(text, (name,)).mentioned] == []
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_vowels_that_are_signs_belong_to_a_name(name: str, text: str, other: str
     """A word with the same consonants is another word, and nothing of a name is left when it is taken out."""
     assert use_of_name(text, (name,)).called
     assert strip_call(text, (name,)) == text.removeprefix(name).lstrip(", ")
-    assert not mentions_name(other, (name,))
+    assert not use_of_name(other, (name,)).mentioned
 
 
 @pytest.mark.slow
@@ -127,7 +135,7 @@ def test_vowels_that_are_signs_belong_to_a_name(name: str, text: str, other: str
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
     """The name is recognised whatever stands before and after it."""
-    assert mentions_name(f"{before} Roomtone, {after}", NAMES)
+    assert use_of_name(f"{before} Roomtone, {after}", NAMES).mentioned
 
 
 @settings(deadline=None)
@@ -136,7 +144,7 @@ def test_a_name_is_heard_wherever_it_stands(before: str, after: str) -> None:
 def test_any_text_and_any_names_can_be_looked_at(text: str, names: list[str]) -> None:
     """Any text and names are accepted, and removing a call only ever shortens the text."""
     assert strip_call(text, tuple(names)) in text
-    if not mentions_name(text, tuple(names)):
+    if not use_of_name(text, tuple(names)).mentioned:
         assert use_of_name(text, tuple(names)).rest == text
 
 
@@ -169,3 +177,76 @@ def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
 def test_the_name_is_taken_out_wherever_it_stands(text: str, rest: str) -> None:
     """With the greeting before it and the marks beside it; the rest of the text is kept."""
     assert use_of_name(text, NAMES).rest == rest
+
+
+PEOPLE = ("Ben Okafor", "Chloe", "Will", "Okay", "☃", "May", "मीरा शर्मा", "小明")
+OTHERS = frozenset().union(*map(call_names, PEOPLE))
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("Ben, are you coming?", True),
+        ("Hey Ben, look.", True),
+        ("What do you think, Chloe?", True),
+        ("Chloe!", True),
+        ("Are you there, Ben Okafor?", True),
+        ("Thanks, Ben, that was kind.", True),
+        ("Will, are you coming?", True),
+        ("मीरा, समय क्या है?", True),
+        ("小明，你来吗？", True),
+        ("मेरा, समय क्या है?", False),
+        ("Ben said that it rains.", False),
+        ("What did Ben Okafor bring?", False),
+        ("Benn, hello.", False),
+        ("Is it Ben or Chloe who goes?", False),
+        ("Ada, are you coming?", False),
+        ("Will you tell me more?", False),
+        ("May I ask what time it is?", False),
+        ("Okay, what next?", False),
+        ("And Ben?", False),
+        ("What about Ben?", False),
+        ("", False),
+    ],
+)
+def test_a_name_as_it_is_spelled_and_set_off_is_a_call(text: str, calls: bool) -> None:
+    """Talk about somebody is none, nor is an ordinary word that is also a name."""
+    assert calls_any(SpokenWords(text), OTHERS) is calls
+
+
+@given(st.text(), st.lists(st.text(max_size=12), max_size=4))
+def test_any_text_can_be_looked_at_for_names_of_others(text: str, names: list[str]) -> None:
+    """A text without words calls nobody."""
+    words = SpokenWords(text)
+    assert not calls_any(words, frozenset().union(*map(call_names, names))) or len(words.texts) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("what is it?", 3), ("", 0), ("今天天气怎么样？", 4), ("何？", 1), ("今日 is ルームトーン", 5), ("สวัสดี", 3)],
+)
+def test_words_are_counted_in_writing_without_spaces_too(text: str, count: int) -> None:
+    """In scripts without spaces, two characters count as one word."""
+    assert SpokenWords(text).spoken_count == count
+
+
+@pytest.mark.parametrize("code", languages())
+def test_the_name_with_a_phrase_of_any_language(code: str) -> None:
+    """Before it or after it, and misheard."""
+    assert catalogue(code).quiet
+    for phrase in catalogue(code).quiet:
+        for text in (f"Roomtone, {phrase}.", f"{phrase.capitalize()}, Roomtone!", f"Hey room tone {phrase}"):
+            assert asks_for_silence(text, NAMES), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Be quiet.", "Ben, be quiet.", "Stop, stop, stop!", "Roomtone, stop.", "Quiet tonight?", "no silence please",
+        "Roomtone, no silence please.", "Roomtone, be quiet?", "Roomtone, be quiet and listen to this.",
+        "I told Roomtone to be quiet.", "Roomtone, could you be quiet about the party?", "Roomtone", "",
+    ],
+)  # fmt: skip
+def test_nothing_else_does(text: str) -> None:
+    """Neither without its name nor with other words around the phrase."""
+    assert not asks_for_silence(text, NAMES)

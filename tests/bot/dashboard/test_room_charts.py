@@ -12,8 +12,8 @@ from bot import events
 from bot.dashboard.live_room import CHARTS, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
+from bot.participation.all_guilds import GuildParticipation
 from bot.participation.costs import NOTHING, CostLedger
-from bot.participation.guild_participation import GuildParticipation
 from bot.texts.text import Text
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock

@@ -16,8 +16,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.brain.tools.frozen_calls import LAPSED
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import CallRequest, ChatError
 from bot.discord.chat import DiscordChat, call_text, visible_json
@@ -318,7 +317,7 @@ async def test_only_the_askers_press_counts_over_the_wire() -> None:
             assert done == [{"path": "plan.txt", "text": "Coffee at nine."}]
             await use.run_all(ask)
             later = local.messages[-1]
-            toolbox.frozen.on_done = None  # type: ignore[assignment]
+            toolbox.frozen.on_done = None
         async with connected(settings_for(local), ROOMS):
             assert seen(await local.press(ADA, later.id, "Do it")) == LAPSED
         await toolbox.frozen.finish(within_s=PATIENCE_S)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import SecretStr
 
-from bot.brain.tools.exchanges import ToolExchange
+from bot.brain.tools.toolbox import ToolExchange
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import (
     NO_TOOLS,

@@ -13,8 +13,7 @@ import pytest
 from mcp.client import stdio
 from structlog.testing import capture_logs
 
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.mcp.connection import describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
@@ -72,7 +71,7 @@ async def test_tools_are_called_as_ours() -> None:
     with capture_logs() as logs:
         async with servers(desk(tools={**never_ask, "die": "off"}, env={"DESK_KEY": "key-1"}), missing) as running:
             toolbox = Toolbox(more=lambda: running.tools(GUILD))
-            offers = {offer.name: offer for offer in toolbox.offers_for(ADA)}
+            offers = {offer.name: offer for offer in toolbox.for_asker(ADA).offers}
             assert {"desk_add", "desk_create_note"} <= set(offers)
             assert "desk_die" not in offers
             assert "</data>" not in offers["desk_add"].description

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.types import ListToolsResult, PaginatedRequestParams, Tool
 from structlog.testing import capture_logs
 
-from bot.brain.tools.schema import schema_problem
+from bot.brain.tools.tool import schema_problem
 from bot.mcp import message_limit
 from bot.mcp import tools as module
 from bot.mcp.connection import MOST_TOOLS, McpConnection

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.schema import MOST_SCHEMA_CHARS
+from bot.brain.tools.tool import MOST_SCHEMA_CHARS, NOBODY, Asker
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import MOST_NAME_CHARS, MOST_SCHEMAS_CHARS, McpTool, adapt_tools, tool_names
 from tests.bot.mcp.approved import Everything

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.context import build_context_messages
-from bot.brain.recall_quotes import QuoteFinder
+from bot.brain.context import QuoteFinder, build_context_messages
 from bot.brain.responder import ModelResponder
-from bot.brain.tools.permission import anybody
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.factory import open_model
 from bot.llm.settings import LlmSettings

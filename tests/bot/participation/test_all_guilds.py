@@ -11,11 +11,10 @@ import pytest
 from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import (
     GuildParticipations,
-    ListensOnlyError,
-    NotHereError,
+    NotNowError,
     NotStoredError,
+    SessionConsent,
 )
-from bot.participation.guild_participation import SessionConsent
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import ServerSettingsBook
 from compaction.errors import StoreError
@@ -123,7 +122,7 @@ async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
 async def test_silence_for_now_takes_a_room() -> None:
     """Silencing a session stops its speech at once; if the bot is in no room, it raises an error."""
     house = House()
-    with pytest.raises(NotHereError, match="not in a voice channel"):
+    with pytest.raises(NotNowError, match="not in a voice channel"):
         await house.participation.silence_for_now(GUILD, by=BO)
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = FakeRoom()
@@ -313,7 +312,7 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
     guild = await house.participation.begin_session(GUILD, "evening", listens_only=True)
     await house.participation.silence_always(GUILD, by=ADA)
     guild.room = FakeRoom()
-    with pytest.raises(ListensOnlyError, match="/leave"):
+    with pytest.raises(NotNowError, match="/leave"):
         await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
     assert guild.silence.always
     guild.room = None

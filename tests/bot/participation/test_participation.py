@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.background_task import owned_task
 from bot.brain.decider import Decision, PendingReply, Reason
-from bot.brain.silence import SILENT_MINUTES
+from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.guild import Silence, VoiceMode
@@ -33,7 +33,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from bot.events import SpokenText
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation
 
 TEXTS = [
     "Roomtone, what was it?",

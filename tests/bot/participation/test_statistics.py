@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
+from bot.participation.all_guilds import GuildParticipation
 from bot.participation.costs import NOTHING, Cost, CostLedger
-from bot.participation.guild_participation import GuildParticipation
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
 from bot.texts.text import in_language
 

@@ -12,8 +12,7 @@ import numpy as np
 from bot import events
 from bot.brain.reply import Question
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.permission import NOBODY, Asker, anybody
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
 from bot.realtime.bridge import RealtimeBridge
@@ -34,7 +33,7 @@ from voice.realtime.settings import RealtimeSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.context import QuoteFinder
     from bot.brain.tools.frozen_calls import FrozenCall
     from compaction.model import Turn
     from compaction.payload import PayloadPart

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.frozen_calls import WAITS, FrozenCall
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.realtime.bridge import SAY_SO
 from compaction.payload import MessageToolCall

@@ -11,8 +11,8 @@ from bot import events
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
+from bot.participation.all_guilds import GuildParticipation
 from bot.participation.costs import CostLedger, ceiling_of
-from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
 from bot.room import other_processes
 from bot.room.other_processes import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch

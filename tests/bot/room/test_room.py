@@ -14,7 +14,7 @@ from bot.channel.port import ListenRequest
 from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.all_guilds import ListensOnlyError
+from bot.participation.all_guilds import NotNowError
 from bot.room.notice import DEFAULT_NOTICE
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import RoomChannel
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation
     from bot.server_settings import ListenTarget
     from compaction.model import SessionId
     from compaction.session import SessionMemory
@@ -95,7 +95,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert "take part" not in house.place.notices[0]
             await house.say(ADA.id, "Roomtone, when do we meet @everyone?")
             await house.participation.of_guild(house.place.guild_id)
-            with pytest.raises(ListensOnlyError, match="/leave"):
+            with pytest.raises(NotNowError, match="/leave"):
                 await house.participation.lift_silence(house.place.guild_id, by=1, moderator=True)
             await house.pass_time(11)
         house.listen = None

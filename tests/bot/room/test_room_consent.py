@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.channel.port import MembershipChange, Person
-from bot.participation.all_guilds import OptedOutError
+from bot.participation.all_guilds import NotNowError
 from bot.room.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
 from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
@@ -118,7 +117,7 @@ async def test_where_the_bot_asks_an_opt_out_comes_first(tmp_path: Path) -> None
         async with living(house):
             await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
             await house.participation.set_opt_out(guild_id, ADA.id, out=True)
-            with pytest.raises(OptedOutError, match="/opt-in"):
+            with pytest.raises(NotNowError, match="/opt-in"):
                 await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
             await house.participation.set_opt_out(guild_id, ADA.id, out=False)
             assert house.place.excludes(ADA.id)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.memory.access_log import AccessLog
 from bot.memory.explain import Explainer
 from bot.memory.people import PeopleBook

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.brain.silence import SILENT_MINUTES
+from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.port import MembershipChange
 from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.context import QuoteFinder
     from bot.realtime.port import RunSession
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 

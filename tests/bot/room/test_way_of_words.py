@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.brain.decider import HeardText
-from bot.brain.spoken_words import SpokenWords
+from bot.brain.wakeword import SpokenWords
 from bot.events import SpokenText
 from bot.room.conversation.turn_taking import TurnTaking
 from compaction.sentence_cache import clear_sentence_caches
@@ -49,7 +48,7 @@ class Way:
 
     def _is_words(self, value: object) -> bool:
         of_group = isinstance(value, tuple) and any(isinstance(each, SpokenText) for each in value)
-        return of_group or isinstance(value, SpokenText | HeardText | SpokenWords) or value == self._text
+        return of_group or isinstance(value, SpokenText | SpokenWords) or value == self._text
 
 
 @pytest.mark.parametrize(

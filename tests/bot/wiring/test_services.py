@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot import events
-from bot.brain.tools.permission import Asker
+from bot.brain.tools.tool import Asker
 from bot.guild import VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
@@ -235,7 +235,6 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
                 "recognise",
                 "record",
                 "answer",
-                "sentences",
                 "play",
                 "typed",
                 "store",

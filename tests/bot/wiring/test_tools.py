@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import BUILT_IN_NAMES
+from bot.brain.tools.tool import BUILT_IN_NAMES, Asker
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
-from tests.bot.brain.tools.test_links import MAP
-from tests.bot.brain.tools.test_screen import View
+from tests.bot.brain.tools.test_built_in import MAP, View
 from tests.bot.memory.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, SAID
 from tests.fakes.clock import FakeClock

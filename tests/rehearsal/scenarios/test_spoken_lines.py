@@ -19,7 +19,7 @@ from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import is_broken
 from benchmarks.recordings import load_recordings
 from bot.brain.settings import BrainSettings
-from bot.brain.wakeword import mentions_name
+from bot.brain.wakeword import use_of_name
 from bot.settings import ModelsSettings
 from rehearsal.people.clip import Clip
 from rehearsal.script.expectations import ExpectAnswer, ExpectRecorded
@@ -72,7 +72,7 @@ def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, 
     broken = {
         said: text
         for said, text in heard.items()
-        if _loses_sense(said, text) or (mentions_name(said, names) and not mentions_name(text, names))
+        if _loses_sense(said, text) or (use_of_name(said, names).mentioned and not use_of_name(text, names).mentioned)
     }
     assert not broken
     for words in _needed(scenario):

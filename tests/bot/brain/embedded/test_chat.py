@@ -8,29 +8,29 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.brain.embedded.chat import MOST_NAMED, NO_MODEL, Known, answer
-from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
-from bot.brain.embedded.first_sentences import Meaning
+from bot.brain.embedded.evidence import Evidence
+from bot.texts.catalogue import catalogue
 from bot.texts.text import in_language
+from compaction.payload import PartKind
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()
 SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60
 MEMORY = [
-    Evidence(
-        "The vault code is four seven one nine.", EvidenceOrigin.SUMMARY, 0, "Ada", SUMMARISED_FROM, SUMMARISED_TO
-    ),
-    Evidence("The group plans a trip to Lisbon.", EvidenceOrigin.SUMMARY, 1, None, SUMMARISED_FROM, SUMMARISED_TO),
-    Evidence("I am afraid of spiders and heights.", EvidenceOrigin.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
-    Evidence("James is sharing Marvel Rivals on the Tokyo map.", EvidenceOrigin.NOTE, 3, None, NOW - 300, NOW - 300),
+    Evidence("The vault code is four seven one nine.", PartKind.SUMMARY, 0, "Ada", SUMMARISED_FROM, SUMMARISED_TO),
+    Evidence("The group plans a trip to Lisbon.", PartKind.SUMMARY, 1, None, SUMMARISED_FROM, SUMMARISED_TO),
+    Evidence("I am afraid of spiders and heights.", PartKind.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
+    Evidence("James is sharing Marvel Rivals on the Tokyo map.", PartKind.NOTE, 3, None, NOW - 300, NOW - 300),
 ]
 
 KEY = "Der Schlüssel liegt unter dem Blumentopf."
 
 
+MEANINGS = catalogue("en").meanings
 NAMES = ("Roomtone", "Room tone")
 KNOWN = Known(MEMORY, NOW, NAMES, UTC, ("Ada", "Bo", "Cy"), NOW - 3_600)
 
 
-def ask(question: str, *, introduce: bool = False, meaning: Meaning | None = None) -> str:
+def ask(question: str, *, introduce: bool = False, meaning: str | None = None) -> str:
     """Return the bot's answer to a question from Bo."""
     return answer(question, KNOWN, meaning=meaning, asker="Bo", introduce=introduce)
 
@@ -110,34 +110,34 @@ def test_it_says_once_that_no_model_is_configured() -> None:
 def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately() -> None:
     """A request for a recap is answered with a few quotes, older ones first, each with its speaker and time."""
     when = "That was earlier this evening, between 19:02 and 19:08."
-    assert ask("What did I miss?", meaning=Meaning.RECAP) == (
+    assert ask("What did I miss?", meaning="recap") == (
         f"Ada said: The vault code is four seven one nine. {when} The group plans a trip to Lisbon. {when} "
         "Cy said: I am afraid of spiders and heights. That was about 40 minutes ago."
     )
-    empty = answer("Recap.", replace(KNOWN, evidence=[]), meaning=Meaning.RECAP, asker="Bo")
+    empty = answer("Recap.", replace(KNOWN, evidence=[]), meaning="recap", asker="Bo")
     assert empty == "Nothing much was said yet, Bo."
 
 
 def test_each_meaning_has_its_answer() -> None:
     """What somebody said is quoted; without them it is a question like others. The time is that of the zone."""
-    assert ask("What did Cy say?", meaning=Meaning.SAID_BY).startswith("Cy said: I am afraid of spiders")
-    assert ask("What did Zoe say?", meaning=Meaning.SAID_BY) == "I have heard nothing about that here, Bo."
-    assert ask("What time is it?", meaning=Meaning.TIME) == "It is 20:00."
-    assert ask("Who is here?", meaning=Meaning.WHO_IS_HERE) == "I hear these people here: Ada, Bo, Cy."
-    assert ask("How long have we talked?", meaning=Meaning.HOW_LONG) == "This talk began about an hour ago."
-    answers = {ask("Hm.", meaning=each) for each in set(Meaning) - {Meaning.RECAP, Meaning.SAID_BY}}
-    assert len(answers) == len(Meaning) - 2
+    assert ask("What did Cy say?", meaning="said_by").startswith("Cy said: I am afraid of spiders")
+    assert ask("What did Zoe say?", meaning="said_by") == "I have heard nothing about that here, Bo."
+    assert ask("What time is it?", meaning="time") == "It is 20:00."
+    assert ask("Who is here?", meaning="who_is_here") == "I hear these people here: Ada, Bo, Cy."
+    assert ask("How long have we talked?", meaning="how_long") == "This talk began about an hour ago."
+    answers = {ask("Hm.", meaning=each) for each in set(MEANINGS) - {"recap", "said_by"}}
+    assert len(answers) == len(MEANINGS) - 2
 
 
 def test_a_few_of_many_people_are_named() -> None:
     """On a stage there may be hundreds, and the answer is spoken."""
     known = replace(KNOWN, present=tuple(f"P{number}" for number in range(MOST_NAMED + 5)))
-    assert answer("Wer ist hier?", known, asker="Bo", meaning=Meaning.WHO_IS_HERE).endswith("P9 und 5 weitere.")
+    assert answer("Wer ist hier?", known, asker="Bo", meaning="who_is_here").endswith("P9 und 5 weitere.")
 
 
 def test_a_very_long_quote_is_cut_at_a_word() -> None:
     """A very long quote is cut after a whole word, because it is read aloud."""
-    long = Evidence("The vault " + "really " * 100, EvidenceOrigin.TURN, 9, "Cy", NOW - 60, NOW - 60)
+    long = Evidence("The vault " + "really " * 100, PartKind.TURN, 9, "Cy", NOW - 60, NOW - 60)
     said = answer("What about the vault?", Known([long], NOW), asker="Bo")
     assert said.startswith("Cy said: The vault really")
     assert said.endswith("really …")

@@ -7,9 +7,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.exchanges import read_result
-from bot.brain.tools.permission import Asker, anybody
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Person
 from compaction.payload import MessageToolCall
@@ -32,7 +30,7 @@ def a_call(name: str, text: str = "hello") -> MessageToolCall:
 async def told(use: QuestionTools, call: MessageToolCall) -> str:
     """Return what the model reads after a call."""
     (result,) = await use.run_all([call])
-    return read_result(result)
+    return str(result)
 
 
 class Desk:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
 
 from bot.brain.tools.frozen_calls import (
-    DECLINED,
-    LAPSED_UNDONE,
     MOST_WAITING,
     TOO_MANY,
     WAITS,
@@ -74,7 +73,7 @@ async def test_nobody_else_can_press(do_it: bool) -> None:
     refused = desk.place.calls[0].press(BO, do_it=do_it)
     assert refused is not None
     assert "Ada" in refused
-    assert await known(desk) == LAPSED_UNDONE
+    assert "nobody pressed" in await known(desk)
     assert desk.called == []
 
 
@@ -84,7 +83,7 @@ async def test_a_no_ends_it() -> None:
     told_aloud = Told(desk)
     await frozen(desk)
     assert desk.place.calls[0].press(ADA_HERSELF, do_it=False) is None
-    assert await known(desk) == DECLINED
+    assert "has pressed Don't" in await known(desk)
     assert (desk.called, told_aloud.calls) == ([], [])
 
 
@@ -95,7 +94,7 @@ async def test_a_call_lapses() -> None:
     while desk.place.calls[0].outcome is None:  # noqa: ASYNC110 - a message sets no event
         await asyncio.sleep(0.001)
     assert "lapsed" in str(desk.place.calls[0].press(ADA_HERSELF))
-    assert await known(desk) == LAPSED_UNDONE
+    assert "nobody pressed" in await known(desk)
     assert desk.called == []
 
 
@@ -177,7 +176,7 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
     """What waits lapses at once, what runs has a moment, and nothing new begins."""
     desk = Desk()
     desk.goes_on.clear()
-    async with desk.toolbox.frozen:
+    async with aclosing(desk.toolbox.frozen):
         await frozen(desk)
         await frozen(desk)
         desk.place.calls[0].press(ADA_HERSELF)

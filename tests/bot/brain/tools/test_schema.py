@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.tools.memory import SEARCH_SCHEMA, TURNS_SCHEMA
-from bot.brain.tools.schema import read_arguments, schema_problem
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import ToolError, read_arguments, schema_problem
 
 
 def test_what_is_right_passes() -> None:
@@ -51,12 +50,6 @@ def test_what_is_wrong_is_told(written: str, told: str) -> None:
         read_arguments(written, SEARCH_SCHEMA)
 
 
-def test_a_schema_fetches_nothing() -> None:
-    """A schema that refers to a URL is rejected, and the URL is not fetched."""
-    with pytest.raises(ToolError, match="own schema is broken"):
-        read_arguments('{"a": 1}', {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}})
-
-
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     """A whole number may be written as 2.0, which JSON schema counts as an integer."""
     given = read_arguments('{"from": 2.0, "to": "7"}', TURNS_SCHEMA)
@@ -64,49 +57,28 @@ def test_a_whole_number_may_be_written_with_a_point() -> None:
     assert all(isinstance(value, int) for value in given.values())
 
 
-def test_nobody_elses_schema_keeps_the_bot_busy() -> None:
-    """Slow patterns of a foreign schema are not evaluated, nor are items compared with each other, and references that
-    double at every step are rejected. The tool's server checks the patterns itself.
-    """
-    slow = {"type": "string", "pattern": "^(a+)+$"}
-    named = {"^(a+)+$": {"type": "string"}}
-    closed = {"patternProperties": named, "additionalProperties": False}
-    schema = {"properties": {"a": slow, "b": closed, "c": {"type": "array", "uniqueItems": True}}}
-    endless = "a" * 64 + "!"
-    arguments = {"a": endless, "b": {endless: 1}, "c": [1, 1]}
-    assert read_arguments(json.dumps(arguments), schema) == arguments
-    doubling: dict[str, object] = {f"d{step}": {"allOf": [{"$ref": f"#/$defs/d{step + 1}"}] * 2} for step in range(64)}
-    with pytest.raises(ToolError, match="own schema is broken"):
-        read_arguments('{"a": 1}', {"$defs": doubling | {"d64": {}}, "properties": {"a": {"$ref": "#/$defs/d0"}}})
-
-
-@pytest.mark.parametrize("rule", [{"allOf": [{"type": "integer"}] * 900}, {"enum": [*range(2_000, 4_000)]}])
-def test_many_rules_for_many_items_are_given_up(rule: dict[str, object]) -> None:
-    """A foreign schema that has thousands of rules for each item of a list would take minutes. A long list by itself
-    does not.
-    """
-    given = {"a": [*range(2_000)]}
-    with pytest.raises(ToolError, match="own schema is broken"):
-        read_arguments(
-            json.dumps(given), {"properties": {"a": {"type": "array", "contains": rule, "minContains": 2_000}}}
-        )
-    plain = {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 3_000}
-    assert read_arguments(json.dumps(given), {"properties": {"a": plain}}) == given
+_DOUBLING = {f"d{step}": {"allOf": [{"$ref": f"#/$defs/d{step + 1}"}] * 2} for step in range(64)} | {"d64": {}}
 
 
 @pytest.mark.parametrize(
-    "version", ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+    "schema",
+    [
+        {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
+        {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": False},
+        {"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}},
+        {"$defs": _DOUBLING, "properties": {"a": {"$ref": "#/$defs/d0"}}},
+        {"properties": {"a": {"contains": {"allOf": [{"type": "integer"}] * 900}, "uniqueItems": True}}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"pattern": "^(a+)+$"}}},
+        {"properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^(a+)+$"}}},
+        {"properties": {"a": True}, "required": "a"},
+    ],
 )
-def test_a_part_that_names_its_version_has_the_same_limits(version: str) -> None:
-    """Its patterns are not evaluated either, and its rules are counted. A parameter may have that name."""
-    pattern = {"$schema": version, "pattern": "^(a+)+$"}
-    named: dict[str, object] = {"properties": {"a": pattern, "$schema": pattern}, "additionalProperties": False}
-    given = {"a": "aab", "$schema": "aab"}
-    assert read_arguments(json.dumps(given), named) == given
-    many = {"$schema": version, "allOf": [{"type": "integer"}] * 900}
-    with pytest.raises(ToolError, match="own schema is broken"):
-        read_arguments(json.dumps({"a": [*range(50)]}), {"$schema": version, "properties": {"a": {"items": many}}})
-    assert read_arguments("{}", {"$schema": version, "type": "object"}) == {}
+@pytest.mark.parametrize("value", ["a" * 64 + "!", "a" * 5_000])
+def test_nobody_elses_schema_keeps_the_bot_busy(schema: dict[str, object], value: str) -> None:
+    """Of a foreign schema only the plain rules of each argument are checked: its patterns may never end, its references
+    may double at every step or lead elsewhere. The tool's server checks them itself.
+    """
+    assert read_arguments(json.dumps({"a": value}), schema) == {"a": value}
 
 
 def test_schemas_are_looked_at() -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.brain.responder import PRESS_FIRST, ModelResponder
-from bot.brain.tools.permission import Asker
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.payload import MessageToolCall

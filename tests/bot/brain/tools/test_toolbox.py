@@ -1,4 +1,4 @@
-"""Which tools are offered to whom, and that every call returns text."""
+"""Which tools are offered to whom, that every call returns text, and how long the results stay in the prompt."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from structlog.testing import capture_logs
 
-from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.permission import NOBODY
-from bot.brain.tools.tool import ToolError
-from bot.brain.tools.toolbox import OUTDATED, Toolbox
+from bot.brain.tools.tool import NOBODY, ToolError
+from bot.brain.tools.toolbox import MOST_QUESTIONS, MOST_STEPS, OUTDATED, Toolbox, ToolExchange, ToolExchanges
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
@@ -62,7 +60,7 @@ async def test_only_what_may_run_is_offered_and_runs() -> None:
     """
     desk = Desk()
     for asker, offered in ((ADA, ["echo", "post"]), (NOBODY, ["echo"]), (replace(ADA, present=False), ["echo"])):
-        assert [offer.name for offer in desk.toolbox.offers_for(asker)] == offered
+        assert [offer.name for offer in desk.toolbox.for_asker(asker).offers] == offered
         if asker is not ADA:
             assert "not allowed" in await told(desk.toolbox.for_asker(asker), a_call("post"))
     desk.allowed = False
@@ -77,7 +75,7 @@ async def test_tools_come_and_go() -> None:
     desk, theirs, here = Desk(), list["RoomTool"](), [True]
     toolbox = Toolbox([replace(desk.echo, available=lambda: here[0])], more=lambda: theirs)
     theirs += [replace(desk.echo, description="Not ours."), replace(desk.echo, name="theirs")]
-    offers = [(offer.name, offer.description) for offer in toolbox.offers_for(NOBODY)]
+    offers = [(offer.name, offer.description) for offer in toolbox.for_asker().offers]
     assert offers == [("echo", "Echoes."), ("theirs", "Echoes.")]
     here[0] = False
     theirs.clear()
@@ -102,11 +100,11 @@ async def test_calls_wait_until_the_question_is_complete() -> None:
     """A preemptive reply, whose question may go on, calls nothing."""
     desk = Desk()
     use = desk.toolbox.for_asker(ADA)
-    use.hold_calls()
+    use.released.clear()
     running = asyncio.create_task(use.run_all([a_call("echo"), a_call("post")]))
     await asyncio.sleep(0)
     assert (desk.called, desk.place.calls) == ([], [])
-    use.release_calls()
+    use.released.set()
     await running
     assert (desk.called, len(desk.place.calls)) == (["hello"], 1)
     desk.toolbox.frozen.withdraw()
@@ -128,3 +126,25 @@ async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_ou
     use.record(Seq(7), [step])
     assert desk.toolbox.exchanges.messages({6, 7}) == {}
     assert desk.place.calls == []
+
+
+STEP = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
+
+
+def test_the_newest_are_kept() -> None:
+    """The newest steps are kept, and only for turns that are in the prompt."""
+    exchanges = ToolExchanges()
+    for turn in range(20):
+        exchanges.record(Seq(turn), [STEP])
+    assert sorted(exchanges.messages(range(20))) == list(range(20 - MOST_QUESTIONS, 20))
+    assert sorted(exchanges.messages({3, 15})) == [15]
+
+
+def test_what_two_models_did_for_a_question_is_kept() -> None:
+    """Speech-to-speech may fail after a call, and the language model that answers then calls tools too."""
+    exchanges, second = ToolExchanges(), ToolExchange((MessageToolCall("d", "roll", "{}"),), ("Six.",))
+    exchanges.record(Seq(4), [STEP])
+    exchanges.record(Seq(4), [second])
+    assert exchanges.messages({4})[4] == [*STEP.messages(), *second.messages()]
+    exchanges.record(Seq(4), [STEP] * MOST_STEPS)
+    assert exchanges.messages({4})[4] == STEP.messages() * MOST_STEPS

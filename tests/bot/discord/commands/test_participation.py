@@ -27,8 +27,7 @@ from tests.fakes.place import FakePlace
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.participation.all_guilds import OptOuts
-    from bot.participation.guild_participation import GuildParticipation
+    from bot.participation.all_guilds import GuildParticipation, OptOuts
     from bot.server_settings import ServerSettingsStore
 
 

@@ -15,8 +15,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.context import ModelContext
 from bot.brain.reply import Question
-from bot.brain.tools.permission import NOBODY, anybody
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import NOBODY, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
 from bot.room.conversation.reply_source import ReadAhead, ReplySource, RoomSynthesizer, reads_finished

@@ -11,10 +11,8 @@ from unittest.mock import AsyncMock
 import pytest
 
 from bot.brain.reply import Question
-from bot.brain.tools.exchanges import read_result
 from bot.brain.tools.frozen_calls import WAITS, WITHDRAWN, FrozenCall
-from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.channel.participants import Participants
 from bot.room.conversation.prompt import PromptBuilder, asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
@@ -100,5 +98,5 @@ async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, t
     prompt.drop_outdated()
     assert desk.toolbox.exchanges.clearings > clearings
     await asyncio.sleep(0.01)
-    assert read_result(waiting) == told
+    assert str(waiting) == told
     desk.toolbox.drop_derived()

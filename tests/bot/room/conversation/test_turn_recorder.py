@@ -11,8 +11,7 @@ import pytest
 from bot import events
 from bot.background_task import owned_task
 from bot.brain.reply import Question, Reply
-from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, ToolExchange, ToolExchanges
 from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
 from bot.room.conversation.turn_recorder import FailureMessages, ReplyRecorder, TurnRecorder

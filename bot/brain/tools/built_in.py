@@ -1,0 +1,262 @@
+"""The built-in tools besides those of `memory`. None asks first, because it does no more than an answer does.
+
+`read_attachment` reads text files that were posted in the channel's chat: the newest, up to a size limit, and nothing
+of people who have opted out. `post_link` posts a link or a few words there. Both run only for somebody in the channel
+who may read or write there themselves. `look_at_screen` describes a shared screen. `be_quiet` silences the bot.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError, anybody
+from bot.brain.wakeword import SILENT_MINUTES
+from bot.channel.port import ChatError
+from bot.guild import MOST_SILENT_MINUTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import tzinfo
+
+    from bot.brain.tools.tool import Asker
+    from bot.channel.port import Chat, DroppedFile
+
+# How many of the newest files can be read. When people say 'that file', they mean one of these.
+NEWEST = 10
+# The size of a page. The rest of an output describes the file and lists the other files.
+PAGE_CHARS = MAX_CHARS - 1_000
+# Downloading a file from Discord takes about a second, sometimes more.
+TIMEOUT_S = 12.0
+NOTHING = (
+    "Nobody has dropped a file into this channel's chat lately, as far as I can see. Discord shows me files only of "
+    "messages that mention me, unless the operator allows more."
+)
+_TEXT_TYPES = ("text/", "application/json", "application/xml", "application/toml", "application/yaml")
+# Text files for which Discord reports no type, or a binary one.
+_TEXT_NAME = re.compile(
+    r"\.(txt|md|rst|log|csv|tsv|jsonl?|toml|ya?ml|xml|html?|css|ini|cfg|conf|srt|vtt|tex|diff|patch|sql|sh|lua|gd"
+    r"|py|[jt]sx?|java|kt|c|h|cpp|hpp|cs|go|rs|rb|php)$",
+    re.IGNORECASE,
+)
+# A file with a larger share of undecodable characters is not text.
+_GARBLED_SHARE = 0.05
+FILE_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "file": {"type": "string", "description": "The file's name or a part of it. Without: the newest."},
+        "page": {"type": "integer", "minimum": 1, "description": f"Page of some {PAGE_CHARS} characters. Default 1."},
+    },
+    "additionalProperties": False,
+}
+
+MOST_POSTED_CHARS = 500
+_ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://\S*", re.IGNORECASE)
+_TRAILING_PUNCTUATION = ".,;:!?)]}>'\"”’*_"
+# A masked link: Discord shows '[bank.example](https://evil.example)' as 'bank.example'.
+_MASKED_LINK = re.compile(r"\]\s*\(")
+_UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
+LINK_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "url": {"type": "string", "maxLength": MOST_POSTED_CHARS, "description": "The link, http or https."},
+        "text": {"type": "string", "maxLength": MOST_POSTED_CHARS, "description": "What to write with or without it."},
+    },
+    "additionalProperties": False,
+}
+
+# A vision model may have to be waited for.
+SCREEN_TIMEOUT_S = 15.0
+SCREEN_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "question": {"type": "string", "maxLength": 300, "description": "What to look for on the screen."},
+        "who": {"type": "string", "maxLength": 100, "description": "Whose screen: a name. Without: the one shared."},
+    },
+    "required": ["question"],
+    "additionalProperties": False,
+}
+QUIET_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "minutes": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_SILENT_MINUTES,
+            "description": f"How long. Default {SILENT_MINUTES}.",
+        }
+    },
+    "additionalProperties": False,
+}
+
+
+def attachment_tool(
+    chat: Chat, *, max_bytes: int, zone: tzinfo, withheld: Callable[[], Collection[str]] = tuple
+) -> RoomTool:
+    """Return the tool for one room's chat. `zone`: time zone of the times in its output. `withheld`: returns the ids of
+    people who have opted out: a model learns neither of their files nor their names.
+    """
+
+    async def read(arguments: Mapping[str, object]) -> str:
+        name, page = str(arguments.get("file", "")), arguments.get("page", 1)
+        assert isinstance(page, int), "the schema says so"
+        try:
+            found, withheld_ids = await chat.files(most=NEWEST), withheld()
+            files = [file for file in found if str(file.by_id) not in withheld_ids]
+            if not files:
+                return NOTHING
+            wanted = name.strip().casefold()
+            exact = [file for file in files if file.name.casefold() == wanted]
+            file = next(iter(exact or [file for file in files if wanted in file.name.casefold()]), None)
+            if file is None:
+                return f"There is no file named {name!r}. {_list_files(files, zone)}"
+            if not (file.content_type.startswith(_TEXT_TYPES) or _TEXT_NAME.search(file.name)):
+                return f"{file.name} is not a text file, so I can't read it. {_list_files(files, zone)}"
+            if file.size_bytes > max_bytes:
+                return f"{file.name} is too large to read: {_size(file)}, more than {max_bytes // 1024} KB."
+            text = as_text(await chat.fetch(file, max_bytes=max_bytes))
+        except ChatError as error:
+            raise ToolError(str(error)) from error
+        if text is None:
+            return f"{file.name} holds no text that I can read."
+        pages = max(1, -(-len(text) // PAGE_CHARS))
+        page = min(page, pages)
+        shown = f"page {page} of {pages}:\n\n{text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]}"
+        told = f"{_describe(file, zone)}, {shown}" if text.strip() else f"{_describe(file, zone)} is empty."
+        others = [each for each in files if each is not file]
+        return told + (f"\n\n{_list_files(others, zone)}" if others else "")
+
+    return RoomTool(
+        "read_attachment",
+        "Reads a text file that somebody dropped into this channel's chat. Use it when somebody speaks of a file, a "
+        "log, notes or a document they posted.",
+        FILE_SCHEMA,
+        read,
+        asks=False,
+        timeout_s=TIMEOUT_S,
+    )
+
+
+def as_text(content: bytes) -> str | None:
+    """Decode UTF-8, or UTF-16 with a byte order mark. Returns None if it is not text."""
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if is_utf16 else "utf-8-sig", errors="replace")
+    if "\0" in text or text.count("\ufffd") > _GARBLED_SHARE * len(text):
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _list_files(files: Sequence[DroppedFile], zone: tzinfo) -> str:
+    return "Files in this chat, newest first: " + "; ".join(_describe(file, zone) for file in files[:NEWEST]) + "."
+
+
+def _describe(file: DroppedFile, zone: tzinfo) -> str:
+    at = datetime.fromtimestamp(file.at, zone)
+    return f"{file.name[:80]} ({_size(file)}, dropped by {file.by[:40]} on {at:%Y-%m-%d at %H:%M})"
+
+
+def _size(file: DroppedFile) -> str:
+    return f"{file.size_bytes} bytes" if file.size_bytes < 1024 else f"{file.size_bytes // 1024} KB"
+
+
+def link_tool(chat: Chat) -> RoomTool:
+    """Return the tool for one room's chat. What it does is no more than an answer does, so it asks nobody first."""
+
+    async def post(arguments: Mapping[str, object]) -> str:
+        text = post_text(str(arguments.get("url", "")), str(arguments.get("text", "")))
+        try:
+            await chat.post(text)
+        except ChatError as error:
+            raise ToolError(str(error)) from error
+        return "It is posted in the channel's chat. Say so; don't read it out."
+
+    return RoomTool(
+        "post_link",
+        "Posts a link or a few words in this channel's text chat. Use it only when the person who asks wants "
+        "something posted, sent or written down there.",
+        LINK_SCHEMA,
+        post,
+        asks=False,
+    )
+
+
+def post_text(url: str, text: str) -> str:
+    """Return the message for a link and a text. Raises `ToolError` for masked links and schemes other than http(s)."""
+    url, text = url.strip(), " ".join(text.split())
+    message = "\n".join(part for part in (text, url) if part)
+    if not message:
+        raise ToolError("There is nothing to post: give a url, a text, or both.")
+    if _MASKED_LINK.search(message):
+        raise ToolError("Masked links can't be posted. Write the address itself.")
+    in_text = (found[0].rstrip(_TRAILING_PUNCTUATION) for found in _ADDRESS.finditer(text))
+    for each in filter(None, (url, *in_text)):
+        try:
+            parts = urlsplit(each)
+            is_plain = bool(parts.hostname) and parts.port != 0 and not _UNPRINTABLE.search(each)
+        except ValueError as error:
+            raise ToolError(f"{each[:80]!r} is not a link.") from error
+        if parts.scheme not in {"http", "https"} or not is_plain:
+            raise ToolError(f"{each[:80]!r} is not an http or https link.")
+        if "@" in parts.netloc:
+            # https://bank.example@evil.example leads to evil.example.
+            raise ToolError("A link with a name before the host can't be posted.")
+    return message
+
+
+class ScreenView(Protocol):
+    """The shared screens of one room."""
+
+    def sharing(self) -> Sequence[str]:
+        """Return the names of the people who share a screen now."""
+
+    async def look(self, question: str, *, who: str | None) -> str:
+        """Return what a shared screen shows about `question`. Raises `ToolError`."""
+
+
+def screen_tool(view: Callable[[], ScreenView | None]) -> RoomTool:
+    """Return the tool. `view`: asked each time, because a room has its tools before its screens; None: it has none."""
+
+    async def look(arguments: Mapping[str, object]) -> str:
+        if (shown := view()) is None:
+            raise ToolError("Nobody shares a screen now.")
+        who = arguments.get("who")
+        return await shown.look(str(arguments["question"]), who=None if who is None else str(who))
+
+    return RoomTool(
+        "look_at_screen",
+        "Looks at the screen that somebody shares now, as it is at this moment. Use it when somebody asks about what "
+        "they show.",
+        SCREEN_SCHEMA,
+        look,
+        asks=False,
+        permits=anybody,
+        timeout_s=SCREEN_TIMEOUT_S,
+        available=lambda: (shown := view()) is not None and bool(shown.sharing()),
+    )
+
+
+def be_quiet_tools(asker: Asker, be_quiet: Callable[[int, int], None]) -> Sequence[RoomTool]:
+    """Return the tool for one person in a room; none if nobody asks. It never asks first: whoever is in the channel may
+    silence the bot. `be_quiet`: silences it for so many minutes, for the person with that id, and stops what it says.
+    """
+    if (user_id := asker.user_id) is None:
+        return ()
+
+    async def silence(arguments: Mapping[str, object]) -> str:
+        minutes = arguments.get("minutes", SILENT_MINUTES)
+        assert isinstance(minutes, int), "the schema says so"
+        be_quiet(minutes, user_id)
+        return "You are silent now. Say nothing more."
+
+    tool = RoomTool(
+        "be_quiet",
+        "Makes you say nothing for some minutes, while you go on listening. Use it when somebody wants you to be "
+        "quiet, not when they only interrupt you.",
+        QUIET_SCHEMA,
+        silence,
+        asks=False,
+    )
+    return (tool,)
