@@ -77,6 +77,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "local_zone",
             "network_address",
             "private_files",
+            "read_ahead",
             "readers",
             "runtime_tuning",
             "server_settings",

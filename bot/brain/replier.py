@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.brain.reply import Reply
-from bot.brain.speech_output import BROKEN_OFF, SpeechOutput, sentences_of
+from bot.brain.speech_output import BROKEN_OFF, SpeechOutput, broken_off, sentences_of
+from bot.read_ahead import ReadAhead
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.cancellation import is_being_cancelled
@@ -161,8 +162,11 @@ class Replier:
             async with asyncio.timeout(self._timeout_s) as reply.limit:
                 try:
                     if not await self._answer_in_speech(reply):
-                        answer = sentences_of(await self._begin(question), reply, self._clock)
-                        await self._output.speak(answer, reply)
+                        begun = await self._begin(question)
+                        # It is read at once, so that a tool that it calls does not wait for the words before it.
+                        async with asyncio.TaskGroup() as tasks:
+                            ahead = ReadAhead(begun, tasks, name="generate-answer", broken_off=broken_off)
+                            await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
                 except ContextOverflowError as error:
                     if question.may_skip:
                         reply.skip(error)
@@ -190,8 +194,7 @@ class Replier:
         if reply.speech_to_speech and self._speech_to_speech is not None:
             # A failed reply ends at its last played piece, even if the service keeps sending.
             played = reply.played(reply.model_pieces)
-            ended = not (reply.stopped or reply.dropped or reply.failure is not None)
-            complete = ended and all(piece.complete for piece in played)
+            complete = not (reply.stopped or reply.dropped or reply.failure) and all(piece.complete for piece in played)
             self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
         return reply
 
@@ -218,7 +221,7 @@ class Replier:
             if reply.pieces:
                 # People listen to it and would wait for the rest.
                 reply.model_pieces = len(reply.pieces)
-                # The bridge tells the channel if speech-to-speech is given up, and why.
+                # The bridge tells the channel and the log if speech-to-speech is given up, and why.
                 await self._output.apologise(error if direct.usable else None, reply)
         if reply.pieces or reply.failure is not None:
             return True

@@ -117,7 +117,6 @@ class ModelResponder:
             raise CutOffError(end.reason.value)
 
     def _stream(self, context: ModelContext, steps: Sequence[ToolExchange]) -> AsyncGenerator[StreamItem, None]:
-        """Return one answer of the model, given the tool results so far."""
         messages = (*context.messages, *(each for step in steps for each in step.messages()))
         tools = NO_TOOLS
         if context.tools is not None:

@@ -203,8 +203,7 @@ class SpeechOutput:
     async def _say(self, sentence: SpeakableText, reply: Reply) -> bool:
         """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""
         # The turn records the text, not its pronunciation.
-        expected_s = self._rate.duration_s(sentence.aloud)
-        piece = await self._open_piece(sentence.text, reply, expected_s=expected_s)
+        piece = await self._open_piece(sentence.text, reply, expected_s=self._rate.duration_s(sentence.aloud))
         if piece is None:
             return False
         started, spoken_s = self._clock.monotonic(), 0.0

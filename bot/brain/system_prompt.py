@@ -198,7 +198,6 @@ def _one_line(quote: str) -> str:
 
 
 def _fitting(section: _Section, room: int) -> str:
-    """Return the part of a section that fits; may be empty."""
     start = f"{section.head}\n" if section.head else ""
     marked = section.kind is not PartKind.SYSTEM
     kept: list[str] = []

@@ -89,7 +89,7 @@ _WORD = re.compile(rf"({_LETTERS}(?:['’]{_LETTERS})?)")
 _PAUSE = re.compile(r"[,.;:!?…–—、。，．！？；：،؛؟।۔]")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # Marks beside a name that go with it.
-_MARKS = " ,.;:!?…-–—"
+_BESIDE_NAME = " ,.;:!?…-–—"
 
 
 class SpokenWords:
@@ -149,7 +149,7 @@ def use_of_name(text: str, wake_names: tuple[str, ...]) -> NameUse:
     first, last = places[0]
     leads = first == 0 or (first == 1 and words.texts[0] in GREETINGS)
     before, after = words.around(first, last)
-    rest = f"{'' if leads else before.rstrip(_MARKS)} {after.lstrip(_MARKS)}".strip()
+    rest = f"{'' if leads else before.rstrip(_BESIDE_NAME)} {after.lstrip(_BESIDE_NAME)}".strip()
     called = any(_is_call(words, *place) for place in places)
     return NameUse(mentioned=True, called=called, leads=leads, rest=rest, words=words)
 

@@ -184,6 +184,8 @@ def running_in(folder: Path) -> Iterator[StringIO]:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
         for name in (*os.environ.keys() - environment(folder).keys(), "ROOMTONE_STORAGE__DATA_DIR"):
             patch.delenv(name, raising=False)
+        # `--config` sets it for what the command starts, and here it would stay.
+        patch.setenv("ROOMTONE_CONFIG", "")
         patch.setenv("ROOMTONE_MODELS__DIRECTORY", str(REPOSITORY / "data" / "models"))
         patch.chdir(folder)
         yield printed

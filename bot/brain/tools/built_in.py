@@ -54,7 +54,7 @@ FILE_SCHEMA: dict[str, object] = {
 }
 
 MOST_POSTED_CHARS = 500
-_ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]*)://\S*", re.IGNORECASE)
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://\S*", re.IGNORECASE)
 _TRAILING_PUNCTUATION = ".,;:!?)]}>'\"”’*_"
 # A masked link: Discord shows '[bank.example](https://evil.example)' as 'bank.example'.
 _MASKED_LINK = re.compile(r"\]\s*\(")

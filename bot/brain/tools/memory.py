@@ -1,6 +1,6 @@
 """The tools `memory_search` and `recall_turns`: quote what was said, with speaker and time.
 
-Their output is bounded, so that one call can't fill the prompt. Arguments have been checked (`schema`).
+Their output is bounded, so that one call can't fill the prompt. Arguments have been checked (`tool.read_arguments`).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import jsonschema
@@ -158,8 +159,12 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
             for name, each in parameters.items()
         },
     }
-    errors = Draft202012Validator(checked).iter_errors(given)
-    if problems := [_describe(error) for error, _ in zip(errors, range(_MOST_PROBLEMS), strict=False)]:
+    try:
+        problems = [*map(_describe, islice(Draft202012Validator(checked).iter_errors(given), _MOST_PROBLEMS))]
+    except Exception as error:
+        # Whatever a server describes or a model writes, the room goes on.
+        raise ToolError("These arguments can't be checked. Go on without this tool.") from error
+    if problems:
         raise ToolError(f"The arguments are wrong: {'; '.join(problems)}. Call it again with the right ones.")
     return given
 
@@ -171,7 +176,8 @@ def _coerced(value: object, property_schema: object) -> object:
     kind = property_schema.get("type") if isinstance(property_schema, dict) else None
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
-    if not isinstance(value, str) or kind not in {"integer", "number", "boolean"}:
+    # A server may allow several types, as a list.
+    if not isinstance(value, str) or kind not in ("integer", "number", "boolean"):
         return value
     text = value.strip().lower()
     if kind == "boolean":

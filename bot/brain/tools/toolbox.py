@@ -213,7 +213,6 @@ class QuestionTools:
         return tuple(result if isinstance(result, FrozenCall) else OUTDATED for result in results)
 
     def _is_current(self) -> bool:
-        """Return whether nothing was cleared since the question was asked."""
         return self._toolbox.exchanges.clearings == self._clearings
 
     async def _run_logged(self, call: MessageToolCall) -> ToolResult:

@@ -137,6 +137,26 @@ async def test_the_first_sentence_sounds_while_the_model_still_thinks() -> None:
     assert reply.text == "A first sentence. A second."
 
 
+async def test_the_model_is_read_while_a_sentence_is_spoken() -> None:
+    """What the model does after its first words, such as calling a tool, does not wait for the sound of these words."""
+    read, heard = asyncio.Event(), asyncio.Event()
+
+    class Calling(ScriptedResponder):
+        async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+            yield "One moment. "
+            read.set()
+            yield "It is Monday."
+
+    bench = Bench(Calling())
+    bench.voice.waits["One moment.", 0] = heard
+    async with asyncio.timeout(PATIENCE_S), bench.listener.listening(), bench.running():
+        bench.replier.ask(FIRST)
+        await read.wait()
+        heard.set()
+        reply = await bench.next_reply()
+    assert reply.text == "One moment. It is Monday."
+
+
 async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
     """While one question is answered, only the newest of the later questions stays waiting."""
     thinking = asyncio.Event()

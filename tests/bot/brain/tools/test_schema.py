@@ -29,6 +29,12 @@ def test_null_is_given_where_something_must_be() -> None:
     assert read_arguments('{"until": null, "limit": null}', schema) == {"until": None}
 
 
+def test_a_parameter_may_have_several_types() -> None:
+    """MCP servers in JavaScript describe what may be null so."""
+    schema = {"type": "object", "properties": {"query": {"type": ["string", "null"]}}}
+    assert read_arguments('{"query": "7"}', schema) == {"query": "7"}
+
+
 @pytest.mark.parametrize(
     ("written", "told"),
     [

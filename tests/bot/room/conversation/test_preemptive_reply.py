@@ -18,7 +18,8 @@ from bot.brain.reply import Question
 from bot.brain.tools.tool import NOBODY, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
-from bot.room.conversation.reply_source import ReadAhead, ReplySource, RoomSynthesizer, reads_finished
+from bot.read_ahead import ReadAhead
+from bot.room.conversation.reply_source import ReplySource, RoomSynthesizer, reads_finished
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart

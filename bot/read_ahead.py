@@ -1,0 +1,66 @@
+"""Reads a stream in a task of its own, ahead of whoever takes it: an answer whose sentences are spoken, the sound of a
+sentence that may not be said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+ItemT = TypeVar("ItemT")
+
+
+class ReadAhead(Generic[ItemT]):
+    """A stream that a task of its own reads at once. No item is None or an exception.
+
+    `name`: of the task. `broken_off`: returns the failure of a stream that waited for something that was cancelled
+    elsewhere, and raises the error if the task is being cancelled itself. *Ownership*: `tasks` owns the task; nothing
+    that happens in the stream ends the group.
+    """
+
+    def __init__(
+        self,
+        stream: AsyncGenerator[ItemT, None],
+        tasks: asyncio.TaskGroup,
+        *,
+        name: str,
+        broken_off: Callable[[asyncio.CancelledError], Exception],
+    ) -> None:
+        self._broken_off = broken_off
+        # The items, an error if there was one, and None at the end. It has no size: who makes the stream bounds it, and
+        # one that had to wait for its reader would not be ahead.
+        self._items: asyncio.Queue[ItemT | Exception | None] = asyncio.Queue()
+        self._task = tasks.create_task(self._read(stream), name=name)
+
+    def cancel(self) -> None:
+        """Give the stream up; it ends."""
+        self._task.cancel()
+
+    async def take(self) -> AsyncGenerator[ItemT, None]:
+        """Yield the stream from its beginning: what is ready at once, the rest as it comes. Raises its error. Call it
+        once. *Cancellation*: closing the generator ends the stream.
+        """
+        try:
+            while (item := await self._items.get()) is not None:
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+        finally:
+            self.cancel()
+
+    async def _read(self, stream: AsyncGenerator[ItemT, None]) -> None:
+        try:
+            async with aclosing(stream):
+                async for item in stream:
+                    self._items.put_nowait(item)
+        except asyncio.CancelledError as error:
+            self._items.put_nowait(self._broken_off(error))
+        except Exception as error:  # noqa: BLE001 - raised again in `take`, if the stream is wanted
+            self._items.put_nowait(error)
+        finally:
+            # Also if this task was cancelled: nobody may wait for more.
+            self._items.put_nowait(None)
