@@ -73,7 +73,7 @@ def stored(path: Path, table: str = "") -> str:
 @pytest.mark.slow
 async def test_people_talk_with_the_bot_in_writing(tmp_path: Path) -> None:
     """Ada mentions it and is answered below her message, from what Ben has typed; so is her reply to that. /recall
-    finds both. Chloe, who opted out, is neither answered nor stored. A silent bot says so.
+    finds both. Chloe, who opted out, is neither answered nor stored. A silent bot says so. Its end is that of its room.
     """
     async with (
         LocalDiscord() as local,
@@ -107,4 +107,6 @@ async def test_people_talk_with_the_bot_in_writing(tmp_path: Path) -> None:
         await chat.use(BEN, "quiet")
         _, why = await chat.ask(ADA, f"{MENTION} Are you there?")
         assert "/talk" in why
-        await chat.use(ADA, "leave")
+    # The room has ended before the database was closed, and its session with it.
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("SELECT count(*), count(ended_at) FROM sessions").fetchall() == [(1, 1)]

@@ -4,6 +4,7 @@ and the file.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,20 +12,25 @@ import pytest
 from sqlalchemy import insert
 
 from bot.memory.recall import Recall
+from bot.store import rows
+from bot.store.claims import claim_room, fenced
+from bot.store.forgettings import last_forgetting
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.session_forgetting import ForgetReport
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import person_facts
+from bot.store.tables import person_facts, turns
 from compaction.memory.passage import Scope
-from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.summary.port import NOTHING_KEPT
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pydantic import SecretStr
 
     from tests.bot.conftest import Place
 
@@ -304,6 +310,31 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
             await each.upkeep.run_once()
         assert await evening.database.wipe()
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
+
+
+async def test_what_a_room_is_storing_now_is_found_too(postgres_place: SecretStr) -> None:
+    """Its transaction began before the forgetting, and may be the first that has words of the person in that session.
+    SQLite has one writer at a time anyway.
+    """
+    async with (
+        Evening(postgres_place) as evening,
+        Evening(postgres_place, name="next door", clock=evening.clock, channel=702) as other,
+    ):
+        await evening.say("I live in Lisbon.", "Ada")
+        async with other.database.writing() as connection:
+            claim = await claim_room(connection, GUILD)
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("id-Ada")
+        now = evening.clock.now()
+        said = Turn(Seq(0), TurnKind.SPEECH, now, now, (TurnPart("id-Ada", "Ada", f"And in {SECRET}."),))
+        async with fenced(other.database, claim).writing() as connection:
+            beginning = asyncio.create_task(forgetter.begin(ada))
+            while not await last_forgetting(evening.database):  # noqa: ASYNC110 - another connection's transaction
+                await asyncio.sleep(0.01)
+            # It waits for this transaction. One that does not is over by then.
+            await asyncio.wait({beginning}, timeout=0.2)
+            await connection.execute(insert(turns).values(rows.turn_values(other.session_id, said)))
+        assert set((await beginning).sessions) == {evening.session_id, other.session_id}
 
 
 async def test_who_was_never_heard_holds_up_no_summary(tmp_path: Path) -> None:

@@ -228,6 +228,14 @@ async def test_reading_takes_a_share_of_the_time() -> None:
         assert time.slept == [pytest.approx(1.4)]
 
 
+async def test_all_readings_together_take_that_share() -> None:
+    """A reading that has waited for its turn pauses after the one that it waited for."""
+    time = Time()
+    async with reader(stand_in('answer({"lines": [], "cpu_s": 0.6})'), time=time) as of:
+        await asyncio.gather(of.read(lambda: LOOK), of.read(lambda: LOOK))
+    assert sum(time.slept) == pytest.approx(1.4)
+
+
 async def test_the_latest_picture_is_read_when_the_turn_comes() -> None:
     """A waiting reading asks for its picture only when its turn comes, so it gets the latest one."""
     asked: list[str] = []
