@@ -201,7 +201,6 @@ async def test_a_cost_that_is_no_number_of_tokens_is_not_told(count: object, mon
     assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == (WORDS, None, None)
 
 
-@pytest.mark.slow
 async def test_others_have_their_turn_while_a_server_sends_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of events take a good while to read, in which no sound would be received or sent."""
     turns = 0
