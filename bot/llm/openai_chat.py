@@ -40,6 +40,10 @@ _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, F
 # Signed tool calls of all rooms that are remembered. A room sends back those of its last few questions.
 MOST_SIGNATURES = 1_024
 
+# Events of a stream that are read before the event loop may do something else. A server may send thousands at once,
+# which take a second.
+EVENTS_AT_ONCE = 50
+
 
 class _NoAnswerError(ChatModelError):
     """The endpoint's response contains no answer."""
@@ -115,7 +119,7 @@ class OpenAIChat(ChatClient):
         # begun, a pause within it may be as long as the wait for its beginning.
         waited_s = now() - began_at
         pause_s, left_s = self._limits.first_token_s - waited_s, self._limits.total_s - waited_s
-        is_empty = True
+        events = 0
         try:
             chunks = aiter(response)
             while not answer.is_over:
@@ -133,12 +137,15 @@ class OpenAIChat(ChatClient):
                 waited_s = now() - asked_at
                 left_s -= waited_s
                 pause_s = self._limits.first_token_s if answer.began else pause_s - waited_s
-                is_empty = False
+                events += 1
+                if events % EVENTS_AT_ONCE == 0:
+                    # Reading waits for nothing while there are some.
+                    await asyncio.sleep(0)
                 if text:
                     yield text
         finally:
             await response.close()
-        if is_empty:
+        if not events:
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest = answer.end()

@@ -109,9 +109,14 @@ def _bucket(request: RecognitionRequest) -> tuple[int, bool]:
 
 
 def new_thread() -> DaemonThread:
-    """Return a started thread for one engine."""
+    """Return a started thread for one engine. Raises `RecogniserError`."""
     thread = DaemonThread(THREAD_NAME, gives_way=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as exc:
+        raise RecogniserError(
+            "The system allows no further thread for the speech model; raise its limit on processes and threads."
+        ) from exc
     return thread
 
 

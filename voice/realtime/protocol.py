@@ -107,7 +107,7 @@ class RealtimeProtocol:
     def on_connected(self, briefing: Briefing) -> list[ClientEvent]:
         """Return the first events of a new connection: settings, recent turns, pending inputs and the pending reply."""
         self._connected = True
-        tools = self._tools.offer(briefing.tools)
+        tools = self._tools.offer(briefing.tools, CONFIGURATION_ID)
         events = [
             session_update(self._configuration, replace(briefing, tools=tools)),
             *(create_item(item) for item in briefing.items),
@@ -208,8 +208,9 @@ class RealtimeProtocol:
 
     def set_tools(self, tools: Iterable[RealtimeTool]) -> list[ClientEvent]:
         """Change the tools that the model may call."""
-        wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in self._tools.offer(tools)]}
-        return [{"type": "session.update", "session": wanted}] if self._connected else []
+        event_id = self._own_id("tools")
+        wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in self._tools.offer(tools, event_id)]}
+        return [{"type": "session.update", "event_id": event_id, "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
         """Send a tool's output. The model continues when all its calls are answered and the response has ended."""

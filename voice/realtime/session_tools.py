@@ -23,12 +23,15 @@ class SessionTools:
     def __init__(self) -> None:
         self.offered: tuple[RealtimeTool, ...] = ()
         self.items: dict[str, None] = {}
+        # The event that offered them.
+        self._event_id = ""
         # By name. A tool that is described anew is not offered again either: each try may cost a connection.
         self._refused: set[str] = set()
 
-    def offer(self, tools: Iterable[RealtimeTool]) -> tuple[RealtimeTool, ...]:
-        """Return the tools that the server has not refused, to be offered now."""
+    def offer(self, tools: Iterable[RealtimeTool], event_id: str) -> tuple[RealtimeTool, ...]:
+        """Return the tools that the server has not refused. This event offers them."""
         self.offered = tuple(tool for tool in tools if tool.name not in self._refused)
+        self._event_id = event_id
         return self.offered
 
     def refuse(self, error: Mapping[str, Any]) -> str:
@@ -36,7 +39,7 @@ class SessionTools:
         is about none of those that were offered last.
         """
         number = tool_number_of(error)
-        if number is None or number >= len(self.offered):
+        if number is None or number >= len(self.offered) or error.get("event_id") != self._event_id:
             return ""
         name = self.offered[number].name
         self._refused.add(name)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import SecretStr
 
+from bot.background_task import background_task
 from bot.brain.tools.toolbox import ToolExchange
-from bot.llm.openai_chat import OpenAIChat
+from bot.llm.openai_chat import EVENTS_AT_ONCE, OpenAIChat
 from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,
@@ -24,6 +26,7 @@ from bot.llm.port import (
     Usage,
 )
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
+from bot.llm.streamed_answer import ChunkContent
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from rehearsal.servers import chat as servers_chat
@@ -196,6 +199,29 @@ async def test_a_cost_that_is_no_number_of_tokens_is_not_told(count: object, mon
     assert "".join(piece for piece in pieces if isinstance(piece, str)) == WORDS
     assert told == [Usage(None, None)]
     assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == (WORDS, None, None)
+
+
+async def test_others_have_their_turn_while_a_server_sends_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of events take a good while to read, in which no sound would be received or sent."""
+    turns = 0
+    read_in: Counter[int] = Counter()
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def read(chunk: object) -> ChunkContent:
+        read_in[turns] += 1
+        return ChunkContent("word " if read_in.total() == 1 else "")
+
+    monkeypatch.setattr("bot.llm.openai_chat.read_chunk", read)
+    monkeypatch.setattr(chat_wire, "pieces", lambda _: [""] * 600)
+    async with endpoint() as (chat, _), background_task(others(), name="others"):
+        await heard(chat)
+    assert read_in.total() > 600
+    assert max(read_in.values()) <= EVENTS_AT_ONCE
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 
 from tests.fakes.recogniser import FakeEngine
 from voice.asr.fair_queue import FairQueue
+from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD, FIRST_PAUSE_S
 from voice.asr.scheduler import CERTAIN_AFTER_S, QueuedRecogniser
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
@@ -222,6 +224,25 @@ async def test_a_failure_costs_one_request(label: int, problem: str) -> None:
         assert (await recogniser.recognise(_sound(2))).text == "2"
         assert recogniser.figures.reloads == 0
     assert [entry["event"] for entry in logs] == ["recognition_failed"]
+
+
+async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the system allows no new thread for the model, requests fail, and one after a pause tries again."""
+    now = 0.0
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async with QueuedRecogniser(FakeEngine, monotonic=lambda: now) as recogniser:
+        for _ in range(FAILURES_BEFORE_RELOAD):
+            with pytest.raises(RecogniserError, match="failed"):
+                await recogniser.recognise(_sound(-1))
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RecogniserError, match="no further thread"):
+                await recogniser.recognise(_sound(4))
+        now = FIRST_PAUSE_S
+        assert (await recogniser.recognise(_sound(5))).text == "5"
 
 
 async def test_closing_leaves_nobody_waiting() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +16,21 @@ from voice.listening.coalesce import DUPLICATE_WITHIN_S, UtteranceCoalescer
 from voice.listening.listener import PEOPLE_A_PIECE, RoomListener
 from voice.listening.utterance import Utterance
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.listening.vad import WindowRun
+
+
+class _CountingVad(LoudnessVad):
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs_per_call: list[int] = []
+
+    def score(self, runs: Sequence[WindowRun]) -> list[list[float]]:
+        self.runs_per_call.append(len(runs))
+        return super().score(runs)
 
 
 def _frames(user_id: int, at: float, seconds: float) -> SpeechFrames:
@@ -34,6 +50,14 @@ def test_people_who_talk_at_once_are_heard_each() -> None:
     for user in people:
         sound = voiced(2.048, hz=100.0 * user)
         np.testing.assert_array_equal(utterances[user].pcm[: len(sound)], sound)
+
+
+def test_a_batch_is_one_call_of_the_model() -> None:
+    """The windows of all speakers go to the model in one call, so that it can stack them."""
+    detector = _CountingVad()
+    ears = RoomListener(detector)
+    ears.hear([_frames(user, 10.0, 0.2) for user in range(1, 6)], now=10.3)
+    assert detector.runs_per_call == [5]
 
 
 def test_how_long_everybody_has_spoken_is_told() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.vad import LoudnessVad
-from tests.voice.recordings import silence, voiced
+from tests.voice.recordings import bicycle, silence, voiced
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import ENDPOINTING, EndpointingParameters
@@ -25,9 +25,12 @@ from voice.listening.utterance import (
     Utterance,
     UtteranceDropped,
 )
+from voice.listening.vad import SileroVad, StackedSileroVad
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from voice.audio import Pcm
     from voice.listening.utterance import ListeningEvent
     from voice.listening.vad import SpeechProbability
@@ -166,6 +169,19 @@ def test_what_is_no_speech_is_dropped_with_its_reason(seconds: float, level: flo
     *_, last = _ears().hear([_frames(10.0, sound)], now=13.0)
     assert (last.reason if isinstance(last, UtteranceDropped) else None) is reason
     assert isinstance(last, Utterance) is (reason is None)
+
+
+def test_real_speech_is_cut_the_same_however_it_arrives(stacking_vad_model: Path) -> None:
+    """With both real models, speech is cut the same from single packets and from one piece."""
+    said = np.concatenate([bicycle(), silence(0.9), bicycle(), silence(1.5)])
+    for detector in (SileroVad(), StackedSileroVad(stacking_vad_model)):
+        expected = _ears(detector).hear([_frames(10.0, said)], now=0.0)
+        ears = _ears(detector)
+        actual: list[ListeningEvent] = []
+        for at in range(0, len(said), LISTEN_FRAME_SAMPLES):
+            actual += ears.hear([_frames(10.0 + at / LISTEN_RATE_HZ, said[at : at + LISTEN_FRAME_SAMPLES])], now=0.0)
+        assert len(_utterances(expected)) == 2
+        assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
 
 
 def test_a_pause_that_lasts_was_the_utterance() -> None:

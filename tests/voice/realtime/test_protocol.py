@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from voice.realtime.effects import (
     ServerError,
     SessionExpired,
     SessionReady,
+    ToolRefused,
 )
 from voice.realtime.port import (
     Briefing,
@@ -121,8 +123,11 @@ def _done(status: str = "completed", *, response: str = "resp_1", code: str = ""
 
 
 def test_a_session_begins_with_settings_and_the_window() -> None:
-    first, *items = _protocol().on_connected(BRIEFING)
-    assert first["type"] == "session.update"
+    """The sound is 24 kHz both ways, the tools are offered, and each item has the type for its role."""
+    first, *items = _protocol().on_connected(replace(BRIEFING, tools=(RealtimeTool("look", "Looks."),)))
+    audio, tools = first["session"]["audio"], first["session"]["tools"]
+    assert [way["format"] for way in audio.values()] == [{"type": "audio/pcm", "rate": 24_000}] * 2
+    assert [tool["name"] for tool in tools] == ["look"]
     assert [item["item"]["content"][0]["type"] for item in items] == ["input_text", "output_text"]
     assert [item["item"]["id"] for item in items] == ["turn_1", "turn_2"]
 
@@ -149,6 +154,20 @@ def test_a_refused_configuration_is_told_apart(said: dict[str, Any], refused: Co
     configuring = protocol.on_connected(BRIEFING)[0]
     assert protocol.receive({"type": "error", "error": {**said, "event_id": configuring["event_id"]}}) == [refused]
     assert protocol.receive({"type": "error", "error": {**said, "event_id": None}}) != [refused]
+
+
+def test_a_refusal_of_tools_that_were_replaced_meanwhile_means_none_of_the_new_ones() -> None:
+    """The number of the refused tool is that in the list that was refused."""
+    protocol = _open()
+    old, new = RealtimeTool("dig", "Digs."), RealtimeTool("look", "Looks.")
+    refused, kept = protocol.set_tools([old]), protocol.set_tools([new])
+    error = {"type": "invalid_request_error", "code": "x", "param": "session.tools[0].name"}
+    told = protocol.receive({"type": "error", "error": {**error, "event_id": refused[0]["event_id"]}})
+    assert told == [ServerError("x", "")]
+    (told_name, sent) = protocol.receive({"type": "error", "error": {**error, "event_id": kept[0]["event_id"]}})
+    assert told_name == ToolRefused("look", begins_anew=False)
+    assert isinstance(sent, SendEvent)
+    assert sent.event["session"]["tools"] == []
 
 
 @pytest.mark.parametrize("param", ["session.tools[1].name", "session.tools[12345678].name", "session.tools", None])
@@ -206,13 +225,16 @@ def test_no_sound_is_kept_for_a_server_that_names_no_items() -> None:
     assert protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"}) != []
 
 
-def test_an_input_that_is_refused_has_no_text() -> None:
-    """Its label is deleted: what comes next may be somebody else's."""
+def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
+    """Sound under 100 ms is filled up, because the server takes no less. An input that is still refused has no text,
+    and its label is deleted: what comes next may be somebody else's.
+    """
     protocol = _open()
-    input_id, (label, *_) = protocol.send_audio(SECOND[:100], speakers="Ada speaks:")
+    input_id, events = protocol.send_audio(SECOND[:100], speakers="Ada speaks:")
+    assert len(base64.b64decode(events[1]["audio"])) == 2 * 2_400
     refusal = {"type": "error", "error": {"code": "input_audio_buffer_commit_empty"}}
     assert protocol.receive(refusal) == [
-        SendEvent({"type": "conversation.item.delete", "item_id": label["item"]["id"]}),
+        SendEvent({"type": "conversation.item.delete", "item_id": events[0]["item"]["id"]}),
         InputTranscribed(input_id, "", None),
     ]
 
@@ -608,23 +630,27 @@ def test_without_a_connection_nothing_is_sent() -> None:
 _KINDS = ("error", "session.updated", "response.created", "response.done", "response.output_audio.delta", "anything")
 _IDS = st.sampled_from(["resp_1", "item_1", "", None, 7])
 _VALUES = st.none() | st.booleans() | st.integers() | st.text()
-_NAMES = st.sampled_from(["id", "status", "status_details", "error", "code", "metadata", "output", "request"])
-_PARTS = _VALUES | st.sampled_from(["failed", "completed", "cancelled"])
-_LISTS = st.lists(_PARTS | st.dictionaries(_NAMES, _PARTS, max_size=2), max_size=2)
-_OBJECTS = (
-    _VALUES
-    | _LISTS
-    | st.dictionaries(_NAMES, _PARTS | _LISTS | st.dictionaries(_NAMES, _PARTS, max_size=2), max_size=3)
+_OBJECTS = st.recursive(
+    _VALUES,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["id", "status", "status_details", "error", "code", "metadata", "output", "request"]),
+            inner | st.sampled_from(["failed", "completed", "cancelled"]),
+        )
+    ),
+    max_leaves=8,
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.fixed_dictionaries(
             {"type": st.sampled_from(_KINDS) | _VALUES},
             optional={"item_id": _IDS, "response_id": _IDS, "delta": _VALUES, "error": _OBJECTS, "response": _OBJECTS},
         ),
-        max_size=8,
+        max_size=20,
     )
 )
 def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> None:
@@ -632,6 +658,17 @@ def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> No
     protocol = _answering()
     for event in events:
         protocol.receive(event)
+
+
+@pytest.mark.parametrize("error", ["It went wrong.", None, 7, ["x"]])
+def test_an_error_that_is_no_object_is_an_error(error: object) -> None:
+    """Some servers write a sentence in its place. The session goes on, or its reply fails."""
+    protocol = _open()
+    assert protocol.receive({"type": "error", "error": error}) == [ServerError("unknown", "")]
+    _begun(protocol)
+    failed = _done("failed")
+    failed["response"]["status_details"] = {"error": error}
+    assert protocol.receive(failed) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
 
 
 def test_what_is_abandoned_is_not_brought_up_again() -> None:

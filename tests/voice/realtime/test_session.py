@@ -20,6 +20,7 @@ from voice.realtime import reply_queue, tool_calls
 from voice.realtime.connection import RealtimeConnection
 from voice.realtime.effects import ResponseStatus
 from voice.realtime.port import (
+    REALTIME_LIMITS,
     Briefing,
     ConversationItem,
     ItemRole,
@@ -330,6 +331,23 @@ async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch:
         assert (server.asked[-1].tools, server.asked[-1].instructions) == (("look",), "Be kind.")
         assert room.news == [RealtimeRenewed("reconfigured")] * from_start
         assert room.session._availability.failures == 0
+
+
+async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each refused tool ends a connection, and none of these is waited for as the service itself is."""
+    _refuse_long_descriptions(monkeypatch)
+    async with served(FakeModel()) as server, room_of(server) as room:
+        await room.time_passes(room.session.ready.is_set, step_s=0)
+        room.briefing = Briefing(
+            "Be kind.", tools=(RealtimeTool("dig", "D" * 2_000), RealtimeTool("fill", "F" * 2_000))
+        )
+        error = RealtimeError("It is overloaded.")
+        room.session._availability.given_up = error
+        room.session.on_given_up(error)
+        await room.time_passes(lambda: room.session._connection is None, step_s=0)
+        await room.clock.until_somebody_sleeps()
+        room.clock.advance(REALTIME_LIMITS.retry_after_s)
+        await room.time_passes(lambda: RealtimeRestored() in room.news, step_s=0)
 
 
 async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:

@@ -15,7 +15,7 @@ import pytest
 from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BOT, scene
+from tests.voice.transport.link_scene import ADA, BEN, BOT, scene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connector import NOT_ENCRYPTED
@@ -94,6 +94,21 @@ async def test_the_bot_is_heard_and_stops_on_each_connection(tmp_path: Path, pac
                     await until(lambda: room.listener.kinds().count(Connected) == 2, "the migration")
                 assert source.asked == asked
         assert paced_sender is None or paced_sender.alive
+
+
+async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
+    async with (
+        scene(tmp_path) as room,
+        scripted_member(room.local, ADA) as ada,
+        scripted_member(room.local, BEN) as ben,
+    ):
+        room.listener.excluded.add(BEN)
+        await ada.meet(BOT)
+        await ben.meet(BOT)
+        await ben.say(room.clip)
+        await room.hears(ada)
+        assert room.listener.seconds_of(BEN) == 0
+        assert room.link.counters().excluded > 30
 
 
 async def test_a_bad_mls_message_is_survived(tmp_path: Path) -> None:

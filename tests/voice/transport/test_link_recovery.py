@@ -11,7 +11,7 @@ import pytest
 from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BOT, scene, voice_channel
+from tests.voice.transport.link_scene import ADA, BOT, end_runner, scene, voice_channel
 from voice.transport import keepalive
 from voice.transport.link_events import Connected, Lost, Recovering
 from voice.transport.private import connection_state, websocket
@@ -40,8 +40,9 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         await room.is_back_with(ada)
 
 
+@pytest.mark.parametrize("close_code", [4014, 4022])
 async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, close_code: int
 ) -> None:
     """If the voice server says that the bot is disconnected and the main gateway says nothing, the link is down at
     once, asks Discord whether the bot is still in the channel, and joins again.
@@ -49,7 +50,7 @@ async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
     monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
-        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4022)
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
         await room.is_back_with(ada)
 
@@ -99,6 +100,7 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
 @pytest.mark.parametrize(
     ("fault", "options"),
     [
+        ("invalidate_session", {"stays_in_voice": 1}),
         ("invalidate_session", {"stays_in_voice": 0, "ready_after_s": 0.7}),
         ("kill_gateway", {"close_code": 4009}),
     ],
@@ -121,6 +123,18 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, fault: str, option
         async with asyncio.timeout(PATIENCE_S):
             await room.link.lost()
         assert room.link.removed
+
+
+async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
+    """When discord.py's websocket task dies, a new client replaces the old one."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        first = room.link._connector.client
+        assert first is not None
+        await end_runner(first)
+        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
+        assert Recovering in room.listener.kinds()
+        await room.is_back_with(ada)
 
 
 def name_another_server(state: ReceivingState) -> asyncio.Task[None]:
