@@ -233,7 +233,7 @@ def _is_written_call(text: str) -> bool:
         return True
     bare = _FENCE.sub("", text, count=1) if text.startswith("```") else text
     # Small models forget closing braces, or double them as Qwen's template does.
-    for reading in (bare, bare[1:], bare.replace("{{", "{").replace("}}", "}")):
+    for reading in (bare, bare.replace("{{", "{").replace("}}", "}")):
         try:
             value, _ = json.JSONDecoder().raw_decode(reading + "}}")
         except (ValueError, RecursionError):
