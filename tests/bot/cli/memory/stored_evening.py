@@ -42,7 +42,7 @@ class Answers(io.StringIO):
     once.
     """
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override] # as typeshed has it
         """Return the next answer."""
         with pytest.raises(RuntimeError, match="no running event loop"):
             asyncio.get_running_loop()
