@@ -39,7 +39,8 @@ _WAY_S = 0.5
 # "Invalid Webhook Token", which come after three seconds and after a quarter of an hour.
 _ACKNOWLEDGED_ALREADY = 40060
 _OVER = frozenset({10015, 10062, 50027})
-# The mark of an interaction that Discord has acknowledged though it told of an error, so that discord.py does not know.
+# The mark of an interaction for which a deferral was tried, or a first answer taken: whether Discord has acknowledged
+# it though it told of an error, so that discord.py does not know.
 _TAKEN = "taken"
 # Discord's limits.
 _TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
@@ -96,8 +97,14 @@ async def answer(
         except discord.HTTPException as error:
             if error.code != _ACKNOWLEDGED_ALREADY:
                 raise
-            # What Discord has taken is this sentence.
+            # What Discord has taken is this sentence, unless it had been told before to wait for it.
+            was_deferred = _TAKEN in interaction.extras
             interaction.extras[_TAKEN] = True
+            if was_deferred:
+                if file is not discord.utils.MISSING:
+                    # The request that was refused has read it to its end.
+                    file.reset()
+                await interaction.followup.send(sentence, **how)
     for part in others:
         await interaction.followup.send(part, ephemeral=True, suppress_embeds=True, allowed_mentions=nobody)
 
@@ -135,6 +142,7 @@ async def defer(interaction: discord.Interaction, *, in_place: bool = False) -> 
 
     What somebody wants is done all the same if Discord does not take that.
     """
+    interaction.extras[_TAKEN] = False
     try:
         async with asyncio.timeout(RESPONSE_S):
             if in_place:

@@ -59,6 +59,8 @@ class PlaceNames:
         self._within_s = within_s
         # By server or channel id: its server's id and its name, None if it is not there; and when to ask again.
         self._told: dict[int, tuple[tuple[int, str] | None, float]] = {}
+        # A second page wants what the first asks about.
+        self._one_page_at_a_time = asyncio.Lock()
 
     async def of(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
         """Return the server's and the channel's name of each place that is there. Never raises.
@@ -67,10 +69,11 @@ class PlaceNames:
         """
         elsewhere = {each for each in places if not self._client.own_shards.serves(each[0])}
         fetch_guild = partial(self._client.fetch_guild, with_counts=False)
-        await asyncio.gather(
-            self._ask({server for server, _ in elsewhere}, fetch_guild),
-            self._ask({channel for _, channel in elsewhere}, self._client.fetch_channel),
-        )
+        async with self._one_page_at_a_time:
+            await asyncio.gather(
+                self._ask({server for server, _ in elsewhere}, fetch_guild),
+                self._ask({channel for _, channel in elsewhere}, self._client.fetch_channel),
+            )
         found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
         return {each: names for each, names in found.items() if names is not None}
 
@@ -113,6 +116,10 @@ class PlaceNames:
 
 # To ask Discord about one person on one server.
 MEMBER_TIMEOUT_S: Final = 5.0
+# How long it is believed that somebody is not on a server. A bot may be on hundreds, and all that it asks counts for
+# one limit of Discord's. Who joins a server waits this long at most until they see its rooms.
+ABSENT_S: Final = 300.0
+MOST_ABSENT: Final = 20_000
 
 
 class DiscordDirectory:
@@ -128,6 +135,9 @@ class DiscordDirectory:
         self._servers = servers
         self._client = client
         self._names = PlaceNames(client, monotonic=monotonic)
+        self._monotonic = monotonic
+        # By server and person: when Discord said that they are not there, the oldest first.
+        self._absent: dict[tuple[int, int], float] = {}
 
     @property
     def client_id(self) -> int | None:
@@ -143,8 +153,12 @@ class DiscordDirectory:
         channels: dict[int, frozenset[int]] = {}
         prompts: set[int] = set()
         readers: dict[int, Reader] = {}
-        members = await asyncio.gather(*(_member(guild, user_id) for guild in self._client.guilds))
-        for member in members:
+        now = self._monotonic()
+        guilds = [guild for guild in self._client.guilds if not self._is_absent(guild.id, user_id, now)]
+        members = await asyncio.gather(*(_member(guild, user_id) for guild in guilds))
+        for guild, member in zip(guilds, members, strict=True):
+            if member is _NoMember.NOT_THERE:
+                self._note_absent(guild.id, user_id, now)
             if not isinstance(member, discord.Member):
                 continue
             user = CommandUser(member.guild_permissions, is_owner=member.id in self._client.admission.owners)
@@ -159,6 +173,17 @@ class DiscordDirectory:
             if user.is_manager:
                 prompts.add(member.guild.id)
         return Access(channels, frozenset(prompts), readers, is_whole=_NoMember.NOT_TOLD not in members)
+
+    def _is_absent(self, guild_id: int, user_id: int, now: float) -> bool:
+        """Return whether Discord has said lately that somebody is not on a server."""
+        told_at = self._absent.get((guild_id, user_id))
+        return told_at is not None and now - told_at < ABSENT_S
+
+    def _note_absent(self, guild_id: int, user_id: int, now: float) -> None:
+        self._absent.pop((guild_id, user_id), None)
+        self._absent[guild_id, user_id] = now
+        while len(self._absent) > MOST_ABSENT:
+            del self._absent[next(iter(self._absent))]
 
 
 class _NoMember(Enum):

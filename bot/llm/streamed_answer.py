@@ -12,6 +12,7 @@ index, which may carry a signature of its own that it wants back.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,8 +20,10 @@ from bot.llm.port import FinishReason
 from compaction.payload import MessageToolCall
 
 OPENING, CLOSING = "<think>", "</think>"
-# How a call begins that a model writes as text, because its server could not read it. No spoken answer begins so.
-_WRITTEN_CALLS = ("<tool_call>", "<tools>", "```", "{", "[{")
+# How a call begins that a model writes as text, because its server could not read it.
+_CALL_TAGS = ("<tool_call>", "<tools>")
+_WRITTEN_CALLS = (*_CALL_TAGS, "```", "{", "[{")
+_FENCE = re.compile(r"```\w*\s*")
 # A token has four characters on average, and a server counts them itself. One that does not stop would have the bot
 # speak for ever.
 MOST_CHARS_PER_TOKEN: Final = 16
@@ -88,7 +91,7 @@ class StreamedAnswer:
     def end(self) -> str:
         """Return the rest of the words."""
         rest = self._spoken(self._thoughts.end(cut_off=self.reason == FinishReason.LENGTH))
-        if self.held.lstrip().startswith(_WRITTEN_CALLS):
+        if _is_written_call(self.held.lstrip()):
             return rest
         rest, self.held = rest + self.held, ""
         self.spoke = self.spoke or bool(rest.strip())
@@ -222,6 +225,24 @@ class StreamedCalls:
             unique_id = call.id if call.id and call.id not in found else f"call_{number}_{name}"
             found[unique_id] = MessageToolCall(unique_id, name, call.arguments or "{}")
         return tuple(found.values())
+
+
+def _is_written_call(text: str) -> bool:
+    """Return whether a text is a call and not, for example, a block of code."""
+    if text.startswith(_CALL_TAGS):
+        return True
+    bare = _FENCE.sub("", text, count=1) if text.startswith("```") else text
+    # Small models forget closing braces, or double them as Qwen's template does.
+    for reading in (bare, bare.replace("{{", "{").replace("}}", "}")):
+        try:
+            value, _ = json.JSONDecoder().raw_decode(reading + "}}")
+        except (ValueError, RecursionError):
+            continue
+        first = value[0] if isinstance(value, list) and value else value
+        call = first.get("function", first) if isinstance(first, dict) else None
+        if isinstance(call, dict) and "name" in call and ("arguments" in call or "parameters" in call):
+            return True
+    return False
 
 
 def is_json_object(arguments: str) -> bool:

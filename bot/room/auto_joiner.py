@@ -100,8 +100,8 @@ class AutoJoiner:
         self._rooms = rooms
         self._servers = servers
         self._visits: dict[int, asyncio.Task[None]] = {}
-        # Of each guild with a visit, by person: the last arrival meanwhile, and where they were before the first.
-        self._missed: dict[int, dict[int, tuple[RoomChannel, Person, int | None]]] = {}
+        # Of each guild with a visit, by person: the last arrival meanwhile, and the channels that they left for it.
+        self._missed: dict[int, dict[int, tuple[RoomChannel, Person, frozenset[int]]]] = {}
         # The channels that the bot was sent away from, until they are empty.
         self._declined: set[int] = set()
         # Why it could not come was written there last, by channel.
@@ -120,23 +120,29 @@ class AutoJoiner:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
         if person.is_bot or self._is_closed:
             return
+        self._take(place, person, frozenset() if came_from is None else frozenset({came_from}))
+
+    def _take(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
+        """Look at an arrival, now or after the visit that is under way. `left`: the channels that the person has left
+        for this one.
+        """
         if place.guild_id not in self._visits:
-            self._consider(place, person, came_from)
+            self._consider(place, person, left)
             return
-        # It is looked at after the visit that is under way.
         missed = self._missed.setdefault(place.guild_id, {})
         before = missed.pop(person.id, None)
-        if before is not None and came_from is not None:
-            # The bot may be on its way to the first of the channels that somebody was moved through.
-            came_from = before[2]
+        if before is not None and left:
+            # The bot may be on its way to any of the channels that somebody was moved through.
+            left |= before[2]
         if len(missed) < MOST_MISSED:
-            missed[person.id] = place, person, came_from
+            missed[person.id] = place, person, left
 
-    def _consider(self, place: RoomChannel, person: Person, came_from: int | None) -> None:
+    def _consider(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
         """Begin a visit if the rules want it."""
         guild_id = place.guild_id
         bot_place = self._rooms.room_place(guild_id)
         stay = None if bot_place is None else BotStay(bot_place.channel_id, _people_in(bot_place))
+        came_from = stay.channel_id if stay is not None and stay.channel_id in left else None
         is_declined = place.channel_id in self._declined
         arrival = Arrival(person.id, place.channel_id, _people_in(place), came_from, is_declined)
         if not should_go(self._servers.of(guild_id), arrival, stay):
@@ -150,10 +156,11 @@ class AutoJoiner:
     def _on_visit_over(self, visited: RoomChannel) -> None:
         """Look again at who has moved meanwhile and is still where they moved to."""
         self._visits.pop(visited.guild_id, None)
-        for place, person, came_from in self._missed.pop(visited.guild_id, {}).values():
+        for place, person, left in self._missed.pop(visited.guild_id, {}).values():
             # A visit that failed is not repeated for those who came while it lasted.
-            if place.channel_id != visited.channel_id and any(each.id == person.id for each in place.members()):
-                self.on_arrival(place, person, came_from=came_from)
+            is_elsewhere = place.channel_id != visited.channel_id and not self._is_closed
+            if is_elsewhere and any(each.id == person.id for each in place.members()):
+                self._take(place, person, left)
 
     def on_departure(self, place: RoomChannel) -> None:
         """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""

@@ -111,6 +111,8 @@ class RoomScreens:
                 sharer.ended = ShareEnd.CLOSED
                 sharer.changed.set()
             self._sharers.clear()
+            if self._closing:
+                await asyncio.wait(list(self._closing.values()))
 
     async def finish(self, ending: ShareEnd = ShareEnd.CLOSED) -> None:
         """End every share, with its recap, because the room ends."""

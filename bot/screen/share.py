@@ -134,6 +134,7 @@ class Share:
         self._reading: _Reading | None = None
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
+        self._failing = False
         # Why the screen can't be read now, a plain sentence; empty if it can.
         self.trouble = verbatim("")
         self.counts: Counter[str] = Counter()
@@ -270,6 +271,7 @@ class Share:
             return
         finally:
             self._looked_at = self._clock.monotonic()
+        self._failing = False
         self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
         taken = self._last_taken()
@@ -309,8 +311,10 @@ class Share:
     async def _failed(self, error: VisionError) -> None:
         """Report the trouble once, keep the changes unread, and pause. The start of a share is noted nevertheless."""
         self.counts["unread"] += 1
-        if self._report_trouble(sentence_of(error)):
+        if not self._failing:
+            self._failing = True
             log.warning("screen_not_read", problem=error)
+        self._report_trouble(sentence_of(error))
         pending = self._unread()
         if pending.change is ChangeKind.FIRST:
             nothing = ReadFrame(
@@ -321,13 +325,10 @@ class Share:
         self._screen.pending = pending
         await self._clock.sleep(FAILURE_PAUSE_S)
 
-    def _report_trouble(self, sentence: Text) -> bool:
-        """Tell what troubles the share now, and return whether that is new."""
-        if sentence == self.trouble:
-            return False
-        self.trouble = sentence
-        self._on_trouble(sentence)
-        return True
+    def _report_trouble(self, sentence: Text) -> None:
+        if sentence != self.trouble:
+            self.trouble = sentence
+            self._on_trouble(sentence)
 
     async def finish(self) -> None:
         """Emit the notes that are left, of this screen and of earlier ones. Call it when `run` has ended."""

@@ -15,6 +15,8 @@ from bot.store.tables import LARGEST_NUMBER
 from config.load import load
 
 if TYPE_CHECKING:
+    from bot.memory.personal_data import PersonForgetReport, PersonForgetter
+    from bot.store.database import Database
     from bot.store.speakers import StoredSpeaker
     from config.schema import Settings
 
@@ -39,41 +41,29 @@ def command(
     the bot said in these sessions from their first turn on goes too. Facts about the person are deleted. This cannot be
     undone. A running bot takes the change over by itself. Your own backups and exports still have what was forgotten.
     """
+    from bot.errors import SetupError
+
     for option, value in (("--person", person), ("--session", session)):
         if value is not None and not value.strip():
             # A variable of a script that is not set. It must not become everybody or every session.
             raise typer.BadParameter(f"{option} is empty.")
     if turn is not None and session is None:
         raise typer.BadParameter("--turn needs --session: each session numbers its turns from 0.")
-    asyncio.run(_forget(load(), person, session, turn, yes=yes))
-
-
-async def _forget(settings: Settings, person: str, session: str | None, turn: int | None, *, yes: bool) -> None:
-    from bot.errors import SetupError
-    from bot.logs.log_file import log_path
-    from bot.memory.admin import MemoryAdmin
-    from bot.memory.personal_data import PersonForgetter
-
-    clock = SystemClock()
-    async with open_existing_database(settings) as database:
-        of = None if session is None else await MemoryAdmin(database, clock).find_session(session)
-        forgetter = PersonForgetter(database, clock, log_folder=log_path(settings.storage.data_dir).parent)
-        found = await forgetter.find(person, session_id=of) or _only_in_logs(person, session)
-        where = f" in session {session}" if session else ""
-        nobody = SetupError(f"Nobody called {person}, and no id {person}, has said anything{where} that is stored.")
-        if not found:
-            raise nobody
-        if len(found) > 1:
-            listed = "\n".join(
-                f"  {each.id}  {', '.join(each.names)}, {count(each.turn_count, 'turn')}" for each in found
-            )
-            raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{listed}")
-        (speaker,) = found
-        if not yes:
-            where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
-            where = where if session else count(len(speaker.sessions), "session")
-            confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?")
-        erased = await forgetter.forget(speaker, session_id=of, seq=turn)
+    settings = load()
+    found = asyncio.run(_find(settings, person, session)) or _only_in_logs(person, session)
+    where = f" in session {session}" if session else ""
+    nobody = SetupError(f"Nobody called {person}, and no id {person}, has said anything{where} that is stored.")
+    if not found:
+        raise nobody
+    if len(found) > 1:
+        listed = "\n".join(f"  {each.id}  {', '.join(each.names)}, {count(each.turn_count, 'turn')}" for each in found)
+        raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{listed}")
+    (speaker,) = found
+    if not yes:
+        where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
+        where = where if session else count(len(speaker.sessions), "session")
+        confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?")
+    erased = asyncio.run(_forget(settings, speaker, session, turn))
     done = erased.stored
     if not (done.sessions or done.rules or erased.log_lines):
         if not (speaker.sessions or speaker.names):
@@ -117,3 +107,28 @@ def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]
     if session is not None or not re.fullmatch(r"[0-9]{17,19}", wanted):
         return ()
     return (StoredSpeaker(wanted, (), 0.0, 0, ()),)
+
+
+async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:
+    from bot.memory.admin import MemoryAdmin
+
+    async with open_existing_database(settings) as database:
+        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        return await _forgetter(settings, database).find(person, session_id=of)
+
+
+async def _forget(
+    settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None
+) -> PersonForgetReport:
+    from bot.memory.admin import MemoryAdmin
+
+    async with open_existing_database(settings) as database:
+        of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
+        return await _forgetter(settings, database).forget(speaker, session_id=of, seq=turn)
+
+
+def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
+    from bot.logs.log_file import log_path
+    from bot.memory.personal_data import PersonForgetter
+
+    return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)

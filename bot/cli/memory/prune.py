@@ -16,6 +16,7 @@ from config.load import load
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bot.memory.retention import RetentionResult
     from bot.settings import StorageSettings
     from bot.store.database import Database
     from compaction.model import SessionId
@@ -32,29 +33,12 @@ def command(
     holds for its sessions. Says which memory it is and which times hold, and asks before it deletes. The bot does the
     same once a day.
     """
-    asyncio.run(_prune(load(), yes=yes))
-
-
-async def _prune(settings: Settings, *, yes: bool) -> None:
-    from bot.logs.log_file import log_path
-    from bot.memory.retention import Retention, shorter_times
-    from bot.store.servers import SqlServerSettings
-
-    clock, storage = SystemClock(), settings.storage
-    async with open_existing_database(settings) as database:
-        # A URL without its password.
-        place = database.dialect.place if storage.database_url is not None else str(storage.database_path.absolute())
-        shorter = shorter_times(settings.tiers.retention_days, await SqlServerSettings(database, clock).all())
-        say("\n".join((f"Memory: {place}", *_times(settings, shorter))))
-        if not yes:
-            confirm("What is older will be deleted, which cannot be undone. Go on?")
-        done = await Retention(
-            database,
-            settings.tiers,
-            clock=clock,
-            log_folder=log_path(storage.data_dir).parent,
-            in_use=await _in_use(storage, database),
-        ).enforce()
+    settings = load()
+    place, shorter = asyncio.run(_memory(settings))
+    say("\n".join((f"Memory: {place}", *_times(settings, shorter))))
+    if not yes:
+        confirm("What is older will be deleted, which cannot be undone. Go on?")
+    done = asyncio.run(_prune(settings))
     parts = (
         (done.pruned, "Pruned", "archived segment"),
         (len(done.sessions), "Deleted", "session"),
@@ -64,6 +48,20 @@ async def _prune(settings: Settings, *, yes: bool) -> None:
     say("\n".join(told) or "Nothing was old enough.")
     if not done.wiped:
         say("Another program is reading the database. Close it and run this again to wipe the deleted text.")
+
+
+async def _memory(settings: Settings) -> tuple[str, Mapping[int, float]]:
+    """Return where the memory is, without a password, and for how many days the servers keep it that chose a shorter
+    time. Raises `SetupError` if there is none.
+    """
+    from bot.memory.retention import shorter_times
+    from bot.store.servers import SqlServerSettings
+
+    storage = settings.storage
+    async with open_existing_database(settings) as database:
+        place = database.dialect.place if storage.database_url is not None else str(storage.database_path.absolute())
+        chosen = await SqlServerSettings(database, SystemClock()).all()
+    return place, shorter_times(settings.tiers.retention_days, chosen)
 
 
 def _times(settings: Settings, shorter: Mapping[int, float]) -> list[str]:
@@ -83,6 +81,20 @@ def _times(settings: Settings, shorter: Mapping[int, float]) -> list[str]:
         chosen = ", ".join(f"{_days(days)} on {guild_id}" for guild_id, days in sorted(shorter.items()))
         lines.append(f"Servers have chosen shorter times for their sessions: {chosen}.")
     return lines
+
+
+async def _prune(settings: Settings) -> RetentionResult:
+    from bot.logs.log_file import log_path
+    from bot.memory.retention import Retention
+
+    async with open_existing_database(settings) as database:
+        return await Retention(
+            database,
+            settings.tiers,
+            clock=SystemClock(),
+            log_folder=log_path(settings.storage.data_dir).parent,
+            in_use=await _in_use(settings.storage, database),
+        ).enforce()
 
 
 async def _in_use(storage: StorageSettings, database: Database) -> frozenset[SessionId]:

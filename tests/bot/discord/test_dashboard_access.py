@@ -12,10 +12,12 @@ from discord import Guild, Member, Permissions, VoiceChannel
 
 from bot.dashboard.access import NOTHING, Access
 from bot.discord.connection import connected
-from bot.discord.dashboard_access import DiscordDirectory
+from bot.discord.dashboard_access import ABSENT_S, DiscordDirectory
 from bot.server_settings import no_server_settings
 from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_admission import NOT_FOUND
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -79,6 +81,38 @@ async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_m
         found._client._connection._add_guild_from_data(cast("Any", {"id": str(GUILD), "unavailable": True}))
         assert await found.access_of(ADA) == Access(is_whole=False)
         assert await found.access_of(STRANGER) == NOTHING
+
+
+async def test_discord_is_not_asked_again_and_again_about_a_server_that_somebody_is_not_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Members are asked about each time. A server that somebody has joined counts a few minutes later, and one that
+    they have left no more at once.
+    """
+    clock = FakeClock()
+    asked: list[int] = []
+    there = {ADA}
+
+    async def fetch(guild: Guild, user_id: int) -> Member:
+        asked.append(user_id)
+        if user_id not in there:
+            raise NOT_FOUND
+        return await real(guild, user_id)
+
+    real = Guild.fetch_member
+    async with directory(roles=(GUILD,), monotonic=clock.monotonic) as found:
+        monkeypatch.setattr(Guild, "fetch_member", fetch)
+        for _ in range(3):
+            assert (await found.access_of(ADA)).sees(GUILD, 600)
+            assert await found.access_of(BEN) == NOTHING
+        assert asked == [ADA, BEN, ADA, ADA]
+        there.add(BEN)
+        clock.advance(ABSENT_S - 1)
+        assert await found.access_of(BEN) == NOTHING
+        clock.advance(1)
+        assert (await found.access_of(BEN)).sees(GUILD, 600)
+        there.remove(BEN)
+        assert await found.access_of(BEN) == NOTHING
 
 
 @pytest.mark.parametrize(("roles", "sees"), [((), False), ((GUILD,), True), ((77,), False)])

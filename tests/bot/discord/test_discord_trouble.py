@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,8 +11,9 @@ import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import client, posting
+from bot.discord import answers, client, posting
 from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
 from bot.errors import SetupError
 from bot.memory.session_reader import SessionReader
@@ -76,6 +78,28 @@ async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_to
             "I am coming to Evening.",
             "I could not join Evening. No voice server answers.",
         ]
+
+
+async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discord took the delay, and its answer did not come in time. So the file is sent as a first answer, which is
+    refused, and then as the deferred one.
+    """
+    monkeypatch.setattr(answers, "RESPONSE_S", 0.3)
+
+    async def file_of(_: str) -> Any:
+        return SimpleNamespace(is_empty=False, turn_count=1, name="ada.json", content=b"x" * 1_000)
+
+    async def nothing(*_: object, **_others: object) -> tuple[()]:
+        return ()
+
+    records = cast("Any", SimpleNamespace(file_of=file_of, facts_about=nothing))
+    command = partial(add_privacy_commands, records=records, people=records, facts=cast("Any", None))
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
+        await local.fault("interaction_errors", count=1, status=500, carried_out=1)
+        result = await local.invoke(ADA, "my-data")
+        await settle(lambda: result.replies)
+        assert result.deferred
+        assert [each["size"] for each in result.replies[0].payload["attachments"]] == [1_000]
 
 
 async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:

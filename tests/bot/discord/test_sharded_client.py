@@ -67,8 +67,9 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
         there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
         own = (ODD.id, client.guilds[0].voice_channels[0].id)
         room = client.guilds[0].voice_channels[0].name
-        found = await names.of({there, gone, other, own, (ODD.id, 1)})
+        found, second = await asyncio.gather(names.of({there, gone, other, own, (ODD.id, 1)}), names.of({there, own}))
         assert found == {there: ("Even", even.guild.channels[0].name), own: ("Odd", room)}
+        assert second == found, "a second page waits for the first one's names"
         asked = AsyncMock(side_effect=OSError)
         with patch.object(client, "fetch_guild", asked), patch.object(client, "fetch_channel", asked):
             assert await names.of({there, gone, own}) == found

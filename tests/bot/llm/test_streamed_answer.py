@@ -44,7 +44,11 @@ def streamed(*contents: ChunkContent) -> tuple[StreamedAnswer, str]:
         ((LOOK,), "", True, False, ["look"]),
         ((ChunkContent("<tool_call>"), ChunkContent("</tool_call>")), "", True, True, []),
         (tuple(map(ChunkContent, '{"name": "look", "arguments": {}}')), "", True, True, []),
-        ((ChunkContent("```\nlook()\n```"),), "", True, True, []),
+        ((ChunkContent('```json\n[{"function": {"name": "look", "parameters": {}}}]\n```'),), "", True, True, []),
+        ((ChunkContent('{{"name": "look", "arguments": {{}}}}'),), "", True, True, []),
+        ((ChunkContent('{"name": "look", "arguments": {"at": 1'),), "", True, True, []),
+        (tuple(map(ChunkContent, "```\nlook()\n```")), "```\nlook()\n```", True, False, []),
+        ((ChunkContent('{"name": "Ada"} is JSON.'),), '{"name": "Ada"} is JSON.', True, False, []),
         (tuple(map(ChunkContent, "<b>x</b> [21:04]")), "<b>x</b> [21:04]", True, False, []),
     ],
 )

@@ -64,6 +64,7 @@ HUB, SIDE, YARD = 20, 21, 22
     [
         pytest.param([(HUB, SIDE)], "opens", SIDE, id="moved on"),
         pytest.param([(HUB, YARD), (YARD, SIDE)], "opens", SIDE, id="moved on twice"),
+        pytest.param([(HUB, None), (None, YARD), (YARD, HUB), (HUB, SIDE)], "opens", SIDE, id="back, and moved on"),
         pytest.param([(HUB, SIDE), (SIDE, None)], "opens", HUB, id="gone"),
         pytest.param([(HUB, None), (None, SIDE)], "opens", HUB, id="gone and back elsewhere, followed by nobody"),
         pytest.param([(HUB, SIDE), (SIDE, HUB)], "opens", HUB, id="back"),

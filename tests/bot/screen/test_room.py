@@ -12,7 +12,7 @@ from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
 from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.room import CHECK_INTERVAL_S
+from bot.screen.room import CHECK_INTERVAL_S, RoomScreens
 from bot.screen.sharer import ABSENT_S
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
@@ -28,7 +28,6 @@ from voice.screen.ocr_text import OcrLine
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.screen.room import RoomScreens
     from bot.screen.sharer import Sharer
 
 
@@ -143,6 +142,25 @@ async def test_a_crash_loses_no_note() -> None:
     async with watching.room():
         await until(lambda: watching.memory.live_notes == ())
         assert await watching.stored_notes() == (set(), set(watching.told()))
+
+
+async def test_nothing_of_a_room_that_has_crashed_still_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What closes its shares is over when the room is: the next room reads the store."""
+    run, left = RoomScreens.run, list[int]()
+
+    async def watched(room: RoomScreens) -> None:
+        try:
+            await run(room)
+        finally:
+            left.append(len(room._closing))
+
+    monkeypatch.setattr(RoomScreens, "run", watched)
+    async with sharing("Tokyo 2099") as (_, room, sharer):
+        ending = asyncio.create_task(room.end(sharer, ShareEnd.STOPPED))
+        await asyncio.sleep(0)
+        assert room._closing
+    await asyncio.wait({ending})
+    assert left == [0]
 
 
 async def test_who_leaves_the_channel_shares_no_more() -> None:

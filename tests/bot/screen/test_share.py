@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, MisbehavedError, Share
 from bot.texts.text import verbatim
@@ -167,19 +168,25 @@ async def test_a_model_looks_now_and_then() -> None:
 
 async def test_a_reader_that_fails_is_told_once_and_asked_again() -> None:
     """If the reader fails, the share is noted without content, the failure is reported once, and reading is retried."""
-    async with Sharing().running() as sharing:
-        sharing.readers.trouble = "The reader broke off."
-        await sharing.see("dark", "Tokyo 2099")
-        assert await sharing.noted(1) == ["a window, just shared."]
-        await sharing.clock.until_somebody_sleeps()
-        sharing.clock.advance(FAILURE_PAUSE_S)
-        await until(lambda: sharing.share.counts["unread"] == 2)
-        assert sharing.troubles == [sharing.share.trouble] == ["The reader broke off."]
-        sharing.readers.trouble = None
-        await sharing.clock.until_somebody_sleeps()
-        sharing.clock.advance(FAILURE_PAUSE_S)
-        assert (await sharing.noted(2))[1] == "now: “Tokyo 2099”"
-        assert sharing.troubles[1:] == [sharing.share.trouble] == [""]
+    with capture_logs() as logged:
+        async with Sharing().running() as sharing:
+            sharing.readers.trouble = "The reader broke off."
+            await sharing.see("dark", "Tokyo 2099")
+            assert await sharing.noted(1) == ["a window, just shared."]
+            await sharing.clock.until_somebody_sleeps()
+            sharing.clock.advance(FAILURE_PAUSE_S)
+            await until(lambda: sharing.share.counts["unread"] == 2)
+            assert sharing.troubles == [sharing.share.trouble] == ["The reader broke off."]
+            sharing.readers.trouble = "It broke off again."
+            await sharing.clock.until_somebody_sleeps()
+            sharing.clock.advance(FAILURE_PAUSE_S)
+            await until(lambda: sharing.share.counts["unread"] == 3)
+            sharing.readers.trouble = None
+            await sharing.clock.until_somebody_sleeps()
+            sharing.clock.advance(FAILURE_PAUSE_S)
+            assert (await sharing.noted(2))[1] == "now: “Tokyo 2099”"
+            assert sharing.troubles[1:] == ["It broke off again.", sharing.share.trouble] == ["It broke off again.", ""]
+    assert [each["event"] for each in logged].count("screen_not_read") == 1
 
 
 async def test_what_is_read_less_well_than_was_chosen_is_told() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 from typing import TYPE_CHECKING
 
+import pytest
 from pydantic import SecretStr
 
 from bot.cli.app import run_command_line
@@ -14,8 +16,6 @@ from tests.bot.evening import Evening
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
-
-    import pytest
 
 
 def at_evening(data_dir: Path, work: Callable[[Evening], Awaitable[None]], *, name: str = "evening") -> None:
@@ -35,3 +35,15 @@ def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> st
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
     return captured.out + captured.err
+
+
+class Answers(io.StringIO):
+    """What somebody answers to questions. An event loop that ran meanwhile would keep Ctrl-C from ending the command at
+    once.
+    """
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override] # as typeshed has it
+        """Return the next answer."""
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return super().readline(size)

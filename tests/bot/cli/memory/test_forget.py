@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from bot.logs.log_file import log_path
 from bot.server_settings import ServerSettings
 from bot.store.servers import SqlServerSettings
 from compaction.model import TurnKind, TurnPart
-from tests.bot.cli.memory.stored_evening import at_evening, told
+from tests.bot.cli.memory.stored_evening import Answers, at_evening, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +70,7 @@ def test_an_empty_variable_of_a_script_forgets_nothing(
 @pytest.mark.usefixtures("data_dir")
 def test_it_asks_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The command asks for confirmation and changes nothing if the answer is no."""
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    monkeypatch.setattr("sys.stdin", Answers("n\n"))
     out = told(capsys, "memory", "forget", "--person", "Ada", status=130)
     assert "Everything that Ada (id-Ada) said in 1 session will be forgotten. Go on?" in out
     assert "Lisbon" in told(capsys, "memory", "search", "Lisbon")

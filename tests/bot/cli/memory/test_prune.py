@@ -11,7 +11,7 @@ from bot.cli.failures import FAILED, INTERRUPTED
 from bot.folder_lock import folder_lock
 from bot.server_settings import ServerSettings
 from bot.store.servers import SqlServerSettings
-from tests.bot.cli.memory.stored_evening import at_evening, told
+from tests.bot.cli.memory.stored_evening import Answers, at_evening, told
 from tests.bot.evening import GUILD
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_it_says_what_it_goes_by_and_asks_first(
 
     at_evening(data_dir, end)
     for answer, status, told_then in (("n\n", INTERRUPTED, "Nothing was changed."), ("", FAILED, "Add --yes")):
-        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        monkeypatch.setattr("sys.stdin", Answers(answer))
         out = told(capsys, "memory", "prune", status=status)
         assert out.startswith(f"Memory: {data_dir / 'roomtone.db'}\n")
         assert f"the log lines in {data_dir / 'logs'}, are kept for 30 days (the default)." in out
