@@ -44,7 +44,7 @@ CUT_OFF_S = 5.0
 # Ending a session is one statement.
 END_SESSION_S = 5.0
 
-COMES_BACK = "My next start brings me back to the channel; /leave sends me away again"
+COMES_BACK = "I try again until the database takes it; a start before that brings me back to the channel"
 
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
 
@@ -56,6 +56,8 @@ class GuildRoom:
     room, also the place that it is moved to, and each time that one has ended in order or could tell nobody that it
     listens. `end_session`: ends what the rooms of a place's server have left open and nobody shall resume, and raises
     `StoreError`; None: rooms store no sessions.
+
+    `session_left_open`: once it is over, whether nobody shall resume the session, and the database did not end it.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
     """
@@ -83,6 +85,7 @@ class GuildRoom:
         self._first_opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
         self._is_cut_off = False
+        self.session_left_open = False
 
     @property
     def place(self) -> RoomChannel:
@@ -325,6 +328,7 @@ class GuildRoom:
             async with asyncio.timeout(END_SESSION_S):
                 await self._end_session(self.place)
         except (StoreError, TimeoutError) as error:
+            self.session_left_open = True
             log.warning("session_left_open", guild_id=self.place.guild_id, problem=error, remedy=COMES_BACK)
 
 

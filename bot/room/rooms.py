@@ -7,19 +7,23 @@ with a task of its own, so that a crash affects no other room.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from bot.background_task import logged_task
 from bot.channel.port import HERE_ALREADY
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.auto_joiner import AutoJoiner
 from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
+from bot.room.lifecycle import DATABASE_PAUSE_S
 from bot.room.room_status import status_before_opening
 from bot.room.transcript_writer import stored_request
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,7 +47,7 @@ class Rooms:
     `end_session`: see `GuildRoom`.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
-    cuts off those that take too long.
+    cuts off those that take too long. It owns the tasks that end sessions which the database did not end at once.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Rooms:
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, RoomChannel] = {}
+        self._ending_sessions: dict[int, asyncio.Task[None]] = {}
         self._closing = False
         self._servers = servers or no_server_settings()
         self._auto_joiner = AutoJoiner(self, self._servers)
@@ -72,6 +77,8 @@ class Rooms:
     ) -> None:
         await self._close()
         await asyncio.gather(*(room.end(PROCESS_ENDS) for room in list(self._rooms.values())))
+        for ending in self._ending_sessions.values():
+            ending.cancel()
 
     async def _close(self) -> None:
         """Open no more rooms."""
@@ -136,7 +143,24 @@ class Rooms:
 
     def _on_over(self, room: GuildRoom) -> None:
         """No further room follows on that server."""
-        del self._rooms[room.place.guild_id]
+        guild_id = room.place.guild_id
+        del self._rooms[guild_id]
+        if room.session_left_open and self._end_session is not None and guild_id not in self._ending_sessions:
+            self._ending_sessions[guild_id] = logged_task(
+                self._end_left_open(room.place, self._end_session), name=f"session-end-{guild_id}"
+            )
+
+    async def _end_left_open(self, place: RoomChannel, end_session: EndSession) -> None:
+        """End what a room in `place` has left open, once the database takes it. A room that opens there does so too."""
+        try:
+            is_open = True
+            while is_open and place.guild_id not in self._rooms:
+                await self._clock.sleep(DATABASE_PAUSE_S)
+                with suppress(StoreError):
+                    await end_session(place)
+                    is_open = False
+        finally:
+            del self._ending_sessions[place.guild_id]
 
     async def _wait_for_turn(self, place: RoomChannel, ending: GuildRoom | None) -> None:
         """Wait until the guild's last room has ended. Raises `SetupError` if somebody wants something else by then."""

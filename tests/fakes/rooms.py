@@ -101,6 +101,7 @@ class House:
         self.sessions_ended: list[RoomChannel] = []
         # Set it, and the database takes no ending. Each try is counted.
         self.database_away: StoreError | None = None
+        self.endings_tried = 0
         self.running = Rooms(self.make, clock=self.clock, servers=self.servers)
 
     @property
@@ -116,6 +117,7 @@ class House:
 
     async def end_session(self, place: RoomChannel) -> None:
         """End what a room in `place` has left open, unless the test says that the database is away."""
+        self.endings_tried += 1
         if self.database_away is not None:
             raise self.database_away
         self.sessions_ended.append(place)

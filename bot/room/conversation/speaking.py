@@ -198,6 +198,10 @@ class FixedSentences:
             try:
                 if (await piece.done).complete:
                     return True
+            except asyncio.CancelledError:
+                # Not all sound: a reply may be in progress.
+                self._playback.stop_one(piece.done)
+                raise
             finally:
                 del self._playing[piece.done]
         return False

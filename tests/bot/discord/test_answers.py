@@ -8,7 +8,7 @@ import asyncio
 import itertools
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import discord
 import pytest
@@ -18,20 +18,29 @@ from hypothesis import strategies as st
 from bot.discord import admission, answers
 from bot.discord.answers import RECAP, Field, answer_when_known, digest_embed, embed_in
 from bot.discord.commands.participation import add_participation_commands
+from bot.discord.commands.privacy import add_privacy_commands
+from bot.discord.commands.setting_values import SettingStores
+from bot.discord.commands.settings import add_settings
+from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
 from bot.discord.posting import message_parts
-from bot.server_settings import MemoryServerSettings
+from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
 from bot.texts.text import Text, verbatim
 from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.commands.local_server import server_with
 from tests.bot.discord.commands.test_participation import participation_with
+from tests.bot.discord.commands.test_settings import operator
+from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
 from tests.fakes.choices import FakeOptOuts
+from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from bot.discord.client import AddCommands
 
 GERMAN = GuildSpec(
     people=(Member(ADA, "Ada", moderator=True, locale="de"), Member(BEN, "Ben", locale="en-GB")), locale="de"
@@ -158,34 +167,77 @@ def test_one_line_that_is_too_long_is_counted() -> None:
 CHECK_S = admission.CHECK_TIMEOUT_S
 
 
-class BusyOptOuts(FakeOptOuts):
-    """Stores opt-outs once `free` is set."""
+class BusyStore(MemoryServerSettings):
+    """Stands for all stores. It answers only once Discord was told to wait."""
 
     def __init__(self) -> None:
         super().__init__()
         self.free = asyncio.Event()
 
-    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        """Wait, and say how many facts are gone."""
+        del guild_id, person_id
         await self.free.wait()
+        return 3
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        """Wait, and store."""
+        await self.free.wait()
+        await super().put(guild_id, settings, by=by)
+
+
+class BusyOptOuts(FakeOptOuts):
+    """Stores opt-outs once `free` is set."""
+
+    def __init__(self, free: asyncio.Event) -> None:
+        super().__init__()
+        self._free = free
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Wait, and store."""
+        await self._free.wait()
         await super().put(guild_id, person_id, out=out)
 
 
-async def test_who_uses_a_command_while_the_database_is_busy_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def commands_on(store: BusyStore) -> list[AddCommands]:
+    """Return what adds the commands to a tree."""
+    participation, book = participation_with(store, BusyOptOuts(store.free)), ServerSettingsBook(store)
+    stores = SettingStores(book, operator(), VoiceCommands(FakeVoices(), FakePlayer().play_sample))
+    records, facts = cast("Any", store), cast("Any", None)
+    return [
+        partial(add_participation_commands, participation=participation),
+        partial(add_privacy_commands, records=records, people=records, facts=facts),
+        partial(add_settings, stores=stores),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "told"),
+    [
+        ("opt-out", {}, "I no longer hear you"),
+        ("silence", {}, "I am silent on this server until a moderator"),
+        ("forget-me", {"sure": True, "what": "facts"}, "I have deleted all 3 things"),
+        ("settings", {}, "I keep what was said until somebody deletes it."),
+    ],
+)
+async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
+    monkeypatch: pytest.MonkeyPatch, command: str, options: dict[str, object], told: str
+) -> None:
     """Discord is told in time that the answer comes later; then it has all of it, for the person alone."""
-    opt_outs, defer = BusyOptOuts(), discord.InteractionResponse.defer
+    store = BusyStore()
+    defer = discord.InteractionResponse.defer
 
     async def deferred(response: discord.InteractionResponse[Any], **how: bool) -> None:
         await defer(response, **how)
-        opt_outs.free.set()
+        store.free.set()
 
     monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
     monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
-    participation = participation_with(MemoryServerSettings(), opt_outs)
-    async with server_with(partial(add_participation_commands, participation=participation)) as local:
-        result = await local.invoke(ADA, "opt-out")
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), commands_on(store)):
+        result = await local.invoke(ADA, command, options)
         assert result.deferred
         (reply,) = result.replies
-        assert "I no longer hear you" in reply.content
+        assert told in seen(reply)
         assert reply.ephemeral
 
 

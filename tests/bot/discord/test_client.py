@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -178,6 +179,15 @@ async def test_discord_tells_whose_token_it_is() -> None:
         assert not any(member["online"] for member in local.status()["members"])
     with pytest.raises(SetupError, match="cannot be reached"):
         await name_of_token(DiscordSettings(token=settings.token, api_base=settings.api_base))
+
+
+@pytest.mark.timed
+async def test_a_start_outlasts_discord_pys_wait_after_the_last_server() -> None:
+    """discord.py waits two seconds for one more server, and the bot's own limits bear it. Other tests cut it short."""
+    begun = time.monotonic()
+    async with online() as (local, client, _):
+        assert time.monotonic() - begun >= 2.0
+        assert [guild.id for guild in client.guilds] == [local.guild.id]
 
 
 @pytest.mark.parametrize("allowed", [Intent(0), Intent.MESSAGE_CONTENT])

@@ -12,6 +12,7 @@ from bot.store.attendance import AttendanceStore, Presence
 from bot.store.sessions import Sessions
 from compaction.model import Seq, SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,3 +132,28 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(file: Path, monke
         await evening.say("Good night.", "Ada")
         read = await sessions.read(found)
         assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
+
+
+async def test_answers_that_quote_somebody_of_another_session_are_left_out(file: Path) -> None:
+    """The bot finds what was said in earlier sessions. Once its speaker has opted out, neither people nor the model are
+    told what it said with their words, though they never spoke in the session.
+    """
+    clock = FakeClock()
+    async with Evening(file, name="first", clock=clock) as first:
+        await first.say("My aunt lives in Zanzibarq.", "Bob")
+        await first.memory.end()
+    async with Evening(file, name="second", clock=clock) as second:
+        out: set[str] = set()
+        second.memory.withhold(lambda: frozenset(out))
+        await second.say("Where does Bob's aunt live?", "Ada")
+        await second.say("Bob said, in Zanzibarq.", "Roomtone", kind=TurnKind.ASSISTANT)
+        assert "Zanzibarq" in str(second.memory.window)
+        out.add("id-Bob")
+        await second.say("Thanks.", "Ada")
+        await second.say("You are welcome.", "Roomtone", kind=TurnKind.ASSISTANT)
+        assert "Zanzibarq" not in str(second.memory.window)
+        sessions = reader(second, *out)
+        found = await sessions.find(MANAGER)
+        assert found is not None
+        assert [turn.seq for turn in (await sessions.read(found)).turns] == [0, 2]
+        assert [turn.seq for turn in (await reader(second, "id-Dora").read(found)).turns] == [0, 1, 2, 3]

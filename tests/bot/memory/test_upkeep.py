@@ -268,16 +268,16 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(file: Path) -> None
         assert "Zanzibar" not in str((await evening.store.load(evening.session_id)).segments)
 
 
-async def test_a_refused_landing_is_a_forgetting_like_any_other(file: Path) -> None:
+async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) -> None:
     """If the refused result of a compaction shows that words were forgotten, notes and facts about the person are
     removed too.
     """
     held = _Held()
-    async with Evening(file, name="yesterday", summariser=LabellingSummariser()) as yesterday:
+    async with Evening(place, name="yesterday", summariser=LabellingSummariser()) as yesterday:
         await yesterday.say("I live in Zanzibar.")
         await yesterday.talk(60)
         await yesterday.upkeep.finish()
-    async with Evening(file, summariser=held) as evening:
+    async with Evening(place, summariser=held) as evening:
         await evening.say("I still love Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")

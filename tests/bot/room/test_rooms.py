@@ -235,8 +235,10 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         assert other.written == []
 
 
-async def test_a_session_that_the_database_does_not_end_is_told_in_the_log() -> None:
-    """The next room on the server ends it; before that, a start brings the bot back."""
+async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None:
+    """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
+    that it may come back before.
+    """
     house, place = House(), FakePlace()
     house.database_away = StoreError("The database is away.")
     with capture_logs() as logs:
@@ -244,6 +246,15 @@ async def test_a_session_that_the_database_does_not_end_is_told_in_the_log() -> 
             await rooms.join(place)
             house.rooms[0].left_session_open = True
             assert await rooms.leave(place.guild_id)
+            for tries in (2, 3):
+                await until(lambda: house.clock.sleeping == 1)
+                house.clock.advance(DATABASE_PAUSE_S)
+                await until(lambda tries=tries: house.endings_tried == tries)  # type: ignore[misc]
+            house.database_away = None
+            await until(lambda: house.clock.sleeping == 1)
+            house.clock.advance(DATABASE_PAUSE_S)
+            await until(lambda: house.sessions_ended == [place])
+            assert house.clock.sleeping == 0
     assert [line["event"] for line in logs].count("session_left_open") == 1
 
 

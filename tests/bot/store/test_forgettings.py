@@ -144,12 +144,14 @@ async def test_what_is_recorded_later_was_said_before(file: Path, tmp_path: Path
         assert "Wickhamq" not in str(evening.memory.turns)
 
 
-async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(file: Path, tmp_path: Path) -> None:
+async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(
+    place: Place, tmp_path: Path
+) -> None:
     """The owner takes their time to confirm, and meanwhile the person speaks in another channel."""
-    async with Evening(file) as evening, another_process(file, evening, tmp_path) as forgetter:
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         (ada,) = await forgetter.find("Ada")
-        async with Evening(file, name="other", clock=evening.clock, channel=702) as other:
+        async with Evening(place, name="other", clock=evening.clock, channel=702) as other:
             await other.say(SECRET)
             assert set((await forgetter.forget(ada)).stored.sessions) == {EVENING, OTHER}
             assert (await other.store.load(OTHER)).window[0].parts == ()

@@ -29,9 +29,9 @@ from bot.discord.commands.privacy import (
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
 from bot.memory.people import PeopleBook
-from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetter
+from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetReport, PersonForgetter
 from bot.server_settings import ServerSettings
-from bot.store import rows, speech_forgetting
+from bot.store import quoted_turns, rows, speech_forgetting
 from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from bot.store.database import Database
+    from bot.store.speakers import StoredSpeaker
     from compaction.model import Turn
     from rehearsal.discord.server import LocalDiscord
 
@@ -310,17 +312,40 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
     assert "The disk is full." in await delete_facts(BrokenFacts(), 500, str(ADA))
 
 
-async def test_turns_are_read_in_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks for a long history keeps nobody from being heard."""
-    on_loop, describe = list[bool](), rows.turn_from_row
+async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data is read and forgotten for one person after the other, and turns are read in threads. For somebody who never
+    spoke, no session is searched.
+    """
+    running, most, on_loop = 0, 0, 0
+    searched = list[tuple[str, bool]]()
+    describe, forget, find = rows.turn_from_row, PersonForgetter.forget, quoted_turns.first_turns_about
+
+    async def counted(self: PersonForgetter, person: StoredSpeaker, **options: Any) -> PersonForgetReport:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return await forget(self, person, **options)
+        finally:
+            running -= 1
 
     def watched(row: Any) -> Turn:
-        on_loop.append(threading.current_thread() is threading.main_thread())
+        nonlocal on_loop
+        on_loop += threading.current_thread() is threading.main_thread()
         return describe(row)
 
+    async def noted(database: Database, person_id: str, where: Collection[SessionId], **options: Any) -> Any:
+        searched.append((person_id, bool(where)))
+        return await find(database, person_id, where, **options)
+
+    monkeypatch.setattr(PersonForgetter, "forget", counted)
+    monkeypatch.setattr(speech_forgetting, "first_turns_about", noted)
     async with an_evening(tmp_path) as (_, records, _):
         monkeypatch.setattr(rows, "turn_from_row", watched)
         assert (await records.file_of(str(ADA))).turn_count == 2
         done = await asyncio.gather(*(records.forget(str(person)) for person in (ADA, ADA, BEN, 999)))
         assert [each.stored.turns for each in done] == [2, 0, 1, 0]
-    assert True not in on_loop
+        assert (most, on_loop) == (1, 0)
+        assert sorted(searched) == [(str(ADA), False), (str(ADA), True), (str(BEN), True), ("999", False)]

@@ -19,6 +19,7 @@ from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakeLink, FakePlace
 from voice.speaking.playback import QUEUE_PIECES, Playback
+from voice.speaking.port import synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -133,6 +134,24 @@ async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard
     assert await saying is heard
     sending.cancel()
     assert bench.voice.spoken == ["I listen.", "I take part."][: 1 + heard]
+
+
+async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reply that waits behind the sentence is played."""
+    bench = Bench()
+    limit = asyncio.timeout(None)
+    monkeypatch.setattr(
+        "bot.room.conversation.speaking.asyncio",
+        SimpleNamespace(timeout=lambda _: limit, CancelledError=asyncio.CancelledError),
+    )
+    saying = asyncio.create_task(bench.sentences.say(("I listen.",), bench.voice), name="notice")
+    await until(lambda: bench.playback.speaking)
+    reply = await bench.playback.queue(await synthesize_all(bench.voice, "Yes."))
+    limit.reschedule(0.0)
+    assert not await saying
+    assert bench.playback.pieces.waiting == 1
+    FakeLink(bench.playback, lambda _: None).pull(100)
+    assert (await reply).complete
 
 
 @pytest.mark.parametrize("during", ["reply", "synthesis", "full queue"])
