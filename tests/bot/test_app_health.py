@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import asyncio
+import sqlite3
+from contextlib import asynccontextmanager, closing
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -63,6 +65,14 @@ class Readiness:
         assert all("Ada" not in cause["sentence"] and "Lounge" not in cause["sentence"] for cause in body["causes"])
         return answer.status
 
+    async def until(self, causes: list[str]) -> None:
+        """Wait until these are the causes."""
+        async with asyncio.timeout(PATIENCE_S):
+            await self.ask()
+            while self.causes != causes:
+                await asyncio.sleep(0.1)
+                await self.ask()
+
 
 @asynccontextmanager
 async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
@@ -74,7 +84,8 @@ async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
 @pytest.mark.slow
 async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
     """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
-    her packets arrive. All the while the process is alive. Discord's gateway and the end have causes of their own.
+    her packets arrive. All the while the process is alive. A database that another process holds, Discord's gateway
+    and the end have causes of their own.
     """
     clip = Clip.load(CLIP)
     async with (
@@ -97,6 +108,12 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
         await ada.say(clip)
         await settle(lambda: not running.rooms.faults())
         assert (await readiness.ask(), readiness.causes) == (200, [])
+
+        with closing(sqlite3.connect(tmp_path / "roomtone.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await readiness.until(["database"])
+            other.execute("ROLLBACK")
+        await readiness.until([])
 
         running.client.shard_losses._since[0] = -1e9
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])

@@ -7,6 +7,7 @@ stand in for the base image.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -128,8 +129,8 @@ def volume(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_command_works_where_only_the_data_can_be_written(image: Image, volume: Path) -> None:
-    """The version is told. The user is not root, writes into the volume alone, and gains no rights. Every compiled
-    library loads, although the base image lacks much of what a developer's machine has.
+    """Version and doctor answer. The user is not root, writes into the volume alone, and gains no rights. Every
+    compiled library loads, although the base image lacks much of what a developer's machine has.
     """
     modules = (
         "av ctranslate2 cv2 cryptography davey faster_whisper nacl onnxruntime PIL piper psycopg rapidocr tiktoken"
@@ -139,9 +140,12 @@ def test_the_command_works_where_only_the_data_can_be_written(image: Image, volu
     )
     script = (
         f"{tried}; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status; "
-        f"roomtone --version; python -c 'import voice, {modules.replace(' ', ', ')}; print(\"loaded\")'"
+        f"roomtone --version; python -c 'import voice, {modules.replace(' ', ', ')}; print(\"loaded\")'; "
+        "roomtone doctor --json"
     )
-    out = run(image, volume, "sh", "-c", script).stdout
+    ran = run(image, volume, "sh", "-c", script)
+    assert ran.returncode == 0, ran.stdout
+    out, _, doctor = ran.stdout.partition("loaded\n")
     assert out.startswith("10001\n"), out
     assert [line for line in out.splitlines() if line.startswith("/")] == ["/app/data"]
     assert re.findall(r"(CapEff|CapBnd|NoNewPrivs):\s+(\d+)", out) == [
@@ -149,7 +153,10 @@ def test_the_command_works_where_only_the_data_can_be_written(image: Image, volu
         ("CapBnd", "0" * 16),
         ("NoNewPrivs", "1"),
     ]
-    assert re.search(r"^roomtone \d+\.\d+\.\d+\nloaded\n\Z", out, re.MULTILINE), out
+    assert re.search(r"^roomtone \d+\.\d+\.\d+\n\Z", out, re.MULTILINE), out
+    findings = {each["name"]: each for each in json.loads(doctor)["findings"]}
+    assert [name for name, each in findings.items() if each["status"] == "missing"] == []
+    assert findings["data"]["detail"].startswith("/app/data"), findings["data"]
 
 
 def test_there_are_no_developers_tools(image: Image) -> None:

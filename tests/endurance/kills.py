@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from tests.endurance.promises import Promises
-from tests.endurance.victim import FAILED_STATUS, Phase, live
+from tests.endurance.victim import FAILED_STATUS, Activity, Phase, live
 
 # Imported before the fork, because they are slow and many processes need them.
 import alembic.command  # isort: skip  # noqa: F401
@@ -57,11 +57,13 @@ class KillError(AssertionError):
 
 @dataclass(slots=True)
 class KillCounts:
-    """What was done. `killed`: by phase. `finished`: phases that were over before the kill came, which do not count as
-    kills. `turns`, `folds`: acknowledged ones.
+    """What was done. `killed`: by phase. `amid`: by what was going on then, which may be several things at once.
+    `finished`: phases that were over before the kill came, which do not count as kills. `turns`, `folds`: acknowledged
+    ones.
     """
 
     killed: Counter[str] = field(default_factory=Counter)
+    amid: Counter[str] = field(default_factory=Counter)
     finished: Counter[str] = field(default_factory=Counter)
     turns: int = 0
     folds: int = 0
@@ -73,6 +75,7 @@ class KillCounts:
             "kills": self.killed.total(),
             "seed": seed,
             "killed_in": {phase.value: self.killed[phase.value] for phase in Phase},
+            "killed_amid": {activity.value: self.amid[activity.value] for activity in Activity},
             "finished_before_the_kill": {phase.value: self.finished[phase.value] for phase in Phase},
             "databases": self.databases,
             "acknowledged_turns": self.turns,
@@ -118,6 +121,7 @@ def _one_database(
             usual_s[phase] *= LONGER
         if life.killed:
             counts.killed[phase.value] += 1
+            counts.amid.update(name for name, going_on in life.amid.items() if going_on > 0)
             on_kill()
         if counts.killed.total() >= count:
             break
@@ -134,13 +138,14 @@ def _latest_s(phase: Phase, usual_s: dict[Phase, float]) -> float:
 
 class _Life:
     """One process. `killed`: whether it was. `took_s`: how long its phase took until its end or its first landed fold,
-    if that came.
+    if that came. `amid`: what was going on at its end.
     """
 
     def __init__(self, place: Place, phase: Phase, promises: Promises, counts: KillCounts) -> None:
         self._place, self._phase, self._promises, self._counts = place, phase, promises, counts
         self._begun_at: float | None = None
         self.killed = False
+        self.amid: Counter[str] = Counter()
         self.took_s: float | None = None
 
     def run(self, delay_s: float) -> None:
@@ -190,6 +195,9 @@ class _Life:
             raise AssertionError(rest.replace("\x1f", "\n"))
         if word == "begun":
             self._begun_at = time.monotonic()
+            return
+        if word in ("in", "out"):
+            self.amid[rest] += 1 if word == "in" else -1
             return
         before = self._promises.sessions[-1].turns
         self._promises.hear(line)

@@ -2,7 +2,7 @@
 
 It is the bot's memory: session, compactor, store and forgetting on a real database, without Discord and speech
 models, so that a kill takes a fraction of a second. It acknowledges over a pipe what is stored (see `promises`),
-and tells `begun` when its phase begins.
+tells `begun` when its phase begins, and what it is amid: `in` when that begins, `out` when it is over.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import os
 import random
 import traceback
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, NoReturn
 
@@ -28,11 +29,12 @@ from tests.endurance.promises import FORGETS, T0, check, note_of, parts_of
 from tests.fakes.completion import MoodyModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractAsyncContextManager
 
     from bot.store.database import Database
     from compaction.events import CompactionEvent
+    from compaction.ports import Completion
     from compaction.summary.port import Fold, FoldRequest
     from tests.bot.conftest import Place
     from tests.endurance.promises import Promises
@@ -53,13 +55,35 @@ class Phase(StrEnum):
     SHUTDOWN = "shutdown"
 
 
+class Activity(StrEnum):
+    """What a kill must come amid."""
+
+    TURN = "turn"
+    FOLD = "fold"
+    FORGETTING = "forgetting"
+
+
+@contextmanager
+def _amid(activity: Activity, tell: Callable[..., None]) -> Iterator[None]:
+    tell("in", activity.value)
+    try:
+        yield
+    finally:
+        tell("out", activity.value)
+
+
 class SlowSummariser(LlmSummariser):
-    """The bot's summariser with a model that takes its time."""
+    """The bot's summariser with a model that takes its time. It tells when it makes a fold."""
+
+    def __init__(self, model: Completion, tell: Callable[..., None]) -> None:
+        super().__init__(model, max_output_tokens=700)
+        self._tell = tell
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Make a fold."""
-        await asyncio.sleep(MODEL_TAKES_S)
-        return await super().fold(request)
+        with _amid(Activity.FOLD, self._tell):
+            await asyncio.sleep(MODEL_TAKES_S)
+            return await super().fold(request)
 
 
 def live(place: Place, phase: Phase, promises: Promises, pipe: int) -> NoReturn:
@@ -108,7 +132,7 @@ def _session(
     return SessionMemory.open(
         promises.session_id,
         store=store,
-        summariser=SlowSummariser(MoodyModel(), max_output_tokens=700),
+        summariser=SlowSummariser(MoodyModel(), tell),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=SystemClock(),
@@ -121,7 +145,8 @@ def _session(
 async def _say(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
     seq = memory.total_turns
     at = T0 + seq * 3.0
-    await memory.append(TurnKind.SPEECH, parts_of(promises.session_id, seq), started_at=at, ended_at=at + 2.0)
+    with _amid(Activity.TURN, tell):
+        await memory.append(TurnKind.SPEECH, parts_of(promises.session_id, seq), started_at=at, ended_at=at + 2.0)
     tell("turns", seq + 1)
     if seq % 3 == 0:
         name = f"{promises.session_id}-note-{seq}"
@@ -162,8 +187,9 @@ async def _forget(database: Database, tell: Callable[..., None]) -> None:
     forgetter = SpeechForgetter(database, SystemClock())
     tell("forgetting")
     tell("begun")
-    for person in await forgetter.find(FORGETS):
-        await forgetter.forget(person)
+    with _amid(Activity.FORGETTING, tell):
+        for person in await forgetter.find(FORGETS):
+            await forgetter.forget(person)
     tell("forgotten")
 
 

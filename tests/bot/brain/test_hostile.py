@@ -144,7 +144,8 @@ ADA = Asker(1, "Ada", present=True)
 @pytest.mark.parametrize("source", ["file", "screen", "name", "tool", "summary"])
 async def test_an_obedient_model_runs_nothing(source: str) -> None:
     """A model that obeys every order runs nothing, wherever the order stands: in a file, on a screen, in a name, in a
-    tool's output or in the summary. It can only ask for a press, and shows what for.
+    tool's output or in the summary. It can only ask for a press, and shows what for. What a tool gave is one message
+    that is marked as data, and ends no mark and begins no other role.
     """
     async with (
         LocalChatServer(ChatBehaviour(answer=obeys)) as server,
@@ -174,6 +175,13 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
         assert room.done == []
         assert {call.request.tool for call in room.place.calls} == {"ban", "fs_write_file"}
         assert {call.request.asker for call in room.place.calls} == {"Ada"}
+        results = room.toolbox.exchanges.messages({turn.seq for turn in memory.window}).values()
+        given = [each for messages in results for each in messages if ORDER in each.content]
+        assert bool(given) == (source in {"file", "tool"})
+        for each in given:
+            assert (each.role, each.content.count("</data>")) == (ChatRole.TOOL, 1)
+            assert each.content.startswith("<data from=")
+            assert "<|im_start|>" not in each.content
 
 
 class ObedientSummariser(ExtractiveSummariser):

@@ -10,6 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 import pytest
 import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
@@ -93,6 +95,23 @@ async def test_another_browser_or_state_or_a_second_time_is_refused(logging_in: 
     with pytest.raises(LoginRefusedError, match="Begin again"):
         await logging_in.finish(proof, sent)
     assert len(logging_in.discord.tokens) == 1
+
+
+OWN = DiscordLogin(SecretStr(SECRET), api_base="http://127.0.0.1:9", monotonic=FakeClock().monotonic)
+BEGUN = OWN.start(int(CLIENT_ID), BACK)
+CHANGED = st.builds(
+    lambda place, letter: BEGUN.proof[:place] + letter + BEGUN.proof[place + 1 :],
+    st.integers(0, len(BEGUN.proof) - 1),
+    st.sampled_from("0123456789abcdefg \u00e9"),
+)
+
+
+@given(st.one_of(st.text(), st.binary(max_size=200).map(bytes.hex), CHANGED.filter(lambda text: text != BEGUN.proof)))
+def test_nobody_can_make_or_change_a_cookie(text: str) -> None:
+    """Whatever a browser sends is refused as not ours, before Discord is asked."""
+    (state,) = parse_qs(urlsplit(BEGUN.url).query)["state"]
+    with pytest.raises(LoginRefusedError, match="Begin again"):
+        OWN.finish(int(CLIENT_ID), text, state, "code").send(None)
 
 
 async def test_a_login_lapses_and_its_cookie_tells_nothing(logging_in: Logging) -> None:
@@ -205,20 +224,26 @@ async def test_managers_see_of_what_the_model_saw_what_they_may_read(public: Pub
     be from a channel where they were not.
     """
     directory, manages = public.house.directory, frozenset({GUILD})
+    await public.house.play(64)
+    asked = await public.house.say("Roomtone, what is next?")
+    await public.house.answer(asked, "The map.")
+    reply = f"sessions/evening/replies/{asked.seq}"
     directory.access[2001] = replace(LOUNGE, prompts=manages)
     await public.come_back()
     assert (await public.get("sessions/evening"))[1]["prompts"] is True
 
     async def withheld() -> dict[str, bool]:
-        seen = await shown(public, "sessions/evening/replies/5")
+        seen = await shown(public, reply)
         return {part["kind"]: part["withheld"] for part in seen["calls"][-1]["parts"]}
 
     assert set((await withheld()).values()) == {False}
+    assert (await shown(public, reply))["sources"]
     directory.access[2001] = replace(OUTSIDER, prompts=manages)
     public.house.clock.advance(31)
     parts = await withheld()
     assert parts.pop("system") is False
     assert set(parts.values()) == {True}
+    assert (await shown(public, reply))["sources"] == []
     await public.house.attend("2001")
     assert not any(turn["gone"] for turn in (await shown(public, "sessions/evening"))["turns"])
     parts = await withheld()

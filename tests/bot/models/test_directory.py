@@ -88,12 +88,14 @@ def quiet(step: str) -> None:
 
 
 def test_a_model_is_joined_from_its_bundles_and_nothing_else_leaves_them(tmp_path: Path) -> None:
-    """The parts of a model are joined in order; no other member of a bundle is extracted."""
+    """The parts of a model are joined in order; no other member of a bundle is extracted. A later change is found."""
     model_directory = ModelDirectory(tmp_path / "models")
     place = model_directory.pull(entry_for(), [BUNDLES], quiet)
     assert (place / "model.bin").read_bytes() == WEIGHTS
     assert model_directory.verify(entry_for()) is None
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["model.bin"]
+    (place / "model.bin").write_bytes(b"flipped")
+    assert "SHA-256" in (model_directory.verify(entry_for()) or "")
 
 
 def test_the_next_source_serves_when_one_is_down(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""A connection counts as long as it holds a socket, and can be cut off that long."""
+"""A connection counts as long as it holds a socket, and can be cut off that long. Refused requests are told at most
+once a minute.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 import bot.web.connection as limits
 from bot.web.connection import (
@@ -20,6 +23,7 @@ from bot.web.connection import (
     WebConnection,
 )
 from bot.web.security import ClientAddress, Site, TrustedProxies
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     import pytest
@@ -142,3 +146,28 @@ def test_a_link_never_has_too_many_sockets(links: list[str]) -> None:
         assert sum(mine) == min(len(mine), MAX_SOCKETS_PER_LINK)
         assert all(mine[-MAX_SOCKETS_PER_LINK:])
     assert all(wire.is_open for wire, link in wires if not link)
+
+
+def test_every_refusal_is_told_once() -> None:
+    """Each refusal is in exactly one line, and two lines are at least a minute apart."""
+    clock = FakeClock()
+    visits = Visits(Site.of("", port=1), TrustedProxies(()), clock.monotonic)
+    with capture_logs() as told:
+        for pause_s, refusal in (
+            (0, "malformed"),
+            (59, "crowded"),
+            (0.5, "crowded"),
+            (0.5, "malformed"),
+            (30, "crowded"),
+        ):
+            clock.advance(pause_s)
+            visits.count(refusal)
+        assert len(told) == 2
+        visits.log_refused()
+        visits.log_refused()
+    line = {"event": "web_requests_refused", "log_level": "warning"}
+    assert told == [
+        line | {"malformed_count": 1},
+        line | {"crowded_count": 2, "malformed_count": 1},
+        line | {"crowded_count": 1},
+    ]

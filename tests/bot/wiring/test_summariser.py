@@ -2,22 +2,67 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC
+
 import pytest
 
 from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
+from bot.memory.replay import replay
+from bot.memory.transcript import SaidLine
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
 from bot.wiring.memory import choose_summariser, open_summariser, summarisers_by_guild
 from compaction.errors import CompletionError
-from compaction.model import Seq
-from compaction.settings import SummariserKind
+from compaction.model import Mode, Seq
+from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.port import FoldRequest
+from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
 from tests.compaction.turn_store_contract import turn
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.completion import MoodyModel
+from tests.fakes.turn_store import InMemoryTurnStore
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        ChatMode.STALL,
+        ChatMode.GARBAGE,
+        ChatMode.BROKEN,
+        ChatMode.EMPTY,
+        ChatMode.WRONG_KEY,
+        ChatMode.LENGTH,
+        ChatMode.FILTERED,
+    ],
+)
+async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
+    """However the model fails, every turn is in the window or in the summary, and the reason is reported."""
+    good = json.dumps({"gist": "Ada hides a parcel.", "facts": [], "paragraph": "Ada hides parcels."})
+    talk = [SaidLine("Ada", f"We decided to hide parcel {n} in cabin {n % 9}.", 1e9 + 4 * n) for n in range(80)]
+    async with (
+        LocalChatServer(ChatBehaviour(answer=lambda call: good, mode=mode)) as server,
+        open_summariser(LlmSettings(base_url=server.base_url, model="local"), SummariserKind.LLM) as summariser,
+    ):
+        result = await replay(
+            talk,
+            store=InMemoryTurnStore(),
+            summariser=summariser,
+            settings=CompactionSettings(retry_base_s=0.001, retry_max_s=0.001, timeout_s=0.1),
+            mode=Mode.SUMMARY,
+            system=[],
+            max_input_tokens=30_000,
+            zone=UTC,
+            on_event=lambda event: None,
+            on_line=lambda: None,
+        )
+    assert result.failed
+    assert all(each.error for each in result.failed)
+    assert result.covered is not None
+    assert result.covered.missing == ()
 
 
 async def test_the_kind_decides() -> None:
