@@ -233,6 +233,9 @@ class RoomtoneClient(discord.Client):
         discord.py runs listeners later, each in a task, and reuses the state object. After two quick moves, both
         listeners would see the second move.
         """
+        if self.loop is discord.utils.MISSING:
+            # It is closed: discord.py waits some time for the last server, and then says so all the same.
+            return
         about = args[0] if args else None
         guild = about if isinstance(about, discord.Guild) else getattr(about, "guild", None)
         with self.logged_shard(guild.id if isinstance(guild, discord.Guild) else None):

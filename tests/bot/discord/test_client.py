@@ -190,6 +190,13 @@ async def test_a_start_outlasts_discord_pys_wait_after_the_last_server() -> None
         assert [guild.id for guild in client.guilds] == [local.guild.id]
 
 
+async def test_a_closed_client_is_told_nothing() -> None:
+    """discord.py's wait for the last server may end after the client."""
+    async with online() as (_, client, _):
+        pass
+    client.dispatch("ready")
+
+
 @pytest.mark.parametrize("allowed", [Intent(0), Intent.MESSAGE_CONTENT])
 async def test_it_asks_to_read_all_messages_where_it_may(allowed: Intent) -> None:
     """The application's flags tell what its owner allows. Discord refuses a bot that asks for more."""
