@@ -30,9 +30,9 @@ RANK_CONSTANT = 10
 # longer query is usually a pasted page, and its rare words say what the page is about.
 MAX_TERMS_READ = 64
 MAX_QUERY_TERMS = 24
-# How many passages may be scored for one query. Scoring 8,000 takes about 10 ms. For very common terms, only the newest
+# How many passages may be scored for one query. Scoring 6,000 takes about 10 ms. For very common terms, only the newest
 # passages are searched.
-MAX_SCORED = 8_000
+MAX_SCORED = 6_000
 # Embeddings count less than full text. They find other words for the same thing, but also passages that are only
 # related.
 FULL_TEXT_WEIGHT = 1.0
