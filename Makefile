@@ -1,7 +1,7 @@
 # Roomtone: every command sets up what it needs by itself.
 #
 #   make run     set up, then start the bot (with DISCORD_TOKEN) or play the rehearsal (without)
-#   make quick   format, lint, types, and the tests of decisions: no sound, browser, database, other process or real time
+#   make quick   format, lint, types, and the tests of decisions: no sound, socket, browser, database, other process, real time
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
 #   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time)
