@@ -36,8 +36,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or server or slow)
 # The folders with most of the tests that are left then. Finding the tests of the others takes longer than running them.
-QUICK_CORE := tests/compaction tests/voice
-QUICK_BOT := tests/config tests/test_architecture.py tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm \
+QUICK_CORE := tests/compaction tests/voice tests/test_architecture.py
+QUICK_BOT := tests/config tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm \
     tests/bot/logs tests/bot/participation tests/bot/room tests/bot/web
 
 .PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser postgresql clean
