@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.brain.reply import Reply
-from bot.brain.speech_output import BROKEN_OFF, SpeechOutput, broken_off, sentences_of
+from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
 from bot.read_ahead import ReadAhead
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
-from voice.cancellation import is_being_cancelled
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.speaking.moderation import ForbiddenWordsError
@@ -179,13 +178,10 @@ class Replier:
         except CompactionError as error:
             # Session memory could not be read.
             reply.give_up("context", error)
-        except asyncio.CancelledError:
-            # If this task itself was not cancelled, something that the reply awaited was cancelled. Then only this
-            # reply is lost. Raised further, the error would end the replier silently, and the room would never get an
-            # answer again.
-            if is_being_cancelled():
-                raise
-            reply.give_up("cancelled", BROKEN_OFF)
+        except asyncio.CancelledError as error:
+            # If this task itself was not cancelled, only this reply is lost. Raised further, the error would end the
+            # replier silently, and the room would never get an answer again.
+            reply.give_up("cancelled", broken_off(error))
         finally:
             reply.limit = self._current = None
             # After this, no sound of this reply is played. Pieces that were already played stay as they are.
@@ -194,7 +190,8 @@ class Replier:
         if reply.speech_to_speech and self._speech_to_speech is not None:
             # A failed reply ends at its last played piece, even if the service keeps sending.
             played = reply.played(reply.model_pieces)
-            complete = not (reply.stopped or reply.dropped or reply.failure) and all(piece.complete for piece in played)
+            broke_off = reply.stopped or reply.dropped or reply.failure is not None
+            complete = not broke_off and all(piece.complete for piece in played)
             self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
         return reply
 
