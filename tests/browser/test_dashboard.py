@@ -299,6 +299,8 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
 
         await tab.page.route("**/api/*", be_proxy)
         await tab.page.route("**/api/rooms/*", be_proxy)
+        # The page may have read what it missed before its new stream is there to be broken.
+        await until(lambda: bool(routes._feeds))
         reached = False
         routes.close()
         await tab.page.locator("#banner", has_text="The bot cannot be reached.").wait_for()
