@@ -241,7 +241,7 @@ def over_buttons(custom_ids: Iterable[str], told: Text) -> AnsweringView:
     """
     view = AnsweringView(timeout=None)
     for custom_id in custom_ids:
-        view.add_button(custom_id, custom_id, partial(answer, text=told))
+        view.add_button(custom_id, custom_id, partial(answer, reply=told))
     return view
 
 

@@ -13,12 +13,11 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.answers import answer, defer, embed_in, language_of, not_looked_up
+from bot.discord.answers import Reply, answer, answer_when_known, change, defer, embed_in, language_of, outcome
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
-from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
@@ -90,48 +89,30 @@ class RecallSearch:
         since: str | None,
     ) -> None:
         """Answer the command with the first page."""
-        await defer(interaction)
         now = self._now()
         try:
             begun = None if since is None else parse_moment(since, now=now, zone=self._zone)
         except TimeNotUnderstoodError:
             await answer(interaction, MOMENT)
             return
-        sentence, embed, view = await self._view(interaction, _Shown(tree, words, who, begun, now))
-        await answer(
-            interaction,
-            sentence,
-            embed=discord.utils.MISSING if embed is None else embed,
-            view=discord.utils.MISSING if view is None else view,
-        )
+        await answer_when_known(interaction, self._page(interaction, _Shown(tree, words, who, begun, now)))
 
     async def turn(self, interaction: discord.Interaction, wanted: _Shown) -> None:
         """Answer a press: show something else in the same message."""
         await defer(interaction, in_place=True)
-        sentence, embed, view = await self._view(interaction, wanted)
-        await interaction.edit_original_response(
-            content=in_message(sentence, language_of(interaction)),
-            embeds=[] if embed is None else [embed],
-            view=view,
-            allowed_mentions=discord.AllowedMentions.none(),
-        )
+        known = await outcome(self._page(interaction, wanted))
+        page = known if isinstance(known, Reply) else Reply(known)
+        await change(interaction, page.text, embed=page.embed, view=page.view)
 
-    async def _view(
-        self, interaction: discord.Interaction, wanted: _Shown
-    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        """Return a sentence if there is nothing to show, else the embed and its buttons."""
+    async def _page(self, interaction: discord.Interaction, wanted: _Shown) -> Reply | Text:
+        """Return a sentence if there is nothing to show, else the embed and its buttons. Raises `StoreError`."""
         if not self._recall.enabled:
-            return OFF, None, None
-        try:
-            if wanted.around is not None:
-                return await self._neighbourhood(interaction, wanted, wanted.around)
-            return await self._results(interaction, wanted)
-        except StoreError as error:
-            return not_looked_up(error), None, None
+            return OFF
+        if wanted.around is not None:
+            return await self._neighbourhood(interaction, wanted, wanted.around)
+        return await self._results(interaction, wanted)
 
-    async def _results(
-        self, interaction: discord.Interaction, wanted: _Shown
-    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
+    async def _results(self, interaction: discord.Interaction, wanted: _Shown) -> Reply | Text:
         reader = wanted.tree.reader_of(interaction)
         hits = await self._recall.search(
             wanted.words,
@@ -142,7 +123,7 @@ class RecallSearch:
             until=wanted.until,
         )
         if not hits:
-            return NOTHING, None, None
+            return NOTHING
         pages = -(-len(hits) // PAGE)
         page = min(wanted.page, pages - 1)
         shown: list[tuple[RecallHit, str]] = []
@@ -168,11 +149,11 @@ class RecallSearch:
             if hit.kind is PassageKind.TURN and hit.seq is not None:
                 near = (hit.session_id, int(hit.seq))
                 view.add(Text("Around {number}", number=number), f"around-{number}", row=1, around=near)
-        return verbatim(""), embed, view
+        return Reply(embed=embed, view=view)
 
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
-    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
+    ) -> Reply | Text:
         reader = wanted.tree.reader_of(interaction)
         session_id, seq = around
         language = language_of(interaction)
@@ -180,11 +161,11 @@ class RecallSearch:
         view.add(Text("Back"), "back", around=None)
         session = await self._reader.find(reader, session_id=session_id)
         if session is None:
-            return GONE, None, view
+            return Reply(GONE, view=view)
         turns = (await self._reader.read(session, reader)).turns
         near = {turn.seq: turn for turn in turns if seq - AROUND <= turn.seq <= seq + AROUND}
         if not near:
-            return GONE, None, view
+            return Reply(GONE, view=view)
         lines = {each.seq: _turn_text(each, marks=each.seq == seq) for each in near.values()}
         # One turn is always shown; the embed cuts it.
         while len(lines) > 1 and sum(len(line) + 1 for line in lines.values()) > _PAGE_CHARS:
@@ -205,7 +186,7 @@ class RecallSearch:
                 "\n",
             ),
         )
-        return verbatim(""), embed, view
+        return Reply(embed=embed, view=view)
 
 
 class _Pages(CheckedView):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import RECAP, answer, defer, digest_embed, language_of, not_read, show
+from bot.discord.answers import RECAP, Reply, answer_when_known, digest_embed, language_of
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.memory.digests import Absence, last_absence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
     from bot.memory.session_reader import SessionReader
-    from bot.memory.transcript_files import TranscriptFile
     from bot.readers import Reader
     from bot.store.sessions import SessionBegin
 
@@ -64,44 +63,35 @@ class CatchUp:
         self._digests = digests
         self._now = now
 
-    async def show(self, interaction: discord.Interaction, person: Reader, minutes: int | None) -> None:
-        """Answer with what was said in the last `minutes`, or while the person was away."""
-        await defer(interaction)
-        await show(interaction, await self._missed(interaction, person, minutes))
-
-    async def _missed(
-        self, interaction: discord.Interaction, person: Reader, minutes: int | None
-    ) -> Text | discord.Embed:
-        try:
-            session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
-            if session is None:
-                return NO_SESSION
-            away: Absence | None
-            if minutes is not None:
-                away = Absence(self._now() - 60 * minutes, None)
-            else:
-                read = await self._reader.read(session)
-                away = last_absence(read.recorded, person.person_id)
-            # Who is there and was never seen to come or leave has been there since the bot came.
-            never_seen = minutes is None and away is not None and away.until is None and not away.left
-            if away is None or (never_seen and person.present_in == session.channel_id):
-                return NEVER_AWAY
-            until = float("inf") if away.until is None else away.until
-            digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
-        except StoreError as error:
-            return not_read(error)
+    async def missed(self, interaction: discord.Interaction, person: Reader, minutes: int | None) -> Reply | Text:
+        """Return what was said in the last `minutes`, or while the person was away. Raises `StoreError`."""
+        session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
+        if session is None:
+            return NO_SESSION
+        away: Absence | None
+        if minutes is not None:
+            away = Absence(self._now() - 60 * minutes, None)
+        else:
+            read = await self._reader.read(session)
+            away = last_absence(read.recorded, person.person_id)
+        # Who is there and was never seen to come or leave has been there since the bot came.
+        never_seen = minutes is None and away is not None and away.until is None and not away.left
+        if away is None or (never_seen and person.present_in == session.channel_id):
+            return NEVER_AWAY
+        until = float("inf") if away.until is None else away.until
+        digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
         if digest.is_empty:
             return NOTHING_MISSED
         channel = channel_name(interaction, session.channel_id)
         title = (TITLE if minutes is None else LATELY).fill(channel=channel)
-        return digest_embed(digest, language_of(interaction), title=title, shows_last=True)
+        return Reply(embed=digest_embed(digest, language_of(interaction), title=title, shows_last=True))
 
 
 def catch_up_button(catch_up: CatchUp, tree: CheckedCommandTree, language: str) -> CheckedView:
     """Return the button below the offer. It does what /recap does with `missed`, for the same people."""
 
     async def missed(interaction: discord.Interaction) -> None:
-        await catch_up.show(interaction, tree.reader_of(interaction), None)
+        await answer_when_known(interaction, catch_up.missed(interaction, tree.reader_of(interaction), None))
 
     view = CheckedView(tree, "recap")
     view.add_button("roomtone:catch-up", in_language(MISSED, language), missed)
@@ -126,32 +116,30 @@ def add_recap(
         session: str | None = None,
         minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
     ) -> None:
+        person = tree.reader_of(interaction)
         if what == "missed" or minutes is not None:
-            await catch_up.show(interaction, tree.reader_of(interaction), minutes)
-            return
-        # A model may be asked for it.
-        await defer(interaction)
-        chosen, person = None if session is None else SessionId(session), tree.reader_of(interaction)
-        await show(interaction, await recap_for(interaction, chosen, person, reader, digests))
+            known = catch_up.missed(interaction, person, minutes)
+        else:
+            chosen = None if session is None else SessionId(session)
+            known = _recap(interaction, chosen, person, reader, digests)
+        await answer_when_known(interaction, known)
 
     recap.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
 
 
-async def recap_for(
+async def _recap(
     interaction: discord.Interaction, session: SessionId | None, person: Reader, reader: SessionReader, digests: Digests
-) -> Text | discord.Embed:
-    try:
-        found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
-        if found is None:
-            return NO_SESSION
-        digest = await digests.of(found, person)
-    except StoreError as error:
-        return not_read(error)
+) -> Reply | Text:
+    found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
+    if found is None:
+        return NO_SESSION
+    digest = await digests.of(found, person)
     if digest.is_empty:
         return NOTHING_TO_TELL
     title = RECAP.fill(channel=channel_name(interaction, found.channel_id))
     # Without a model there is nothing else of what was said.
-    return digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
+    embed = digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
+    return Reply(embed=embed)
 
 
 def add_transcript(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> None:
@@ -169,17 +157,14 @@ def add_transcript(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzi
         wanted: Literal["markdown", "json", "srt", "webvtt"] = "markdown",
         session: str | None = None,
     ) -> None:
-        # Reading takes longer than Discord's 3 seconds.
-        await defer(interaction)
         chosen, person = None if session is None else SessionId(session), tree.reader_of(interaction)
-        sentence, file = await transcript_for(interaction, _FORMATS[wanted], chosen, person, reader=reader, zone=zone)
-        content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
-        await answer(interaction, sentence, file=content)
+        work = _transcript(interaction, _FORMATS[wanted], chosen, person, reader=reader, zone=zone)
+        await answer_when_known(interaction, work)
 
     transcript.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
 
 
-async def transcript_for(
+async def _transcript(
     interaction: discord.Interaction,
     wanted: TranscriptFormat,
     session: SessionId | None,
@@ -187,17 +172,13 @@ async def transcript_for(
     *,
     reader: SessionReader,
     zone: tzinfo,
-) -> tuple[Text, TranscriptFile | None]:
-    """Return the sentence for the person and the file, if there is one."""
-    try:
-        found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
-        if found is None:
-            return NO_SESSION, None
-        read = await reader.read(found, person)
-    except StoreError as error:
-        return not_read(error), None
+) -> Reply | Text:
+    found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
+    if found is None:
+        return NO_SESSION
+    read = await reader.read(found, person)
     if not read.turns:
-        return NOTHING_SAID, None
+        return NOTHING_SAID
     channel = channel_name(interaction, found.channel_id)
     head = TranscriptHead(
         session_id=found.id,
@@ -220,7 +201,8 @@ async def transcript_for(
         "The oldest line is left out, because the file would be too large for Discord.",
         "The oldest {count} lines are left out, because the file would be too large for Discord.",
     )
-    return joined((told, left_out if file.left_out else "")), file
+    sentence = joined((told, left_out if file.left_out else ""))
+    return Reply(sentence, file=discord.File(io.BytesIO(file.content), file.name))
 
 
 def session_choices(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> Choices:

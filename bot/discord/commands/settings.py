@@ -14,13 +14,21 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.channel.markdown import in_message
-from bot.discord.answers import Field, answer, defer, embed_in, guild_id_of, language_of, not_chosen
+from bot.discord.answers import (
+    Field,
+    Reply,
+    answer_when_known,
+    change,
+    defer,
+    embed_in,
+    failure_sentence,
+    guild_id_of,
+    language_of,
+)
 from bot.discord.command_tree import CheckedView, may_press, press_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
 from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import tell
-from bot.discord.posting import MESSAGE_CHARS
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined
@@ -83,9 +91,7 @@ class SettingsPanel:
 
     async def show(self, interaction: discord.Interaction, setting: ServerSetting | None = None) -> None:
         """Answer with the panel, open at `setting`."""
-        await defer(interaction)
-        text, embed, view = await self._drawn(interaction, setting)
-        await answer(interaction, text, embed=embed, view=view)
+        await answer_when_known(interaction, self._drawn(interaction, setting))
 
     async def open(self, interaction: discord.Interaction, setting: ServerSetting) -> None:
         """Answer a press in the menu: show what can be chosen, or the window to write in."""
@@ -112,7 +118,7 @@ class SettingsPanel:
                 await setting.prepare(changes, self.stores, lambda text: tell(interaction, text))
             await self.stores.servers.change(guild_id, lambda now: replace(now, **changes), by=by)
         except (BotError, StoreError) as error:
-            await self._redraw(interaction, setting, problem=not_chosen(error))
+            await self._redraw(interaction, setting, problem=failure_sentence(error))
             return
         log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
         await self._redraw(interaction, setting, is_new=True)
@@ -128,13 +134,8 @@ class SettingsPanel:
         problem: Text | None = None,
         is_new: bool = False,
     ) -> None:
-        text, embed, view = await self._drawn(interaction, setting, problem=problem, is_new=is_new)
-        await interaction.edit_original_response(
-            content=in_message(text, language_of(interaction))[:MESSAGE_CHARS],
-            embed=embed,
-            view=view,
-            allowed_mentions=discord.AllowedMentions.none(),
-        )
+        panel = await self._drawn(interaction, setting, problem=problem, is_new=is_new)
+        await change(interaction, panel.text, embed=panel.embed, view=panel.view)
 
     async def _drawn(
         self,
@@ -143,7 +144,7 @@ class SettingsPanel:
         *,
         problem: Text | None = None,
         is_new: bool = False,
-    ) -> tuple[Text, discord.Embed, PanelView]:
+    ) -> Reply:
         """Return the panel: what is said above it, all settings, and the menus. `problem`: why a choice was not stored.
         `is_new`: it was.
         """
@@ -160,7 +161,7 @@ class SettingsPanel:
         text = WHAT
         if setting is not None:
             text = problem or (joined((setting.told(here), setting.effect), "\n") if is_new else setting.about)
-        return text, embed, PanelView(self, language, interaction.guild, setting, here)
+        return Reply(text, embed, PanelView(self, language, interaction.guild, setting, here))
 
 
 class PanelView(CheckedView):

@@ -16,6 +16,7 @@ from discord import app_commands
 from structlog.testing import capture_logs
 
 from bot.channel.port import Person
+from bot.discord import answers
 from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED, command_failed
@@ -152,6 +153,7 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Discord would show 'thinking…' for a quarter of an hour. The answer has none of the error's words."""
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
     async with catching_up(tmp_path) as here:
         place = place_in(here.client, LOUNGE)
         assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)

@@ -304,7 +304,7 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
 
         monkeypatch.setattr(SessionReader, "find", fail)
         assert (await here.use(ADA, "recap", what="missed")).content.startswith(
-            "I could not read it now. The disk is full."
+            "I could not do that now. The disk is full."
         )
 
 
@@ -380,5 +380,5 @@ async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest
         await here.say(BEN, "Hello.")
         for method in ("find", "readable"):
             monkeypatch.setattr(f"bot.memory.session_reader.SessionReader.{method}", fail)
-        assert (await here.use(BEN, "transcript")).content.startswith("I could not read it now. The disk is full.")
+        assert (await here.use(BEN, "transcript")).content.startswith("I could not do that now. The disk is full.")
         assert await here.local.suggest(BEN, "transcript", "session") == []
