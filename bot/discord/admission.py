@@ -8,14 +8,14 @@ invites it is a moderator on a server of their own.
 from __future__ import annotations
 
 import asyncio
-from enum import Enum
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import discord
 import structlog
 
 from bot.channel.markdown import in_message
-from bot.discord.posting import REQUEST_ERRORS, attempt, post_message
+from bot.discord.posting import attempt, post_message
 from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ class Verdict(Enum):
 
     @property
     def sentence(self) -> Text:
-        sentence: Text = self.value
-        return sentence
+        return self.value
 
 
 def owners_of(settings: DiscordSettings, application: discord.AppInfo | None) -> frozenset[int]:
@@ -90,21 +89,11 @@ class GuildAdmission:
             return Verdict.SERVED if guild.id in self._settings.guilds else Verdict.UNINVITED
         if guild.id in self._served or guild.owner_id in self.owners:
             return Verdict.SERVED
-        try:
-            async with asyncio.timeout(CHECK_TIMEOUT_S):
-                found = [await _is_member(guild, owner_id) for owner_id in self.owners]
-        except REQUEST_ERRORS as error:
-            log.warning("guild_not_checked", guild_id=guild.id, error_class=type(error).__name__)
-            return Verdict.UNKNOWN
-        if not any(found):
-            return Verdict.UNINVITED
-        self._served.add(guild.id)
-        return Verdict.SERVED
-
-    async def serves(self, guild_id: int) -> bool:
-        """Return whether the bot is known to serve a server that it is a member of."""
-        guild = self._client.get_guild(guild_id)
-        return guild is not None and await self.check(guild) is Verdict.SERVED
+        found = await asyncio.gather(*(member_now(guild, each, within_s=CHECK_TIMEOUT_S) for each in self.owners))
+        if not all(isinstance(each, NoMember) for each in found):
+            self._served.add(guild.id)
+            return Verdict.SERVED
+        return Verdict.UNKNOWN if NoMember.NOT_TOLD in found else Verdict.UNINVITED
 
     async def admit(self, guild: discord.Guild) -> None:
         """Leave a server that the bot does not serve, after one sentence there. Never raises.
@@ -128,12 +117,25 @@ class GuildAdmission:
         self._served.discard(guild_id)
 
 
-async def _is_member(guild: discord.Guild, user_id: int) -> bool:
-    try:
-        await guild.fetch_member(user_id)
-    except discord.NotFound:
-        return False
-    return True
+class NoMember(Enum):
+    """Why there is no member: they are not on the server, or Discord has not said whether they are, or what they may
+    do there.
+    """
+
+    NOT_THERE = auto()
+    NOT_TOLD = auto()
+
+
+async def member_now(guild: discord.Guild, user_id: int, *, within_s: float) -> discord.Member | NoMember:
+    """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
+
+    async def fetched() -> discord.Member | NoMember:
+        try:
+            return await guild.fetch_member(user_id)
+        except discord.NotFound:
+            return NoMember.NOT_THERE
+
+    return await attempt(fetched(), NoMember.NOT_TOLD, event="member_not_checked", within_s=within_s, guild_id=guild.id)
 
 
 async def _tell(guild: discord.Guild) -> None:
@@ -181,9 +183,11 @@ def permissions() -> discord.Permissions:
 
 def invite_url(application_id: int, guild_id: int | None = None) -> str:
     """Return the link. `guild_id`: the server to add the bot to; None: whoever opens it chooses."""
-    if guild_id is None:
-        return discord.utils.oauth_url(application_id, permissions=permissions(), scopes=SCOPES)
-    guild = discord.Object(guild_id)
+    guild = discord.utils.MISSING if guild_id is None else discord.Object(guild_id)
     return discord.utils.oauth_url(
-        application_id, permissions=permissions(), scopes=SCOPES, guild=guild, disable_guild_select=True
+        application_id,
+        permissions=permissions(),
+        scopes=SCOPES,
+        guild=guild,
+        disable_guild_select=guild_id is not None,
     )

@@ -168,21 +168,17 @@ def is_over(error: BaseException) -> bool:
     return isinstance(error, discord.HTTPException) and error.code in _OVER
 
 
-class Field(NamedTuple):
-    """One field of an embed."""
-
-    name: Text
-    text: Text
-    inline: bool = False
-
-
-def embed_in(language: str, *, title: Text, text: Text | None = None, fields: Sequence[Field] = ()) -> discord.Embed:
-    """Return an embed in a language. Each part is cut to Discord's limit; more than 25 fields are left out."""
+def embed_in(
+    language: str, *, title: Text, text: Text | None = None, fields: Sequence[tuple[Text, Text]] = ()
+) -> discord.Embed:
+    """Return an embed in a language. `fields`: the name and the text of each. Each part is cut to Discord's limit; more
+    than 25 fields are left out.
+    """
     described = None if text is None else in_message(text, language)[:_TEXT_CHARS]
     embed = discord.Embed(title=in_message(title, language)[:_TITLE_CHARS], description=described)
-    for each in fields[:_MOST_FIELDS]:
-        name, value = in_message(each.name, language), in_message(each.text, language)
-        embed.add_field(name=name[:_FIELD_NAME_CHARS], value=value[:_FIELD_CHARS] or "–", inline=each.inline)
+    for field in fields[:_MOST_FIELDS]:
+        name, value = (in_message(each, language) for each in field)
+        embed.add_field(name=name[:_FIELD_NAME_CHARS], value=value[:_FIELD_CHARS] or "–", inline=False)
     return embed
 
 
@@ -246,12 +242,12 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
         (Text("Said last"), digest.last if shows_last else ()),
     )
     fields = [
-        Field(name, verbatim(_lines(lines, digest.page, language, most_chars=_LINES_CHARS)))
+        (name, verbatim(_lines(lines, digest.page, language, most_chars=_LINES_CHARS)))
         for name, lines in listed
         if lines
     ]
     if digest.people:
-        fields.append(Field(Text("Who was there"), verbatim(_names(digest.people))))
+        fields.append((Text("Who was there"), verbatim(_names(digest.people))))
     how = Text("/recall finds what was said, word for word.") if digest.is_certain else NO_TEXT
     text = joined((spoken, how, verbatim(about)), "\n")
     return embed_in(language, title=title, text=text, fields=fields)

@@ -22,7 +22,7 @@ from bot.channel.port import ChatError, DroppedFile
 from bot.discord.answers import answer
 from bot.discord.command_tree import AnsweringView
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, within
-from bot.discord.voice_channels import person_of
+from bot.discord.voice_channels import member_of, person_of
 from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
@@ -151,8 +151,7 @@ def call_buttons(on_press: OnPress, language: str) -> AnsweringView:
 
     async def press(interaction: discord.Interaction, *, do_it: bool) -> None:
         # Discord sends the roles of now with each press.
-        assert isinstance(interaction.user, discord.Member), "the chat is a server's"
-        refused = on_press(person_of(interaction.user), do_it)
+        refused = on_press(person_of(member_of(interaction)), do_it)
         if refused is not None:
             await answer(interaction, refused)
         else:

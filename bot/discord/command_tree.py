@@ -20,9 +20,8 @@ from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer, is_over
 from bot.discord.posting import attempt
-from bot.discord.voice_channels import is_told_in, reader_of
+from bot.discord.voice_channels import is_told_in, member_of, reader_of, voice_channel_of
 from bot.errors import crash_sentence
-from bot.readers import Reader
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
+    from bot.readers import Reader
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
 
@@ -168,25 +168,20 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
 
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
-        member = interaction.user
-        if not isinstance(member, discord.Member):
-            return CommandUser(discord.Permissions.none(), has_role=False)
-        here = self.rooms.place_of(member.guild.id)
-        there = None if member.voice is None or member.voice.channel is None else member.voice.channel.id
+        member = member_of(interaction)
+        here, there = self.rooms.place_of(member.guild.id), voice_channel_of(member)
         chosen = self.servers.of(member.guild.id).roles
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
             has_role=not chosen or has_chosen_role(member, chosen),
-            is_present=here is not None and there == here.channel_id,
+            is_present=here is not None and there is not None and there.id == here.channel_id,
             bot_is_away=here is None,
         )
 
     def reader_of(self, interaction: discord.Interaction) -> Reader:
         """Return what `bot.readers` needs to know of the person who uses a command here."""
-        member = interaction.user
-        if not isinstance(member, discord.Member):
-            return Reader(str(member.id), interaction.guild_id or 0, frozenset())
+        member = member_of(interaction)
         return reader_of(
             member,
             self.servers.of(member.guild.id),
@@ -212,7 +207,7 @@ class AnsweringView(discord.ui.View):
         self.add_item(button)
 
     async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
-        await press_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
+        await use_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
 
 
 class CheckedView(AnsweringView):
@@ -245,12 +240,13 @@ def over_buttons(custom_ids: Iterable[str], told: Text) -> AnsweringView:
     return view
 
 
-async def press_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:
-    """Log a button, a menu or a window that raised an error, and tell the person."""
+async def use_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:
+    """Log a command, a button, a menu or a window that raised an error, and tell the person."""
     if is_over(error):
-        log.warning("button_answered_too_late", button=name, guild_id=interaction.guild_id)
+        # Nothing can be told any more. Discord has told the person that the bot did not respond.
+        log.warning("command_answered_too_late", command=name, guild_id=interaction.guild_id)
         return
-    log.error("button_failed", button=name, guild_id=interaction.guild_id, exc_info=error)
+    log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
     await attempt(answer(interaction, crash_sentence(error)), None, event="answer_not_sent", command=name)
 
 
@@ -264,11 +260,8 @@ async def command_failed(interaction: discord.Interaction, error: app_commands.A
         case app_commands.TransformerError():
             log.info("option_not_found", command=name, guild_id=interaction.guild_id)
             sentence = NOT_FOUND
-        case app_commands.CommandInvokeError() if is_over(error.original):
-            # Nothing can be told any more. Discord has told the person that the bot did not respond.
-            log.warning("command_answered_too_late", command=name, guild_id=interaction.guild_id)
-            return
         case _:
-            log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
-            sentence = crash_sentence(error.original if isinstance(error, app_commands.CommandInvokeError) else error)
+            original = error.original if isinstance(error, app_commands.CommandInvokeError) else error
+            await use_failed(interaction, original, name=name)
+            return
     await attempt(answer(interaction, sentence), None, event="answer_not_sent", command=name)

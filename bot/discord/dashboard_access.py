@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -24,6 +23,7 @@ import structlog
 
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
+from bot.discord.admission import NoMember, member_now
 from bot.discord.command_tree import has_chosen_role
 from bot.discord.posting import REQUEST_ERRORS
 from bot.discord.voice_channels import may_enter, reader_of
@@ -57,8 +57,8 @@ class PlaceNames:
         self._client = client
         self._monotonic = monotonic
         self._within_s = within_s
-        # By server or channel id: its server's id and its name, None if it is not there; and when to ask again.
-        self._told: dict[int, tuple[tuple[int, str] | None, float]] = {}
+        # By id: the server or channel, None if it is not there; and when to ask again.
+        self._told: dict[int, tuple[object, float]] = {}
         # A second page wants what the first asks about.
         self._one_page_at_a_time = asyncio.Lock()
 
@@ -74,17 +74,21 @@ class PlaceNames:
                 self._ask({server for server, _ in elsewhere}, fetch_guild),
                 self._ask({channel for _, channel in elsewhere}, self._client.fetch_channel),
             )
-        found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
-        return {each: names for each, names in found.items() if names is not None}
+        found = {each: self._told_of(each) if each in elsewhere else self._own(each) for each in places}
+        return {
+            place: (server.name, channel.name)
+            for place, (server, channel) in found.items()
+            if isinstance(server, discord.Guild)
+            and isinstance(channel, discord.abc.GuildChannel)
+            and channel.guild.id == server.id
+        }
 
-    def _own_names(self, place: PlaceId) -> tuple[str, str] | None:
-        guild = self._client.get_guild(place[0])
-        channel = None if guild is None else guild.get_channel(place[1])
-        return None if guild is None or channel is None else (guild.name, channel.name)
+    def _own(self, place: PlaceId) -> tuple[object, object]:
+        return self._client.get_guild(place[0]), self._client.get_channel(place[1])
 
-    def _told_names(self, place: PlaceId) -> tuple[str, str] | None:
+    def _told_of(self, place: PlaceId) -> tuple[object, object]:
         server, channel = (self._told[each][0] if each in self._told else None for each in place)
-        return None if not server or not channel or channel[0] != place[0] else (server[1], channel[1])
+        return server, channel
 
     async def _ask(self, ids: Collection[int], fetch: Callable[[int], Awaitable[object]]) -> None:
         """Ask Discord about those that are not known."""
@@ -108,10 +112,7 @@ class PlaceNames:
         except REQUEST_ERRORS as error:
             log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
             return
-        named = None
-        if isinstance(found, discord.Guild | discord.abc.GuildChannel):
-            named = (found.id if isinstance(found, discord.Guild) else found.guild.id), found.name
-        self._told[id_] = named, self._monotonic() + KEPT_S
+        self._told[id_] = found, self._monotonic() + KEPT_S
 
 
 # To ask Discord about one person on one server.
@@ -155,24 +156,26 @@ class DiscordDirectory:
         readers: dict[int, Reader] = {}
         now = self._monotonic()
         guilds = [guild for guild in self._client.guilds if not self._is_absent(guild.id, user_id, now)]
-        members = await asyncio.gather(*(_member(guild, user_id) for guild in guilds))
+        members = await asyncio.gather(*(member_now(guild, user_id, within_s=MEMBER_TIMEOUT_S) for guild in guilds))
+        is_whole = True
         for guild, member in zip(guilds, members, strict=True):
-            if member is _NoMember.NOT_THERE:
+            if member is NoMember.NOT_THERE:
                 self._note_absent(guild.id, user_id, now)
-            if not isinstance(member, discord.Member):
                 continue
-            user = CommandUser(member.guild_permissions, is_owner=member.id in self._client.admission.owners)
-            if user.is_moderator or has_chosen_role(member, self._servers.of(member.guild.id).roles):
-                channels[member.guild.id] = _shown_to(member)
-                readers[member.guild.id] = reader_of(
-                    member,
-                    self._servers.of(member.guild.id),
-                    manages=user.is_manager,
-                    is_told=lambda channel: not channel.is_nsfw(),
+            # discord.py knows the roles of a server, and what they allow, once Discord has shown it.
+            if member is NoMember.NOT_TOLD or not guild.roles:
+                is_whole = False
+                continue
+            settings = self._servers.of(guild.id)
+            user = CommandUser(member.guild_permissions, is_owner=user_id in self._client.admission.owners)
+            if user.is_moderator or has_chosen_role(member, settings.roles):
+                channels[guild.id] = _shown_to(member)
+                readers[guild.id] = reader_of(
+                    member, settings, manages=user.is_manager, is_told=lambda channel: not channel.is_nsfw()
                 )
             if user.is_manager:
-                prompts.add(member.guild.id)
-        return Access(channels, frozenset(prompts), readers, is_whole=_NoMember.NOT_TOLD not in members)
+                prompts.add(guild.id)
+        return Access(channels, frozenset(prompts), readers, is_whole=is_whole)
 
     def _is_absent(self, guild_id: int, user_id: int, now: float) -> bool:
         """Return whether Discord has said lately that somebody is not on a server."""
@@ -184,29 +187,6 @@ class DiscordDirectory:
         self._absent[guild_id, user_id] = now
         while len(self._absent) > MOST_ABSENT:
             del self._absent[next(iter(self._absent))]
-
-
-class _NoMember(Enum):
-    """Why there is no member: they are not on the server, or Discord has not said whether they are, or what they may
-    do there.
-    """
-
-    NOT_THERE = "not_there"
-    NOT_TOLD = "not_told"
-
-
-async def _member(guild: discord.Guild, user_id: int) -> discord.Member | _NoMember:
-    """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
-    try:
-        async with asyncio.timeout(MEMBER_TIMEOUT_S):
-            member = await guild.fetch_member(user_id)
-    except discord.NotFound:
-        return _NoMember.NOT_THERE
-    except REQUEST_ERRORS as error:
-        log.warning("member_not_checked", guild_id=guild.id, error_class=type(error).__name__)
-        return _NoMember.NOT_TOLD
-    # discord.py knows the roles of a server, and what they allow, once Discord has shown it.
-    return member if guild.roles else _NoMember.NOT_TOLD
 
 
 def _shown_to(member: discord.Member) -> frozenset[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
@@ -114,6 +114,13 @@ async def attempt(
     except REQUEST_ERRORS as error:
         log.warning(event, error_class=type(error).__name__, **about)
         return instead
+
+
+async def unless_gone(request: Awaitable[object]) -> bool:
+    """Return True once Discord has changed or deleted a message, or says that somebody else has deleted it."""
+    with suppress(discord.NotFound):
+        await request
+    return True
 
 
 def nonce_of(text: str) -> str:

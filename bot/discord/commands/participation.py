@@ -136,15 +136,12 @@ def consent_buttons(participation: GuildParticipations, tree: CheckedCommandTree
         await participation.set_agreed(guild_id, interaction.user.id, agrees=agrees)
         return HEARD if agrees else NOT_HEARD
 
-    async def hear(interaction: discord.Interaction) -> None:
-        if await may_press(tree, interaction, command="opt-in"):
-            await answer_when_known(interaction, choose(interaction, agrees=True))
-
-    async def do_not_hear(interaction: discord.Interaction) -> None:
-        await answer_when_known(interaction, choose(interaction, agrees=False))
+    async def press(interaction: discord.Interaction, *, agrees: bool) -> None:
+        if not agrees or await may_press(tree, interaction, command="opt-in"):
+            await answer_when_known(interaction, choose(interaction, agrees=agrees))
 
     view = AnsweringView(timeout=None)
     green = discord.ButtonStyle.success
-    view.add_button("roomtone:hear-me", in_language(HEAR_ME, language), hear, style=green)
-    view.add_button("roomtone:do-not-hear-me", in_language(DO_NOT_HEAR_ME, language), do_not_hear)
+    view.add_button("roomtone:hear-me", in_language(HEAR_ME, language), partial(press, agrees=True), style=green)
+    view.add_button("roomtone:do-not-hear-me", in_language(DO_NOT_HEAR_ME, language), partial(press, agrees=False))
     return view

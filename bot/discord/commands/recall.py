@@ -56,11 +56,9 @@ MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 ho
 class _Shown:
     """What a person has asked for, and what they see of it. Times: UTC epoch seconds.
 
-    `tree`: knows the person as they are now. `around`: the session and turn whose neighbourhood they look at;
-    None: the results.
+    `around`: the session and turn whose neighbourhood they look at; None: the results.
     """
 
-    tree: CheckedCommandTree
     words: str
     speaker: str | None
     since: float | None
@@ -69,42 +67,22 @@ class _Shown:
     around: tuple[SessionId, int] | None = None
 
 
-class RecallSearch:
-    """Searches and shows. `now`: UTC epoch seconds; `zone`: of the times that people write."""
+class _Search:
+    """Searches and shows. `tree`: knows the person as they are now."""
 
-    def __init__(
-        self, recall: PersonalRecall, reader: SessionReader, *, now: Callable[[], float], zone: tzinfo
-    ) -> None:
+    def __init__(self, tree: CheckedCommandTree, recall: PersonalRecall, reader: SessionReader) -> None:
+        self.tree = tree
         self._recall = recall
         self._reader = reader
-        self._now = now
-        self._zone = zone
-
-    async def begin(
-        self,
-        interaction: discord.Interaction,
-        tree: CheckedCommandTree,
-        words: str,
-        who: str | None,
-        since: str | None,
-    ) -> None:
-        """Answer the command with the first page."""
-        now = self._now()
-        try:
-            begun = None if since is None else parse_moment(since, now=now, zone=self._zone)
-        except TimeNotUnderstoodError:
-            await answer(interaction, MOMENT)
-            return
-        await answer_when_known(interaction, self._page(interaction, _Shown(tree, words, who, begun, now)))
 
     async def turn(self, interaction: discord.Interaction, wanted: _Shown) -> None:
         """Answer a press: show something else in the same message."""
         await defer(interaction, in_place=True)
-        known = await outcome(self._page(interaction, wanted))
+        known = await outcome(self.page(interaction, wanted))
         page = known if isinstance(known, Reply) else Reply(known)
         await change(interaction, page.text, embed=page.embed, view=page.view)
 
-    async def _page(self, interaction: discord.Interaction, wanted: _Shown) -> Reply | Text:
+    async def page(self, interaction: discord.Interaction, wanted: _Shown) -> Reply | Text:
         """Return a sentence if there is nothing to show, else the embed and its buttons. Raises `StoreError`."""
         if not self._recall.enabled:
             return OFF
@@ -113,7 +91,7 @@ class RecallSearch:
         return await self._results(interaction, wanted)
 
     async def _results(self, interaction: discord.Interaction, wanted: _Shown) -> Reply | Text:
-        reader = wanted.tree.reader_of(interaction)
+        reader = self.tree.reader_of(interaction)
         hits = await self._recall.search(
             wanted.words,
             reader,
@@ -154,7 +132,7 @@ class RecallSearch:
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
     ) -> Reply | Text:
-        reader = wanted.tree.reader_of(interaction)
+        reader = self.tree.reader_of(interaction)
         session_id, seq = around
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
@@ -192,8 +170,8 @@ class RecallSearch:
 class _Pages(CheckedView):
     """The buttons below one answer. Only the person who sees the answer can press them."""
 
-    def __init__(self, search: RecallSearch, shown: _Shown, language: str) -> None:
-        super().__init__(shown.tree, "recall", timeout=BUTTONS_S)
+    def __init__(self, search: _Search, shown: _Shown, language: str) -> None:
+        super().__init__(search.tree, "recall", timeout=BUTTONS_S)
         self._search = search
         self._shown = shown
         self._language = language
@@ -210,8 +188,16 @@ class _Pages(CheckedView):
         self.add_button(f"{_BUTTON}{name}", in_language(label, self._language), pressed, row=row, disabled=disabled)
 
 
-def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
-    """Put /recall on `tree`."""
+def add_recall(
+    tree: CheckedCommandTree,
+    *,
+    recall: PersonalRecall,
+    reader: SessionReader,
+    now: Callable[[], float],
+    zone: tzinfo,
+) -> None:
+    """Put /recall on `tree`. `now`: UTC epoch seconds; `zone`: of the times that people write."""
+    search = _Search(tree, recall, reader)
 
     @tree.command(name="recall", description="Search what was said here. Only you see what is found.")
     @app_commands.describe(
@@ -220,13 +206,19 @@ def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
         since="Only what was said from then on: 21:04, 45m, 2 hours ago or 2026-01-31.",
     )
     @app_commands.guild_only()
-    async def recall(
+    async def recall_command(
         interaction: discord.Interaction,
         words: app_commands.Range[str, 1, MOST_WORDS_CHARS],
         who: app_commands.Range[str, 1, 100] | None = None,
         since: app_commands.Range[str, 1, 50] | None = None,
     ) -> None:
-        await search.begin(interaction, tree, words, who, since)
+        asked_at = now()
+        try:
+            begun = None if since is None else parse_moment(since, now=asked_at, zone=zone)
+        except TimeNotUnderstoodError:
+            await answer(interaction, MOMENT)
+            return
+        await answer_when_known(interaction, search.page(interaction, _Shown(words, who, begun, asked_at)))
 
 
 def _hit_text(hit: RecallHit, channel: str, number: int, language: str) -> str:

@@ -15,7 +15,6 @@ import structlog
 from discord import app_commands
 
 from bot.discord.answers import (
-    Field,
     Reply,
     answer_when_known,
     change,
@@ -25,7 +24,7 @@ from bot.discord.answers import (
     guild_id_of,
     language_of,
 )
-from bot.discord.command_tree import CheckedView, may_press, press_failed
+from bot.discord.command_tree import CheckedView, may_press, use_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
 from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import tell
@@ -36,7 +35,7 @@ from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.discord.commands.setting_values import ServerSetting, SettingStores
@@ -55,11 +54,23 @@ WINDOW_S = 15 * 60.0
 _OPTION_CHARS = 100
 # What may be longer is written in a field of several lines.
 _LONGEST_LINE_CHARS = 200
-_CHANNEL, _ROLE, _USER = (
-    discord.SelectDefaultValueType.channel,
-    discord.SelectDefaultValueType.role,
-    discord.SelectDefaultValueType.user,
-)
+# Discord's own menus, by the kind of what is chosen: how each is made, and what finds one of these by its id (None: it
+# is gone).
+_MENUS: Mapping[str, tuple[Callable[..., Menu], dict[str, Any], Callable[[discord.Guild, int], object]]] = {
+    "channels": (
+        discord.ui.ChannelSelect,
+        {"channel_types": [discord.ChannelType.voice, discord.ChannelType.stage_voice]},
+        discord.Guild.get_channel,
+    ),
+    "text channels": (
+        discord.ui.ChannelSelect,
+        {"channel_types": [discord.ChannelType.text]},
+        discord.Guild.get_channel,
+    ),
+    "roles": (discord.ui.RoleSelect, {}, discord.Guild.get_role),
+    # People who have left the server may be taken out too.
+    "people": (discord.ui.UserSelect, {}, lambda _, each: discord.Object(each, type=discord.User)),
+}
 
 
 def add_settings(tree: CheckedCommandTree, *, stores: SettingStores) -> None:
@@ -156,7 +167,7 @@ class SettingsPanel:
         embed = embed_in(
             language,
             title=Text("Settings of {server}", server=interaction.guild.name if interaction.guild else ""),
-            fields=[Field(name, text) for text, name in reversed(fields.items())],
+            fields=[(name, text) for text, name in reversed(fields.items())],
         )
         text = WHAT
         if setting is not None:
@@ -241,7 +252,7 @@ class SettingWindow(discord.ui.Modal):
     async def on_error(  # type: ignore[override]
         self, interaction: discord.Interaction, error: Exception, /
     ) -> None:
-        await press_failed(interaction, error, name=self._setting.key)
+        await use_failed(interaction, error, name=self._setting.key)
 
 
 def _option(language: str, key: str, text: Text, about: Text | None = None, *, now: bool) -> discord.SelectOption:
@@ -252,21 +263,7 @@ def _option(language: str, key: str, text: Text, about: Text | None = None, *, n
 
 def _menu_of_some(control: SomeOf, guild: discord.Guild | None, here: Here | None, how: dict[str, Any]) -> Menu:
     """Return Discord's own menu of channels, roles or people, with those that are chosen and still there."""
-    chosen = () if here is None or guild is None else control.now(here)
-    how |= {"min_values": 0, "max_values": control.most}
-    match control.kind:
-        case "channels" | "text channels":
-            channels = [each for each in chosen if guild is not None and guild.get_channel(each) is not None]
-            kinds = [discord.ChannelType.text]
-            if control.kind == "channels":
-                kinds = [discord.ChannelType.voice, discord.ChannelType.stage_voice]
-            return discord.ui.ChannelSelect(**how, channel_types=kinds, default_values=_as(_CHANNEL, channels))
-        case "roles":
-            roles = [each for each in chosen if guild is not None and guild.get_role(each) is not None]
-            return discord.ui.RoleSelect(**how, default_values=_as(_ROLE, roles))
-        case "people":
-            return discord.ui.UserSelect(**how, default_values=_as(_USER, chosen))
-
-
-def _as(kind: discord.SelectDefaultValueType, ids: Iterable[int]) -> list[discord.SelectDefaultValue]:
-    return [discord.SelectDefaultValue(id=each, type=kind) for each in ids]
+    menu, kind, find = _MENUS[control.kind]
+    found = [] if here is None or guild is None else [find(guild, each) for each in control.now(here)]
+    present = [each for each in found if each is not None]
+    return menu(**how, **kind, min_values=0, max_values=control.most, default_values=present)

@@ -47,8 +47,7 @@ async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ..
     """The bot serves the servers in the settings; if there are none, those that one of its owners is a member of."""
     async with online(settings=settings) as (local, client, _):
         assert await answered(local, BEN, "status") == ["I am well."]
-        assert await client.admission.serves(GUILD)
-        assert not await client.admission.serves(77)
+        assert await client.admission.check(client.guilds[0]) is Verdict.SERVED
         assert local.messages == ()
 
 

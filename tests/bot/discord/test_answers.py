@@ -16,15 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.discord import admission, answers
-from bot.discord.answers import RECAP, Field, answer_when_known, digest_embed, embed_in
+from bot.discord.answers import RECAP, answer_when_known, digest_embed, embed_in
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
-from bot.discord.commands.setting_values import SettingStores
-from bot.discord.commands.settings import add_settings
-from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
 from bot.discord.posting import message_parts
-from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
+from bot.server_settings import MemoryServerSettings, ServerSettings
 from bot.texts.text import Text, verbatim
 from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from compaction.model import Seq
@@ -32,11 +29,9 @@ from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_participation import participation_with
-from tests.bot.discord.commands.test_settings import operator
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
 from tests.fakes.choices import FakeOptOuts
-from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -67,7 +62,7 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
 
 def test_an_embed_fits_discords_limits() -> None:
     """Parts that are too long are cut, an empty field gets a dash, and the 26th field is left out."""
-    fields = [Field(verbatim("n" * 300), verbatim("v" * 2_000)), *[Field(verbatim("x"), verbatim(""))] * 30]
+    fields = [(verbatim("n" * 300), verbatim("v" * 2_000)), *[(verbatim("x"), verbatim(""))] * 30]
     embed = embed_in("de", title=Text("Hear me"), text=verbatim("t" * 5_000), fields=fields)
     assert isinstance(embed, discord.Embed)
     assert (embed.title, len(embed.description or ""), len(embed.fields)) == ("Hör mich", 4_096, 25)
@@ -201,13 +196,11 @@ class BusyOptOuts(FakeOptOuts):
 
 def commands_on(store: BusyStore) -> list[AddCommands]:
     """Return what adds the commands to a tree."""
-    participation, book = participation_with(store, BusyOptOuts(store.free)), ServerSettingsBook(store)
-    stores = SettingStores(book, operator(), VoiceCommands(FakeVoices(), FakePlayer().play_sample))
+    participation = participation_with(store, BusyOptOuts(store.free))
     records, facts = cast("Any", store), cast("Any", None)
     return [
         partial(add_participation_commands, participation=participation),
         partial(add_privacy_commands, records=records, people=records, facts=facts),
-        partial(add_settings, stores=stores),
     ]
 
 
@@ -217,7 +210,6 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
         ("opt-out", {}, "I no longer hear you"),
         ("silence", {}, "I am silent on this server until a moderator"),
         ("forget-me", {"sure": True, "what": "facts"}, "I have deleted all 3 things"),
-        ("settings", {}, "I keep what was said until somebody deletes it."),
     ],
 )
 async def test_who_uses_a_command_while_the_database_is_busy_is_answered(

@@ -4,6 +4,7 @@ used a command or a button that breaks reads why, whatever Discord was told befo
 
 from __future__ import annotations
 
+import asyncio
 import re
 from functools import partial
 from pathlib import Path
@@ -99,7 +100,7 @@ def all_command_adders() -> list[AddCommands]:
         partial(add_participation_commands, participation=NOTHING),
         partial(add_watch_commands, watching=NOTHING),
         partial(add_settings, stores=NOTHING),
-        partial(add_recall, search=NOTHING),
+        partial(add_recall, recall=NOTHING, reader=NOTHING, now=NOTHING, zone=NOTHING),
         partial(add_recap, reader=NOTHING, digests=NOTHING, catch_up=NOTHING, zone=NOTHING),
         partial(add_transcript, reader=NOTHING, zone=NOTHING),
         partial(add_voice, commands=NOTHING),
@@ -153,18 +154,30 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Discord would show 'thinking…' for a quarter of an hour. The answer has none of the error's words."""
+    told_to_wait = asyncio.Event()
+    defer = discord.InteractionResponse.defer
+
+    async def deferred(response: discord.InteractionResponse[Any], **how: bool) -> None:
+        await defer(response, **how)
+        told_to_wait.set()
+
+    async def fail_late(*_: object, **__: object) -> None:
+        await told_to_wait.wait()
+        await fail()
+
+    monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
     monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
     async with catching_up(tmp_path) as here:
         place = place_in(here.client, LOUNGE)
         assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
         (offer,) = here.local.messages
-        monkeypatch.setattr(SessionReader, "find", fail)
+        monkeypatch.setattr(SessionReader, "find", fail_late)
         with capture_logs() as logs:
             pressed = await here.local.press(BEN, offer.id, "roomtone:catch-up")
         assert pressed.deferred
         (reply,) = pressed.replies
         assert (reply.content, reply.ephemeral) == (BROKE, True)
-        assert [line["button"] for line in logs if line["event"] == "button_failed"] == ["roomtone:catch-up"]
+        assert [line["command"] for line in logs if line["event"] == "command_failed"] == ["roomtone:catch-up"]
 
 
 _COMMAND = cast("Any", SimpleNamespace(name="look", qualified_name="watch look"))

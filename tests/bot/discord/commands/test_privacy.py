@@ -291,7 +291,7 @@ async def test_failures_are_sentences() -> None:
 
 
 async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
-    """A person sees theirs, and nobody else's; a long list is cut. """
+    """A person sees theirs, and nobody else's; a long list is cut."""
     facts = Facts("I live in *Lisbon*.", "I live in Berlin.", ended=1)
     assert await format_facts(facts, 500, str(ADA)) == (
         "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"

@@ -281,7 +281,8 @@ async def test_a_database_that_is_away_is_told() -> None:
     stored = FailingServerSettings()
     async with online(stored=stored) as server:
         stored.broken = True
-        assert await server.choose("memory", "off") == "I could not do that now. The disk is full. Make room. Try again in a moment."
+        told = await server.choose("memory", "off")
+        assert told == "I could not do that now. The disk is full. Make room. Try again in a moment."
         assert server.now == ServerSettings()
         stored.broken = False
         assert (await server.choose("memory", "off")).endswith("This takes effect at my next reply.")
