@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
-from functools import partial
+from contextlib import nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +20,10 @@ from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.chat import CALL_BUTTONS
 from bot.discord.command_tree import CheckedCommandTree, command_failed, over_buttons
-from bot.discord.commands import recall
-from bot.discord.commands.participation import consent_buttons, talk_button
 from bot.discord.commands.room import add_room_commands
-from bot.discord.commands.sessions import catch_up_button
 from bot.discord.endpoint import connector
 from bot.discord.listening_mark import ListeningMark
-from bot.discord.place import ChatButtons, DiscordPlace
+from bot.discord.place import DiscordPlace
 from bot.discord.posting import REQUEST_ERRORS, attempt, unless_gone
 from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_channels import person_of
@@ -36,18 +32,16 @@ from bot.errors import BotError
 from bot.health import DegradedPart
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
-from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from bot.channel.port import RoomChannel
     from bot.discord.command_tree import VoiceRooms
-    from bot.discord.commands.sessions import CatchUp
-    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
@@ -116,9 +110,7 @@ class RoomtoneClient(discord.Client):
         more_commands: Sequence[AddCommands] = (),
         *,
         paced_sender: PacedSender | None = None,
-        participation: GuildParticipations | None = None,
         servers: ServerSettingsBook | None = None,
-        catch_up: CatchUp | None = None,
         shards: Shards = ONLY_SHARD,
         **sharding: Any,
     ) -> None:
@@ -139,11 +131,6 @@ class RoomtoneClient(discord.Client):
             servers=self.servers,
             shards=shards,
         )
-        self._buttons = ChatButtons(
-            None if participation is None else partial(consent_buttons, participation, self.tree),
-            None if participation is None else partial(talk_button, participation, self.tree),
-            None if catch_up is None else partial(catch_up_button, catch_up, self.tree),
-        )
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
             add(self.tree)
@@ -163,11 +150,8 @@ class RoomtoneClient(discord.Client):
         # would refuse a bot that asks for it in vain.
         flags = self.application_flags
         self._asked_for.message_content = flags.gateway_message_content or flags.gateway_message_content_limited
-        # Those of an earlier process have the same ids in every language.
-        buttons = (self._buttons.consent, self._buttons.talk, self._buttons.catch_up)
-        lasting: list[discord.ui.View] = [each(ENGLISH) for each in buttons if each is not None]
-        lasting += (over_buttons(recall.BUTTONS, recall.OVER), over_buttons(CALL_BUTTONS, LAPSED))
-        for view in chain(lasting, *(make() for make in self.tree.lasting_views)):
+        self.add_view(over_buttons(CALL_BUTTONS, LAPSED))
+        for view in chain.from_iterable(make() for make in self.tree.lasting_views):
             self.add_view(view)
         await self.tree.set_translator(CommandTranslator())
         if self.own_shards.leads:
@@ -245,14 +229,11 @@ class RoomtoneClient(discord.Client):
             case "ready" | "resumed":
                 self.shard_losses.back(*args or self.own_shards.ids)
 
-    @contextmanager
-    def logged_shard(self, guild_id: int | None) -> Iterator[None]:
+    def logged_shard(self, guild_id: int | None) -> AbstractContextManager[None]:
         """Name the shard of a server in the log lines of the block, and of the tasks that it starts."""
         if guild_id is None or not self.own_shards.is_divided:
-            yield
-            return
-        with structlog.contextvars.bound_contextvars(shard=self.own_shards.of(guild_id)):
-            yield
+            return nullcontext()
+        return structlog.contextvars.bound_contextvars(shard=self.own_shards.of(guild_id))
 
     def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Forward joins and leaves of voice channels; ignore mutes and other changes.
@@ -322,7 +303,7 @@ class RoomtoneClient(discord.Client):
                 self._paced_sender,
                 owners=self.admission.owners,
                 servers=self.servers,
-                buttons=self._buttons,
+                buttons=self.tree.buttons,
                 require_e2ee=self._settings.require_e2ee,
                 on_request=self._voice_requests.on_request,
             )

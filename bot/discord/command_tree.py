@@ -9,6 +9,7 @@ quarter of an hour who was told to.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,7 @@ from bot.discord.answers import answer, is_over
 from bot.discord.posting import attempt
 from bot.discord.voice_channels import is_told_in, member_of, reader_of, voice_channel_of
 from bot.errors import crash_sentence
+from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -81,6 +83,21 @@ class VoiceRooms(Protocol):
         """Somebody took the bot out of its voice channel, or the channel is gone."""
 
 
+@dataclass(slots=True)
+class ChatButtons:
+    """Makes the buttons below messages in the chat, in a language: below a notice that asks, below the sentence about a
+    silence, and below the offer to who comes back. The commands that do the same put them here.
+    """
+
+    consent: Callable[[str], discord.ui.View] | None = None
+    talk: Callable[[str], discord.ui.View] | None = None
+    catch_up: Callable[[str], discord.ui.View] | None = None
+
+    def lasting(self) -> list[discord.ui.View]:
+        """Return the views for presses on messages of an earlier process, which have the same ids in every language."""
+        return [each(ENGLISH) for each in (self.consent, self.talk, self.catch_up) if each is not None]
+
+
 class CheckedCommandTree(app_commands.CommandTree[Any]):
     """A command tree whose every command is checked. All commands work only on servers, not in direct messages.
 
@@ -106,8 +123,9 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self.servers = servers
         self._shards = shards
         self._cooldowns = Cooldowns()
+        self.buttons = ChatButtons()
         # What returns the views for presses on messages of an earlier process.
-        self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = []
+        self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = [self.buttons.lasting]
 
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands
     from bot.discord.command_tree import VoiceRooms
-    from bot.discord.commands.sessions import CatchUp
-    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
@@ -54,16 +52,13 @@ async def connected(
     more_commands: Sequence[AddCommands] = (),
     *,
     paced_sender: PacedSender | None = None,
-    participation: GuildParticipations | None = None,
     servers: ServerSettingsBook | None = None,
-    catch_up: CatchUp | None = None,
     shards: Shards = ONLY_SHARD,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `paced_sender` sends the bot's audio.
-    `participation` keeps who agreed to be heard and whether the bot may speak, `servers` what each server has chosen.
-    `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
+    `servers` keeps what each server has chosen. `shards`: the servers that it is connected for.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
@@ -77,9 +72,7 @@ async def connected(
         supervisor,
         more_commands,
         paced_sender=paced_sender,
-        participation=participation,
         servers=servers,
-        catch_up=catch_up,
         shards=shards,
     )
     running = client.running = asyncio.create_task(client.start(token), name="discord-client")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import discord
@@ -16,6 +15,7 @@ from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.discord.access import CommandUser
 from bot.discord.answers import RECAP, digest_embed, embed_in
 from bot.discord.chat import DiscordChat, post_call
+from bot.discord.command_tree import ChatButtons
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import (
     WRITE_TIMEOUT_S,
@@ -62,17 +62,6 @@ log = structlog.get_logger()
 VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
-
-
-@dataclass(frozen=True, slots=True)
-class ChatButtons:
-    """Makes the buttons below messages in the chat, in a language: below a notice that asks, below the sentence about a
-    silence, and below the offer to who comes back.
-    """
-
-    consent: Callable[[str], discord.ui.View] | None = None
-    talk: Callable[[str], discord.ui.View] | None = None
-    catch_up: Callable[[str], discord.ui.View] | None = None
 
 
 class DiscordPlace:

@@ -32,6 +32,10 @@ NOT_LISTENING_HERE = Text("I am not listening in this channel now.")
 
 
 def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
+    """Put the commands on `tree`, and the buttons. `participation`: whom the bot hears, and whether it may speak."""
+    tree.buttons.consent = partial(consent_buttons, participation, tree)
+    tree.buttons.talk = partial(talk_button, participation, tree)
+
     @tree.command(
         name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
     )

@@ -14,7 +14,7 @@ from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
 from bot.discord.answers import Reply, answer, answer_when_known, change, defer, embed_in, language_of, outcome
-from bot.discord.command_tree import CheckedView
+from bot.discord.command_tree import CheckedView, over_buttons
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -198,6 +198,7 @@ def add_recall(
 ) -> None:
     """Put /recall on `tree`. `now`: UTC epoch seconds; `zone`: of the times that people write."""
     search = _Search(tree, recall, reader)
+    tree.lasting_views.append(lambda: [over_buttons(BUTTONS, OVER)])
 
     @tree.command(name="recall", description="Search what was said here. Only you see what is found.")
     @app_commands.describe(

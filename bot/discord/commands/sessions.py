@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import discord
 from discord import app_commands
@@ -20,16 +21,14 @@ from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from datetime import tzinfo
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
     from bot.memory.session_reader import SessionReader
     from bot.readers import Reader
-    from bot.store.sessions import SessionBegin
-
-    Choices = Callable[[discord.Interaction, str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
+    from bot.store.sessions import SessionBegin, StoredSession
 
 NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
 NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
@@ -55,16 +54,93 @@ _NAME_CHARS = 100
 _MOST_CHOICES = 25
 
 
-class CatchUp:
-    """Tells people what they missed. `now`: UTC epoch seconds."""
+def add_sessions(
+    tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, now: Callable[[], float], zone: tzinfo
+) -> None:
+    """Put /recap and /transcript on `tree`, and the button for who comes back. `now`: UTC epoch seconds. `zone`: the
+    time zone of times of day.
+    """
+    told = _ToldSessions(tree, reader, digests, now, zone)
+    tree.buttons.catch_up = partial(catch_up_button, told, tree)
 
-    def __init__(self, reader: SessionReader, digests: Digests, *, now: Callable[[], float]) -> None:
+    @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
+    @app_commands.describe(
+        what="session: what it was about. missed: what was said while you were away.",
+        session="Which session; without, the newest one, here if possible.",
+        minutes="What was said in the last so many minutes instead.",
+    )
+    @app_commands.guild_only()
+    async def recap(
+        interaction: discord.Interaction,
+        what: Literal["session", "missed"] = "session",
+        session: str | None = None,
+        minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
+    ) -> None:
+        is_missed = what == "missed" or minutes is not None
+        work = told.missed(interaction, minutes) if is_missed else told.recap(interaction, session)
+        await answer_when_known(interaction, work)
+
+    @tree.command(name="transcript", description="Get what was said in a session as a file that only you see.")
+    @app_commands.rename(wanted="format")
+    @app_commands.describe(
+        wanted="Markdown to read, JSON for programs, SRT or WebVTT as subtitles of a recording.",
+        session="Which session; without, the newest one, here if possible.",
+    )
+    @app_commands.guild_only()
+    async def transcript(
+        interaction: discord.Interaction,
+        wanted: Literal["markdown", "json", "srt", "webvtt"] = "markdown",
+        session: str | None = None,
+    ) -> None:
+        await answer_when_known(interaction, told.transcript(interaction, session, _FORMATS[wanted]))
+
+    @recap.autocomplete("session")
+    @transcript.autocomplete("session")
+    async def choices(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        """Suggest the sessions of which the person may read something, newest first: those whose day, time or channel
+        has what they typed.
+        """
+        try:
+            found = await reader.readable(tree.reader_of(interaction))
+        except StoreError:
+            # Discord has no place for the reason here; the command itself gives it.
+            return []
+        named = {each.id: _name_of(each, channel_name(interaction, each.channel_id), zone) for each in found}
+        fitting = [(name, key) for key, name in named.items() if typed.casefold() in name.casefold()]
+        return [app_commands.Choice(name=name, value=key) for name, key in fitting[:_MOST_CHOICES]]
+
+
+def catch_up_button(told: _ToldSessions, tree: CheckedCommandTree, language: str) -> CheckedView:
+    """Return the button below the offer. It does what /recap does with `missed`, for the same people."""
+
+    async def missed(interaction: discord.Interaction) -> None:
+        await answer_when_known(interaction, told.missed(interaction, None))
+
+    view = CheckedView(tree, "recap")
+    view.add_button("roomtone:catch-up", in_language(MISSED, language), missed)
+    return view
+
+
+class _ToldSessions:
+    """Tells people of sessions that they may read. The methods raise `StoreError`."""
+
+    def __init__(
+        self,
+        tree: CheckedCommandTree,
+        reader: SessionReader,
+        digests: Digests,
+        now: Callable[[], float],
+        zone: tzinfo,
+    ) -> None:
+        self._tree = tree
         self._reader = reader
         self._digests = digests
         self._now = now
+        self._zone = zone
 
-    async def missed(self, interaction: discord.Interaction, person: Reader, minutes: int | None) -> Reply | Text:
-        """Return what was said in the last `minutes`, or while the person was away. Raises `StoreError`."""
+    async def missed(self, interaction: discord.Interaction, minutes: int | None) -> Reply | Text:
+        """Return what was said in the last `minutes`, or while the person was away."""
+        person = self._tree.reader_of(interaction)
         session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
         if session is None:
             return NO_SESSION
@@ -86,141 +162,57 @@ class CatchUp:
         title = (TITLE if minutes is None else LATELY).fill(channel=channel)
         return Reply(embed=digest_embed(digest, language_of(interaction), title=title, shows_last=True))
 
+    async def recap(self, interaction: discord.Interaction, wanted: str | None) -> Reply | Text:
+        """Return what a session was about. `wanted`: its id; None: the newest, here if possible."""
+        person, session = await self._find(interaction, wanted)
+        if session is None:
+            return NO_SESSION
+        digest = await self._digests.of(session, person)
+        if digest.is_empty:
+            return NOTHING_TO_TELL
+        title = RECAP.fill(channel=channel_name(interaction, session.channel_id))
+        # Without a model there is nothing else of what was said.
+        embed = digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
+        return Reply(embed=embed)
 
-def catch_up_button(catch_up: CatchUp, tree: CheckedCommandTree, language: str) -> CheckedView:
-    """Return the button below the offer. It does what /recap does with `missed`, for the same people."""
-
-    async def missed(interaction: discord.Interaction) -> None:
-        await answer_when_known(interaction, catch_up.missed(interaction, tree.reader_of(interaction), None))
-
-    view = CheckedView(tree, "recap")
-    view.add_button("roomtone:catch-up", in_language(MISSED, language), missed)
-    return view
-
-
-def add_recap(
-    tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, catch_up: CatchUp, zone: tzinfo
-) -> None:
-    """Put /recap on `tree`. `zone`: the time zone of the sessions' names."""
-
-    @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
-    @app_commands.describe(
-        what="session: what it was about. missed: what was said while you were away.",
-        session="Which session; without, the newest one, here if possible.",
-        minutes="What was said in the last so many minutes instead.",
-    )
-    @app_commands.guild_only()
-    async def recap(
-        interaction: discord.Interaction,
-        what: Literal["session", "missed"] = "session",
-        session: str | None = None,
-        minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
-    ) -> None:
-        person = tree.reader_of(interaction)
-        if what == "missed" or minutes is not None:
-            known = catch_up.missed(interaction, person, minutes)
-        else:
-            chosen = None if session is None else SessionId(session)
-            known = _recap(interaction, chosen, person, reader, digests)
-        await answer_when_known(interaction, known)
-
-    recap.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
-
-
-async def _recap(
-    interaction: discord.Interaction, session: SessionId | None, person: Reader, reader: SessionReader, digests: Digests
-) -> Reply | Text:
-    found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
-    if found is None:
-        return NO_SESSION
-    digest = await digests.of(found, person)
-    if digest.is_empty:
-        return NOTHING_TO_TELL
-    title = RECAP.fill(channel=channel_name(interaction, found.channel_id))
-    # Without a model there is nothing else of what was said.
-    embed = digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
-    return Reply(embed=embed)
-
-
-def add_transcript(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> None:
-    """Put /transcript on `tree`. `zone`: the time zone of times of day."""
-
-    @tree.command(name="transcript", description="Get what was said in a session as a file that only you see.")
-    @app_commands.rename(wanted="format")
-    @app_commands.describe(
-        wanted="Markdown to read, JSON for programs, SRT or WebVTT as subtitles of a recording.",
-        session="Which session; without, the newest one, here if possible.",
-    )
-    @app_commands.guild_only()
     async def transcript(
-        interaction: discord.Interaction,
-        wanted: Literal["markdown", "json", "srt", "webvtt"] = "markdown",
-        session: str | None = None,
-    ) -> None:
-        chosen, person = None if session is None else SessionId(session), tree.reader_of(interaction)
-        work = _transcript(interaction, _FORMATS[wanted], chosen, person, reader=reader, zone=zone)
-        await answer_when_known(interaction, work)
+        self, interaction: discord.Interaction, wanted: str | None, form: TranscriptFormat
+    ) -> Reply | Text:
+        """Return what was said in a session as a file. `wanted`: as for `recap`."""
+        person, session = await self._find(interaction, wanted)
+        if session is None:
+            return NO_SESSION
+        read = await self._reader.read(session, person)
+        if not read.turns:
+            return NOTHING_SAID
+        channel = channel_name(interaction, session.channel_id)
+        head = TranscriptHead(
+            session_id=session.id,
+            server="" if interaction.guild is None else interaction.guild.name,
+            channel=channel,
+            started_at=session.started_at,
+            ended_at=session.ended_at,
+            missing=read.cut,
+        )
+        file = await asyncio.to_thread(write_transcript, read.turns, head, form, zone=self._zone)
+        told = counted(
+            file.lines,
+            "The session in {channel} that began {when}: {count} line. Only you see this message.",
+            "The session in {channel} that began {when}: {count} lines. Only you see this message.",
+            channel=channel,
+            when=verbatim(f"<t:{session.started_at:.0f}:f>"),
+        )
+        left_out = counted(
+            file.left_out,
+            "The oldest line is left out, because the file would be too large for Discord.",
+            "The oldest {count} lines are left out, because the file would be too large for Discord.",
+        )
+        sentence = joined((told, left_out if file.left_out else ""))
+        return Reply(sentence, file=discord.File(io.BytesIO(file.content), file.name))
 
-    transcript.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
-
-
-async def _transcript(
-    interaction: discord.Interaction,
-    wanted: TranscriptFormat,
-    session: SessionId | None,
-    person: Reader,
-    *,
-    reader: SessionReader,
-    zone: tzinfo,
-) -> Reply | Text:
-    found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
-    if found is None:
-        return NO_SESSION
-    read = await reader.read(found, person)
-    if not read.turns:
-        return NOTHING_SAID
-    channel = channel_name(interaction, found.channel_id)
-    head = TranscriptHead(
-        session_id=found.id,
-        server="" if interaction.guild is None else interaction.guild.name,
-        channel=channel,
-        started_at=found.started_at,
-        ended_at=found.ended_at,
-        missing=read.cut,
-    )
-    file = await asyncio.to_thread(write_transcript, read.turns, head, wanted, zone=zone)
-    told = counted(
-        file.lines,
-        "The session in {channel} that began {when}: {count} line. Only you see this message.",
-        "The session in {channel} that began {when}: {count} lines. Only you see this message.",
-        channel=channel,
-        when=verbatim(f"<t:{found.started_at:.0f}:f>"),
-    )
-    left_out = counted(
-        file.left_out,
-        "The oldest line is left out, because the file would be too large for Discord.",
-        "The oldest {count} lines are left out, because the file would be too large for Discord.",
-    )
-    sentence = joined((told, left_out if file.left_out else ""))
-    return Reply(sentence, file=discord.File(io.BytesIO(file.content), file.name))
-
-
-def session_choices(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> Choices:
-    """Return what suggests the sessions of which the person may read something, newest first: those whose day, time or
-    channel has what they typed.
-    """
-
-    async def choices(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        try:
-            found = await reader.readable(tree.reader_of(interaction))
-        except StoreError:
-            # Discord has no place for the reason here; the command itself gives it.
-            return []
-        named = {each.id: _name_of(each, channel_name(interaction, each.channel_id), zone) for each in found}
-        fitting = [(name, key) for key, name in named.items() if typed.casefold() in name.casefold()]
-        return [app_commands.Choice(name=name, value=key) for name, key in fitting[:_MOST_CHOICES]]
-
-    return choices
+    async def _find(self, interaction: discord.Interaction, wanted: str | None) -> tuple[Reader, StoredSession | None]:
+        person, chosen = self._tree.reader_of(interaction), None if wanted is None else SessionId(wanted)
+        return person, await self._reader.find(person, session_id=chosen, nearest=nearest_channels(interaction))
 
 
 def _name_of(session: SessionBegin, channel: str, zone: tzinfo) -> str:

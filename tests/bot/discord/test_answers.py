@@ -165,9 +165,9 @@ CHECK_S = admission.CHECK_TIMEOUT_S
 class BusyStore(MemoryServerSettings):
     """Stands for all stores. It answers only once Discord was told to wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, free: asyncio.Event) -> None:
         super().__init__()
-        self.free = asyncio.Event()
+        self.free = free
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
         """Wait, and say how many facts are gone."""
@@ -213,18 +213,10 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
     ],
 )
 async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
-    monkeypatch: pytest.MonkeyPatch, command: str, options: dict[str, object], told: str
+    told_to_wait: asyncio.Event, command: str, options: dict[str, object], told: str
 ) -> None:
     """Discord is told in time that the answer comes later; then it has all of it, for the person alone."""
-    store = BusyStore()
-    defer = discord.InteractionResponse.defer
-
-    async def deferred(response: discord.InteractionResponse[Any], **how: bool) -> None:
-        await defer(response, **how)
-        store.free.set()
-
-    monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
-    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    store = BusyStore(told_to_wait)
     async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), commands_on(store)):
         result = await local.invoke(ADA, command, options)
         assert result.deferred

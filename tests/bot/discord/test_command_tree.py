@@ -4,7 +4,6 @@ used a command or a button that breaks reads why, whatever Discord was told befo
 
 from __future__ import annotations
 
-import asyncio
 import re
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,6 @@ from discord import app_commands
 from structlog.testing import capture_logs
 
 from bot.channel.port import Person
-from bot.discord import answers
 from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED, command_failed
@@ -25,7 +23,7 @@ from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.recall import add_recall
-from bot.discord.commands.sessions import add_recap, add_transcript
+from bot.discord.commands.sessions import add_sessions
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
@@ -38,6 +36,7 @@ from tests.bot.discord.remembered import GUILD, LOUNGE
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online, place_in
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterator
 
     from bot.discord.client import AddCommands
@@ -101,8 +100,7 @@ def all_command_adders() -> list[AddCommands]:
         partial(add_watch_commands, watching=NOTHING),
         partial(add_settings, stores=NOTHING),
         partial(add_recall, recall=NOTHING, reader=NOTHING, now=NOTHING, zone=NOTHING),
-        partial(add_recap, reader=NOTHING, digests=NOTHING, catch_up=NOTHING, zone=NOTHING),
-        partial(add_transcript, reader=NOTHING, zone=NOTHING),
+        partial(add_sessions, reader=NOTHING, digests=NOTHING, now=NOTHING, zone=NOTHING),
         partial(add_voice, commands=NOTHING),
         partial(add_help, names=lambda _: ("Jeeves",)),
     ]
@@ -151,22 +149,14 @@ async def fail(*_: object, **__: object) -> None:
 
 
 async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
 ) -> None:
     """Discord would show 'thinking…' for a quarter of an hour. The answer has none of the error's words."""
-    told_to_wait = asyncio.Event()
-    defer = discord.InteractionResponse.defer
-
-    async def deferred(response: discord.InteractionResponse[Any], **how: bool) -> None:
-        await defer(response, **how)
-        told_to_wait.set()
 
     async def fail_late(*_: object, **__: object) -> None:
         await told_to_wait.wait()
         await fail()
 
-    monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
-    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
     async with catching_up(tmp_path) as here:
         place = place_in(here.client, LOUNGE)
         assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
