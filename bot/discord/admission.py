@@ -19,7 +19,7 @@ from bot.discord.posting import attempt, post_message
 from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from bot.settings import DiscordSettings
 
@@ -37,16 +37,12 @@ UNINVITED = Text(
 
 
 class Verdict(Enum):
-    """Whether the bot serves a server. Where it does not, `sentence` is the answer to a command."""
+    """Whether the bot serves a server. Where it does not, the value is the answer to a command."""
 
     SERVED = verbatim("")
     UNINVITED = Text("I serve only the servers that the person who runs me has chosen, and this is none of them.")
     # Discord did not answer: nothing is done there, and the bot stays.
     UNKNOWN = Text("I could not check just now whether I may serve this server. Try again in a moment.")
-
-    @property
-    def sentence(self) -> Text:
-        return self.value
 
 
 def owners_of(settings: DiscordSettings, application: discord.AppInfo | None) -> frozenset[int]:
@@ -95,6 +91,11 @@ class GuildAdmission:
             return Verdict.SERVED
         return Verdict.UNKNOWN if NoMember.NOT_TOLD in found else Verdict.UNINVITED
 
+    async def serves(self, guild_id: int) -> bool:
+        """Return whether the bot is known to serve a server that it is a member of."""
+        guild = self._client.get_guild(guild_id)
+        return guild is not None and await self.check(guild) is Verdict.SERVED
+
     async def admit(self, guild: discord.Guild) -> None:
         """Leave a server that the bot does not serve, after one sentence there. Never raises.
 
@@ -139,20 +140,13 @@ async def member_now(guild: discord.Guild, user_id: int, *, within_s: float) -> 
 
 
 async def _tell(guild: discord.Guild) -> None:
-    """Write the sentence into the first channel that takes it."""
-    channel = next(_writable(guild), None)
-    if channel is None:
-        return
-    text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
-    await attempt(post_message(channel, text), None, event="guild_not_told", guild_id=guild.id)
-
-
-def _writable(guild: discord.Guild) -> Iterator[discord.TextChannel]:
-    """Yield the text channels in which the bot may write, beginning with the one for Discord's own messages."""
-    for channel in (guild.system_channel, *guild.text_channels):
-        # Discord's library takes this permission from whoever may not see the channel.
-        if channel is not None and channel.permissions_for(guild.me).send_messages:
-            yield channel
+    """Write the sentence into the first channel that takes it, beginning with the one for Discord's own messages."""
+    channels = (guild.system_channel, *guild.text_channels)
+    # Discord's library takes this permission from whoever may not see the channel.
+    writable = (each for each in channels if each is not None and each.permissions_for(guild.me).send_messages)
+    if (channel := next(writable, None)) is not None:
+        text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
+        await attempt(post_message(channel, text), None, event="guild_not_told", guild_id=guild.id)
 
 
 # Slash commands need the second; the first makes it a member.

@@ -83,10 +83,9 @@ class DiscordChat:
         found: list[tuple[DroppedFile, discord.Attachment]] = []
         async with within(TIMEOUT_S, _READ.failure):
             async for message in self._channel.history(limit=MOST_MESSAGES):
-                if message.author.id == own_id:
-                    # A transcript: it has words of people who may have opted out or been forgotten since.
-                    continue
-                found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
+                # Its own are transcripts: they have words of people who may have opted out or been forgotten since.
+                if message.author.id != own_id:
+                    found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
         newest = sorted(found, key=lambda each: each[0].at, reverse=True)[:most]
         self._attachments = {file.id: attachment for file, attachment in newest}
         return [file for file, _ in newest]

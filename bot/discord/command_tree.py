@@ -168,7 +168,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         # Without one the bot has left a server that is not known here, and Discord does not know it yet.
         verdict = Verdict.UNINVITED if guild is None else await self._admission.check(guild)
         if guild is None or verdict is not Verdict.SERVED:
-            return verdict.sentence
+            return verdict.value
         refused = refusal(command, self.user_of(interaction))
         if not guild.roles and (refused is not None or RULES[command].needs_role):
             # In a new session discord.py knows the server before it knows its roles and who is in which channel.

@@ -86,7 +86,11 @@ _ASK_TIMEOUT_S = 10.0
 def point_at(settings: DiscordSettings) -> None:
     """Set the addresses that discord.py uses. Affects the whole process."""
     discord.http.Route.BASE = settings.api_base.rstrip("/") or _REAL_API
-    DiscordWebSocket.DEFAULT_GATEWAY = _gateway(settings)
+    DiscordWebSocket.DEFAULT_GATEWAY = _REAL_GATEWAY
+    if settings.api_base:
+        api = yarl.URL(settings.api_base)
+        scheme = "wss" if api.scheme == "https" else "ws"
+        DiscordWebSocket.DEFAULT_GATEWAY = api.with_scheme(scheme).with_path("/gateway")
 
 
 async def discord_time(settings: DiscordSettings) -> float:
@@ -101,13 +105,6 @@ async def discord_time(settings: DiscordSettings) -> float:
             return parsedate_to_datetime(answer.headers["Date"]).timestamp()
     except (aiohttp.ClientError, TimeoutError, LookupError, ValueError, SetupError) as error:
         raise OSError("Discord did not tell the time. Check the network and status.discord.com.") from error
-
-
-def _gateway(settings: DiscordSettings) -> yarl.URL:
-    if not settings.api_base:
-        return _REAL_GATEWAY
-    api = yarl.URL(settings.api_base)
-    return api.with_scheme("wss" if api.scheme == "https" else "ws").with_path("/gateway")
 
 
 def connector(settings: DiscordSettings) -> aiohttp.BaseConnector | None:

@@ -72,9 +72,6 @@ class _ConnectionRecord:
                 self.note(lost, close_code=state.close_code)
                 return
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"connection": self.changes, "keepalive_round_trips_ms": self.round_trips_ms}
-
 
 async def probe_channel(
     settings: DiscordSettings, channel_id: int, *, seconds: float, say: Callable[[str], None]
@@ -145,7 +142,8 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
             "mode": mode,
             "end_to_end": end_to_end,
             "packets": receiver.counters().as_dict(),
-            **record.as_dict(),
+            "connection": record.changes,
+            "keepalive_round_trips_ms": record.round_trips_ms,
         }
     finally:
         await voice.retire()

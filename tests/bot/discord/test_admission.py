@@ -47,7 +47,8 @@ async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ..
     """The bot serves the servers in the settings; if there are none, those that one of its owners is a member of."""
     async with online(settings=settings) as (local, client, _):
         assert await answered(local, BEN, "status") == ["I am well."]
-        assert await client.admission.check(client.guilds[0]) is Verdict.SERVED
+        assert await client.admission.serves(GUILD)
+        assert not await client.admission.serves(77)
         assert local.messages == ()
 
 
@@ -60,7 +61,7 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
     monkeypatch.setattr(discord.Guild, "leave", refuse)
     async with online(settings={"guilds": (77,)}) as (local, client, _):
         await settle(lambda: local.messages)
-        assert await answered(local, ADA, "join") == [Verdict.UNINVITED.sentence]
+        assert await answered(local, ADA, "join") == [Verdict.UNINVITED.value]
         assert client.guilds
 
 
