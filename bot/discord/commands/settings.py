@@ -81,12 +81,12 @@ def add_settings(tree: CheckedCommandTree, *, stores: SettingStores) -> None:
     @tree.command(name="settings", description="Show and change what I do on this server.")
     @app_commands.guild_only()
     async def settings(interaction: discord.Interaction) -> None:
-        await panel.show(interaction)
+        await answer_when_known(interaction, panel.drawn(interaction))
 
     @tree.command(name="rolling-context", description="Show or set how I remember what no longer fits the model.")
     @app_commands.guild_only()
     async def rolling_context(interaction: discord.Interaction) -> None:
-        await panel.show(interaction, BY_KEY["memory"])
+        await answer_when_known(interaction, panel.drawn(interaction, BY_KEY["memory"]))
 
 
 class SettingsPanel:
@@ -99,10 +99,6 @@ class SettingsPanel:
     def lasting_views(self) -> list[discord.ui.View]:
         """Return the views for presses on panels of an earlier process."""
         return [PanelView(self, ENGLISH, setting=each) for each in SETTINGS if not isinstance(each.control, Written)]
-
-    async def show(self, interaction: discord.Interaction, setting: ServerSetting | None = None) -> None:
-        """Answer with the panel, open at `setting`."""
-        await answer_when_known(interaction, self._drawn(interaction, setting))
 
     async def open(self, interaction: discord.Interaction, setting: ServerSetting) -> None:
         """Answer a press in the menu: show what can be chosen, or the window to write in."""
@@ -128,36 +124,24 @@ class SettingsPanel:
             if setting.prepare is not None:
                 await setting.prepare(changes, self.stores, lambda text: tell(interaction, text))
             await self.stores.servers.change(guild_id, lambda now: replace(now, **changes), by=by)
+            log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
+            said = joined((setting.told(self._here(guild_id)), setting.effect), "\n")
         except (BotError, StoreError) as error:
-            await self._redraw(interaction, setting, problem=failure_sentence(error))
-            return
-        log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
-        await self._redraw(interaction, setting, is_new=True)
+            said = failure_sentence(error)
+        await self._redraw(interaction, setting, said)
 
     def _here(self, guild_id: int) -> Here:
         return Here(self.stores, guild_id, self.stores.servers.of(guild_id))
 
-    async def _redraw(
-        self,
-        interaction: discord.Interaction,
-        setting: ServerSetting,
-        *,
-        problem: Text | None = None,
-        is_new: bool = False,
-    ) -> None:
-        panel = await self._drawn(interaction, setting, problem=problem, is_new=is_new)
+    async def _redraw(self, interaction: discord.Interaction, setting: ServerSetting, said: Text | None = None) -> None:
+        panel = await self.drawn(interaction, setting, said)
         await change(interaction, panel.text, embed=panel.embed, view=panel.view)
 
-    async def _drawn(
-        self,
-        interaction: discord.Interaction,
-        setting: ServerSetting | None,
-        *,
-        problem: Text | None = None,
-        is_new: bool = False,
+    async def drawn(
+        self, interaction: discord.Interaction, setting: ServerSetting | None = None, said: Text | None = None
     ) -> Reply:
-        """Return the panel: what is said above it, all settings, and the menus. `problem`: why a choice was not stored.
-        `is_new`: it was.
+        """Return the panel, open at `setting`: what is said above it, all settings, and the menus. `said`: None: what
+        to do.
         """
         guild_id, language = guild_id_of(interaction), language_of(interaction)
         await self.stores.voices.voices.look()
@@ -169,10 +153,8 @@ class SettingsPanel:
             title=Text("Settings of {server}", server=interaction.guild.name if interaction.guild else ""),
             fields=[(name, text) for text, name in reversed(fields.items())],
         )
-        text = WHAT
-        if setting is not None:
-            text = problem or (joined((setting.told(here), setting.effect), "\n") if is_new else setting.about)
-        return Reply(text, embed, PanelView(self, language, interaction.guild, setting, here))
+        text = WHAT if setting is None else setting.about
+        return Reply(said or text, embed, PanelView(self, language, interaction.guild, setting, here))
 
 
 class PanelView(CheckedView):
