@@ -57,8 +57,8 @@ class PlaceNames:
         self._client = client
         self._monotonic = monotonic
         self._within_s = within_s
-        # By id: the server or channel, None if it is not there; and when to ask again.
-        self._told: dict[int, tuple[object, float]] = {}
+        # By server or channel id: its server's id and its name, None if it is not there; and when to ask again.
+        self._told: dict[int, tuple[tuple[int, str] | None, float]] = {}
         # A second page wants what the first asks about.
         self._one_page_at_a_time = asyncio.Lock()
 
@@ -74,21 +74,17 @@ class PlaceNames:
                 self._ask({server for server, _ in elsewhere}, fetch_guild),
                 self._ask({channel for _, channel in elsewhere}, self._client.fetch_channel),
             )
-        found = {each: self._told_of(each) if each in elsewhere else self._own(each) for each in places}
-        return {
-            place: (server.name, channel.name)
-            for place, (server, channel) in found.items()
-            if isinstance(server, discord.Guild)
-            and isinstance(channel, discord.abc.GuildChannel)
-            and channel.guild.id == server.id
-        }
+        found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
+        return {each: names for each, names in found.items() if names is not None}
 
-    def _own(self, place: PlaceId) -> tuple[object, object]:
-        return self._client.get_guild(place[0]), self._client.get_channel(place[1])
+    def _own_names(self, place: PlaceId) -> tuple[str, str] | None:
+        guild = self._client.get_guild(place[0])
+        channel = None if guild is None else guild.get_channel(place[1])
+        return None if guild is None or channel is None else (guild.name, channel.name)
 
-    def _told_of(self, place: PlaceId) -> tuple[object, object]:
+    def _told_names(self, place: PlaceId) -> tuple[str, str] | None:
         server, channel = (self._told[each][0] if each in self._told else None for each in place)
-        return server, channel
+        return None if not server or not channel or channel[0] != place[0] else (server[1], channel[1])
 
     async def _ask(self, ids: Collection[int], fetch: Callable[[int], Awaitable[object]]) -> None:
         """Ask Discord about those that are not known."""
@@ -112,7 +108,10 @@ class PlaceNames:
         except REQUEST_ERRORS as error:
             log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
             return
-        self._told[id_] = found, self._monotonic() + KEPT_S
+        named = None
+        if isinstance(found, discord.Guild | discord.abc.GuildChannel):
+            named = (found.id if isinstance(found, discord.Guild) else found.guild.id), found.name
+        self._told[id_] = named, self._monotonic() + KEPT_S
 
 
 # To ask Discord about one person on one server.
