@@ -69,8 +69,8 @@ def guild_id_of(interaction: discord.Interaction) -> int:
     return interaction.guild_id
 
 
-class Reply(NamedTuple):
-    """An answer to a command or a press: a text, and what comes with it."""
+class Answer(NamedTuple):
+    """What somebody alone sees after a command or a press: a text, and what comes with it."""
 
     text: Text = NO_TEXT
     embed: discord.Embed | None = None
@@ -78,12 +78,12 @@ class Reply(NamedTuple):
     file: discord.File | None = None
 
 
-async def answer(interaction: discord.Interaction, reply: Reply | Text) -> None:
+async def answer(interaction: discord.Interaction, reply: Answer | Text) -> None:
     """Answer a command in the person's language, visible to them alone and pinging nobody.
 
     A text that is too long for one message goes on in others. After `interaction.response.defer` this is the follow-up.
     """
-    text, embed, view, file = reply if isinstance(reply, Reply) else Reply(reply)
+    text, embed, view, file = reply if isinstance(reply, Answer) else Answer(reply)
     sentence, *others = message_parts(in_message(text, language_of(interaction)))
     parts = {"embed": embed, "view": view, "file": file}
     # A link must not unfold, and that would hide the embed too.
@@ -115,20 +115,25 @@ async def change(interaction: discord.Interaction, text: Text, **how: Any) -> No
     await interaction.edit_original_response(content=content, allowed_mentions=_NOBODY, **how)
 
 
-async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Reply | Text]) -> None:
+async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Answer | Text]) -> None:
     """Answer with what `work` returns, or why it failed. If that takes long, because the database, a model or a room's
     process is busy, Discord is told in time that the answer comes later. *Cancellation*: cancels the work.
     """
     async with owned_task(outcome(work), name="command-work") as working:
         age_s = (discord.utils.utcnow() - interaction.created_at).total_seconds()
         done, _ = await asyncio.wait({working}, timeout=patience_s(age_s))
-        if not done:
+        # A file may be longer on its way than Discord waits for the first answer.
+        if not done or _has_file(working.result()):
             await defer(interaction)
         known = await working
     await answer(interaction, known)
 
 
-async def outcome(work: Awaitable[Reply | Text]) -> Reply | Text:
+def _has_file(known: Answer | Text) -> bool:
+    return isinstance(known, Answer) and known.file is not None
+
+
+async def outcome(work: Awaitable[Answer | Text]) -> Answer | Text:
     """Return what `work` returns, or why it failed."""
     try:
         return await work

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from discord import app_commands
 
 from bot.discord.access import RULES, Who, refusal
-from bot.discord.answers import Reply, answer, embed_in, guild_id_of, language_of
+from bot.discord.answers import Answer, answer, embed_in, guild_id_of, language_of
 from bot.discord.posting import message_parts
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, verbatim
@@ -52,7 +52,7 @@ def add_help(tree: CheckedCommandTree, *, names: Callable[[int], Sequence[str]])
     @tree.command(name="help", description="See what you can do with me here.")
     @app_commands.guild_only()
     async def help_command(interaction: discord.Interaction) -> None:
-        await answer(interaction, Reply(embed=help_embed(tree, interaction, names(guild_id_of(interaction))[0])))
+        await answer(interaction, Answer(embed=help_embed(tree, interaction, names(guild_id_of(interaction))[0])))
 
 
 def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name: str) -> discord.Embed:

@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import Reply, answer, answer_when_known
+from bot.discord.answers import Answer, answer, answer_when_known
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
@@ -188,7 +188,7 @@ async def delete_facts(people: PeopleBook, guild_id: int | None, person_id: str)
     )
 
 
-async def send_data(records: PersonalData, people: PeopleBook, guild_id: int | None, person_id: str) -> Reply | Text:
+async def send_data(records: PersonalData, people: PeopleBook, guild_id: int | None, person_id: str) -> Answer | Text:
     """Return the file for a person who asked for their data, with the facts about them. Raises `StoreError`."""
     file = await records.file_of(person_id)
     if file.is_empty:
@@ -201,7 +201,7 @@ async def send_data(records: PersonalData, people: PeopleBook, guild_id: int | N
         "of your screen, and facts about you. Only you see this message.",
     )
     facts = await format_facts(people, guild_id, person_id)
-    return Reply(joined((sentence, facts), "\n\n"), file=discord.File(io.BytesIO(file.content), file.name))
+    return Answer(joined((sentence, facts), "\n\n"), file=discord.File(io.BytesIO(file.content), file.name))
 
 
 async def forget_person(records: PersonalData, person_id: str) -> Text:

@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.answers import Reply, answer, answer_when_known, change, defer, embed_in, language_of, outcome
+from bot.discord.answers import Answer, answer, answer_when_known, change, defer, embed_in, language_of, outcome
 from bot.discord.command_tree import CheckedView, over_buttons
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.texts.text import Text, counted, in_language, joined, verbatim
@@ -79,10 +79,10 @@ class _Search:
         """Answer a press: show something else in the same message."""
         await defer(interaction, in_place=True)
         known = await outcome(self.page(interaction, wanted))
-        page = known if isinstance(known, Reply) else Reply(known)
+        page = known if isinstance(known, Answer) else Answer(known)
         await change(interaction, page.text, embed=page.embed, view=page.view)
 
-    async def page(self, interaction: discord.Interaction, wanted: _Shown) -> Reply | Text:
+    async def page(self, interaction: discord.Interaction, wanted: _Shown) -> Answer | Text:
         """Return a sentence if there is nothing to show, else the embed and its buttons. Raises `StoreError`."""
         if not self._recall.enabled:
             return OFF
@@ -90,7 +90,7 @@ class _Search:
             return await self._neighbourhood(interaction, wanted, wanted.around)
         return await self._results(interaction, wanted)
 
-    async def _results(self, interaction: discord.Interaction, wanted: _Shown) -> Reply | Text:
+    async def _results(self, interaction: discord.Interaction, wanted: _Shown) -> Answer | Text:
         reader = self.tree.reader_of(interaction)
         hits = await self._recall.search(
             wanted.words,
@@ -127,11 +127,11 @@ class _Search:
             if hit.kind is PassageKind.TURN and hit.seq is not None:
                 near = (hit.session_id, int(hit.seq))
                 view.add(Text("Around {number}", number=number), f"around-{number}", row=1, around=near)
-        return Reply(embed=embed, view=view)
+        return Answer(embed=embed, view=view)
 
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
-    ) -> Reply | Text:
+    ) -> Answer | Text:
         reader = self.tree.reader_of(interaction)
         session_id, seq = around
         language = language_of(interaction)
@@ -139,11 +139,11 @@ class _Search:
         view.add(Text("Back"), "back", around=None)
         session = await self._reader.find(reader, session_id=session_id)
         if session is None:
-            return Reply(GONE, view=view)
+            return Answer(GONE, view=view)
         turns = (await self._reader.read(session, reader)).turns
         near = {turn.seq: turn for turn in turns if seq - AROUND <= turn.seq <= seq + AROUND}
         if not near:
-            return Reply(GONE, view=view)
+            return Answer(GONE, view=view)
         lines = {each.seq: _turn_text(each, marks=each.seq == seq) for each in near.values()}
         # One turn is always shown; the embed cuts it.
         while len(lines) > 1 and sum(len(line) + 1 for line in lines.values()) > _PAGE_CHARS:
@@ -164,7 +164,7 @@ class _Search:
                 "\n",
             ),
         )
-        return Reply(embed=embed, view=view)
+        return Answer(embed=embed, view=view)
 
 
 class _Pages(CheckedView):

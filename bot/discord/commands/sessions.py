@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import RECAP, Reply, answer_when_known, digest_embed, language_of
+from bot.discord.answers import RECAP, Answer, answer_when_known, digest_embed, language_of
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.memory.digests import Absence, last_absence
@@ -138,7 +138,7 @@ class _ToldSessions:
         self._now = now
         self._zone = zone
 
-    async def missed(self, interaction: discord.Interaction, minutes: int | None) -> Reply | Text:
+    async def missed(self, interaction: discord.Interaction, minutes: int | None) -> Answer | Text:
         """Return what was said in the last `minutes`, or while the person was away."""
         person = self._tree.reader_of(interaction)
         session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
@@ -160,9 +160,9 @@ class _ToldSessions:
             return NOTHING_MISSED
         channel = channel_name(interaction, session.channel_id)
         title = (TITLE if minutes is None else LATELY).fill(channel=channel)
-        return Reply(embed=digest_embed(digest, language_of(interaction), title=title, shows_last=True))
+        return Answer(embed=digest_embed(digest, language_of(interaction), title=title, shows_last=True))
 
-    async def recap(self, interaction: discord.Interaction, wanted: str | None) -> Reply | Text:
+    async def recap(self, interaction: discord.Interaction, wanted: str | None) -> Answer | Text:
         """Return what a session was about. `wanted`: its id; None: the newest, here if possible."""
         person, session = await self._find(interaction, wanted)
         if session is None:
@@ -173,11 +173,11 @@ class _ToldSessions:
         title = RECAP.fill(channel=channel_name(interaction, session.channel_id))
         # Without a model there is nothing else of what was said.
         embed = digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
-        return Reply(embed=embed)
+        return Answer(embed=embed)
 
     async def transcript(
         self, interaction: discord.Interaction, wanted: str | None, form: TranscriptFormat
-    ) -> Reply | Text:
+    ) -> Answer | Text:
         """Return what was said in a session as a file. `wanted`: as for `recap`."""
         person, session = await self._find(interaction, wanted)
         if session is None:
@@ -208,7 +208,7 @@ class _ToldSessions:
             "The oldest {count} lines are left out, because the file would be too large for Discord.",
         )
         sentence = joined((told, left_out if file.left_out else ""))
-        return Reply(sentence, file=discord.File(io.BytesIO(file.content), file.name))
+        return Answer(sentence, file=discord.File(io.BytesIO(file.content), file.name))
 
     async def _find(self, interaction: discord.Interaction, wanted: str | None) -> tuple[Reader, StoredSession | None]:
         person, chosen = self._tree.reader_of(interaction), None if wanted is None else SessionId(wanted)

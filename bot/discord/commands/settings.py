@@ -15,7 +15,7 @@ import structlog
 from discord import app_commands
 
 from bot.discord.answers import (
-    Reply,
+    Answer,
     answer_when_known,
     change,
     defer,
@@ -139,7 +139,7 @@ class SettingsPanel:
 
     async def drawn(
         self, interaction: discord.Interaction, setting: ServerSetting | None = None, said: Text | None = None
-    ) -> Reply:
+    ) -> Answer:
         """Return the panel, open at `setting`: what is said above it, all settings, and the menus. `said`: None: what
         to do.
         """
@@ -154,7 +154,7 @@ class SettingsPanel:
             fields=[(name, text) for text, name in reversed(fields.items())],
         )
         text = WHAT if setting is None else setting.about
-        return Reply(said or text, embed, PanelView(self, language, interaction.guild, setting, here))
+        return Answer(said or text, embed, PanelView(self, language, interaction.guild, setting, here))
 
 
 class PanelView(CheckedView):

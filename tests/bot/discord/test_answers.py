@@ -5,6 +5,7 @@ database or room answers late. The local Discord waits as long as Discord does.
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
 from functools import partial
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.discord import admission, answers
-from bot.discord.answers import RECAP, answer_when_known, digest_embed, embed_in
+from bot.discord.answers import RECAP, Answer, answer_when_known, digest_embed, embed_in
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
@@ -258,6 +259,30 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
             work(),
         )
     assert sent == ["I may speak again."]
+
+
+async def test_a_file_is_announced_before_it_is_sent() -> None:
+    """A large one is longer on its way than Discord waits for the first answer."""
+    done = list[str]()
+
+    async def defer(**_: object) -> None:
+        done.append("deferred")
+
+    async def send(_: str, **how: object) -> None:
+        done.append("file" if "file" in how else "text")
+
+    async def work() -> Answer:
+        return Answer(file=discord.File(io.BytesIO(b"x"), "x.txt"))
+
+    interaction = SimpleNamespace(
+        locale=discord.Locale.american_english,
+        response=SimpleNamespace(defer=defer, is_done=lambda: bool(done)),
+        followup=SimpleNamespace(send=send),
+        extras={},
+        created_at=discord.utils.utcnow(),
+    )
+    await answer_when_known(cast("Any", interaction), work())
+    assert done == ["deferred", "file"]
 
 
 @pytest.mark.parametrize(
