@@ -109,7 +109,8 @@ async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Sha
     if choice is not None and not choice.is_divided:
         return choice
     async with _asking(settings) as client:
-        recommended, _, limit = await client.http.get_bot_gateway()
+        advice = await client.http.request(discord.http.Route("GET", "/gateway/bot"))
+    recommended, limit = advice["shards"], advice["session_start_limit"]
     shards = choice or whole(recommended)
     if limit["remaining"] < len(shards.ids):
         raise SetupError(

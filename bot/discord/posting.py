@@ -50,8 +50,6 @@ NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /tran
 
 def message_parts(text: str, *, most_chars: int = MESSAGE_CHARS) -> list[str]:
     """Return a text as messages that Discord takes, cut at the ends of lines or words. A text that fits is one."""
-    if len(text) <= most_chars:
-        return [text]
     parts: list[str] = []
     rest = text.strip()
     while len(rest) > most_chars:
