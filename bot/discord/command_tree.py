@@ -21,13 +21,13 @@ from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer, is_over
 from bot.discord.posting import attempt
-from bot.discord.voice_channels import is_told_in, member_of, reader_of, voice_channel_of
+from bot.discord.voice_channels import is_told_in, member_of, reader_of, role_ids, voice_channel_of
 from bot.errors import crash_sentence
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
@@ -161,7 +161,12 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         """Return why somebody may not use `command`, or press what does the same; None if they may. It counts as a
         use.
         """
-        return await self._refusal(interaction, command) or self._cooldown(interaction, command)
+        refused, cooldown = await self._refusal(interaction, command), RULES[command].cooldown
+        if refused is not None or cooldown is None or interaction.guild_id is None:
+            return refused
+        guild_id, person_id = interaction.guild_id, interaction.user.id
+        wait_s = self._cooldowns.use(guild_id, person_id, command, cooldown, now=time.monotonic())
+        return often(wait_s) if wait_s else None
 
     async def _refusal(self, interaction: discord.Interaction, command: str) -> Text | None:
         guild = interaction.guild
@@ -175,15 +180,6 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             return NOT_SHOWN
         return refused
 
-    def _cooldown(self, interaction: discord.Interaction, command: str) -> Text | None:
-        """Count one use of a command; return how long the person has to wait if there were too many."""
-        cooldown = RULES[command].cooldown
-        if cooldown is None or interaction.guild_id is None:
-            return None
-        now = time.monotonic()
-        wait_s = self._cooldowns.use(interaction.guild_id, interaction.user.id, command, cooldown, now=now)
-        return often(wait_s) if wait_s else None
-
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
         member = member_of(interaction)
@@ -192,7 +188,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
-            has_role=not chosen or has_chosen_role(member, chosen),
+            has_role=not chosen or not role_ids(member).isdisjoint(chosen),
             is_present=here is not None and there is not None and there.id == here.channel_id,
             bot_is_away=here is None,
         )
@@ -206,11 +202,6 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             manages=self.user_of(interaction).is_manager,
             is_told=lambda channel: is_told_in(channel, interaction.channel),
         )
-
-
-def has_chosen_role(member: discord.Member, chosen: Collection[int]) -> bool:
-    """Return whether a member has one of the roles that the server has chosen."""
-    return any(role.id in chosen for role in member.roles)
 
 
 class AnsweringView(discord.ui.View):

@@ -24,9 +24,8 @@ import structlog
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
 from bot.discord.admission import NoMember, member_now
-from bot.discord.command_tree import has_chosen_role
 from bot.discord.posting import REQUEST_ERRORS
-from bot.discord.voice_channels import may_enter, reader_of
+from bot.discord.voice_channels import may_enter, reader_of, role_ids
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -167,7 +166,7 @@ class DiscordDirectory:
                 continue
             settings = self._servers.of(guild.id)
             user = CommandUser(member.guild_permissions, is_owner=user_id in self._client.admission.owners)
-            if user.is_moderator or has_chosen_role(member, settings.roles):
+            if user.is_moderator or not role_ids(member).isdisjoint(settings.roles):
                 channels[guild.id] = _shown_to(member)
                 readers[guild.id] = reader_of(
                     member, settings, manages=user.is_manager, is_told=lambda channel: not channel.is_nsfw()
