@@ -16,7 +16,6 @@ import structlog
 from bot.background_task import background_task, owned_task
 from bot.clock import SystemClock
 from bot.dashboard.history import StoredHistory
-from bot.discord.commands.sessions import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
@@ -182,12 +181,10 @@ async def _connect(
     """Connect to Discord, with the slash commands."""
     parts = process.parts
     settings, servers = parts.settings, parts.stores.servers
-    catch_up = CatchUp(readable.reader, readable.digests, now=parts.clock.now)
     commands = slash_commands(
         parts,
         process.participation,
         readable=readable,
-        catch_up=catch_up,
         watching=watching,
         voice_commands=VoiceCommands(voices, opened.rooms.play_sample, speech_to_speech=settings.speech_to_speech),
         on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
@@ -197,9 +194,7 @@ async def _connect(
         opened.rooms,
         commands,
         paced_sender=opened.paced_sender,
-        participation=process.participation,
         servers=servers,
-        catch_up=catch_up,
         shards=process.shards,
     )
     return await stack.enter_async_context(connecting)

@@ -147,7 +147,7 @@ async def _run(settings: Settings, choice: Shards | None, succession: Succession
     from bot.cli.failures import defects_logged
     from bot.cli.output import dashboard_line
     from bot.cli.signals import stop_on_signals, unless_stopped
-    from bot.discord.endpoint import chosen_shards
+    from bot.discord.connection import chosen_shards
     from bot.events import ignore_event
     from bot.local_zone import LocalZone
     from bot.private_files import runs_as_root

@@ -9,6 +9,6 @@
 - Servers: `admission` decides which servers are served, and makes the link that adds the bot.
 - The dashboard: `dashboard_access` finds out what somebody may see, and how servers and channels are called.
 
-`endpoint` selects the real Discord or a local one, knows a wrong token by its form, and asks how many shards to
-connect. `live_probe` is `roomtone doctor --live`.
+`endpoint` selects the real Discord or a local one, and knows a wrong token by its form.
+`live_probe` is `roomtone doctor --live`.
 """

@@ -8,18 +8,18 @@ invites it is a moderator on a server of their own.
 from __future__ import annotations
 
 import asyncio
-from enum import Enum
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import discord
 import structlog
 
 from bot.channel.markdown import in_message
-from bot.discord.posting import REQUEST_ERRORS, attempt, post_message
+from bot.discord.posting import attempt, post_message
 from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from bot.settings import DiscordSettings
 
@@ -37,17 +37,12 @@ UNINVITED = Text(
 
 
 class Verdict(Enum):
-    """Whether the bot serves a server. Where it does not, `sentence` is the answer to a command."""
+    """Whether the bot serves a server. Where it does not, the value is the answer to a command."""
 
     SERVED = verbatim("")
     UNINVITED = Text("I serve only the servers that the person who runs me has chosen, and this is none of them.")
     # Discord did not answer: nothing is done there, and the bot stays.
     UNKNOWN = Text("I could not check just now whether I may serve this server. Try again in a moment.")
-
-    @property
-    def sentence(self) -> Text:
-        sentence: Text = self.value
-        return sentence
 
 
 def owners_of(settings: DiscordSettings, application: discord.AppInfo | None) -> frozenset[int]:
@@ -90,16 +85,11 @@ class GuildAdmission:
             return Verdict.SERVED if guild.id in self._settings.guilds else Verdict.UNINVITED
         if guild.id in self._served or guild.owner_id in self.owners:
             return Verdict.SERVED
-        try:
-            async with asyncio.timeout(CHECK_TIMEOUT_S):
-                found = [await _is_member(guild, owner_id) for owner_id in self.owners]
-        except REQUEST_ERRORS as error:
-            log.warning("guild_not_checked", guild_id=guild.id, error_class=type(error).__name__)
-            return Verdict.UNKNOWN
-        if not any(found):
-            return Verdict.UNINVITED
-        self._served.add(guild.id)
-        return Verdict.SERVED
+        found = await asyncio.gather(*(member_now(guild, each, within_s=CHECK_TIMEOUT_S) for each in self.owners))
+        if not all(isinstance(each, NoMember) for each in found):
+            self._served.add(guild.id)
+            return Verdict.SERVED
+        return Verdict.UNKNOWN if NoMember.NOT_TOLD in found else Verdict.UNINVITED
 
     async def serves(self, guild_id: int) -> bool:
         """Return whether the bot is known to serve a server that it is a member of."""
@@ -128,29 +118,35 @@ class GuildAdmission:
         self._served.discard(guild_id)
 
 
-async def _is_member(guild: discord.Guild, user_id: int) -> bool:
-    try:
-        await guild.fetch_member(user_id)
-    except discord.NotFound:
-        return False
-    return True
+class NoMember(Enum):
+    """Why there is no member: they are not on the server, or Discord has not said whether they are, or what they may
+    do there.
+    """
+
+    NOT_THERE = auto()
+    NOT_TOLD = auto()
+
+
+async def member_now(guild: discord.Guild, user_id: int, *, within_s: float) -> discord.Member | NoMember:
+    """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
+
+    async def fetched() -> discord.Member | NoMember:
+        try:
+            return await guild.fetch_member(user_id)
+        except discord.NotFound:
+            return NoMember.NOT_THERE
+
+    return await attempt(fetched(), NoMember.NOT_TOLD, event="member_not_checked", within_s=within_s, guild_id=guild.id)
 
 
 async def _tell(guild: discord.Guild) -> None:
-    """Write the sentence into the first channel that takes it."""
-    channel = next(_writable(guild), None)
-    if channel is None:
-        return
-    text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
-    await attempt(post_message(channel, text), None, event="guild_not_told", guild_id=guild.id)
-
-
-def _writable(guild: discord.Guild) -> Iterator[discord.TextChannel]:
-    """Yield the text channels in which the bot may write, beginning with the one for Discord's own messages."""
-    for channel in (guild.system_channel, *guild.text_channels):
-        # Discord's library takes this permission from whoever may not see the channel.
-        if channel is not None and channel.permissions_for(guild.me).send_messages:
-            yield channel
+    """Write the sentence into the first channel that takes it, beginning with the one for Discord's own messages."""
+    channels = (guild.system_channel, *guild.text_channels)
+    # Discord's library takes this permission from whoever may not see the channel.
+    writable = (each for each in channels if each is not None and each.permissions_for(guild.me).send_messages)
+    if (channel := next(writable, None)) is not None:
+        text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
+        await attempt(post_message(channel, text), None, event="guild_not_told", guild_id=guild.id)
 
 
 # Slash commands need the second; the first makes it a member.
@@ -181,9 +177,11 @@ def permissions() -> discord.Permissions:
 
 def invite_url(application_id: int, guild_id: int | None = None) -> str:
     """Return the link. `guild_id`: the server to add the bot to; None: whoever opens it chooses."""
-    if guild_id is None:
-        return discord.utils.oauth_url(application_id, permissions=permissions(), scopes=SCOPES)
-    guild = discord.Object(guild_id)
+    guild = discord.utils.MISSING if guild_id is None else discord.Object(guild_id)
     return discord.utils.oauth_url(
-        application_id, permissions=permissions(), scopes=SCOPES, guild=guild, disable_guild_select=True
+        application_id,
+        permissions=permissions(),
+        scopes=SCOPES,
+        guild=guild,
+        disable_guild_select=guild_id is not None,
     )

@@ -15,7 +15,8 @@ from discord import app_commands
 
 from bot.background_task import owned_task
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.posting import REQUEST_ERRORS, message_parts
+from bot.discord.posting import MESSAGE_CHARS, REQUEST_ERRORS, message_parts
+from bot.errors import BotError
 from bot.participation.all_guilds import NotStoredError
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
@@ -23,7 +24,7 @@ from bot.time_phrases import format_duration
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Awaitable, Coroutine, Sequence
 
     from compaction.memory.digest import Digest, DigestLine
 
@@ -42,6 +43,8 @@ _OVER = frozenset({10015, 10062, 50027})
 # The mark of an interaction for which a deferral was tried, or a first answer taken: whether Discord has acknowledged
 # it though it told of an error, so that discord.py does not know.
 _TAKEN = "taken"
+_NOBODY = discord.AllowedMentions.none()
+NO_TEXT = verbatim("")
 # Discord's limits.
 _TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
 
@@ -66,29 +69,26 @@ def guild_id_of(interaction: discord.Interaction) -> int:
     return interaction.guild_id
 
 
-async def answer(
-    interaction: discord.Interaction,
-    text: Text,
-    *,
-    embed: discord.Embed = discord.utils.MISSING,
-    file: discord.File = discord.utils.MISSING,
-    view: discord.ui.View = discord.utils.MISSING,
-) -> None:
+class Answer(NamedTuple):
+    """What somebody alone sees after a command or a press: a text, and what comes with it."""
+
+    text: Text = NO_TEXT
+    embed: discord.Embed | None = None
+    view: discord.ui.View | None = None
+    file: discord.File | None = None
+
+
+async def answer(interaction: discord.Interaction, reply: Answer | Text) -> None:
     """Answer a command in the person's language, visible to them alone and pinging nobody.
 
     A text that is too long for one message goes on in others. After `interaction.response.defer` this is the follow-up.
     """
+    text, embed, view, file = reply if isinstance(reply, Answer) else Answer(reply)
     sentence, *others = message_parts(in_message(text, language_of(interaction)))
-    nobody = discord.AllowedMentions.none()
-    how: dict[str, Any] = {
-        "ephemeral": True,
-        "embed": embed,
-        "file": file,
-        "view": view,
-        # A link must not unfold, and that would hide the embed too.
-        "suppress_embeds": embed is discord.utils.MISSING,
-        "allowed_mentions": nobody,
-    }
+    parts = {"embed": embed, "view": view, "file": file}
+    # A link must not unfold, and that would hide the embed too.
+    private = {"ephemeral": True, "suppress_embeds": embed is None, "allowed_mentions": _NOBODY}
+    how: dict[str, Any] = {name: part for name, part in parts.items() if part is not None} | private
     if interaction.response.is_done() or interaction.extras.get(_TAKEN):
         await interaction.followup.send(sentence, **how)
     else:
@@ -101,33 +101,44 @@ async def answer(
             was_deferred = _TAKEN in interaction.extras
             interaction.extras[_TAKEN] = True
             if was_deferred:
-                if file is not discord.utils.MISSING:
+                if file is not None:
                     # The request that was refused has read it to its end.
                     file.reset()
                 await interaction.followup.send(sentence, **how)
     for part in others:
-        await interaction.followup.send(part, ephemeral=True, suppress_embeds=True, allowed_mentions=nobody)
+        await interaction.followup.send(part, ephemeral=True, suppress_embeds=True, allowed_mentions=_NOBODY)
 
 
-async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Text | discord.Embed]) -> None:
-    """Answer with what `work` returns. If that takes long, because the database or a room's process is busy, Discord is
-    told in time that the answer comes later. *Cancellation*: cancels the work.
+async def change(interaction: discord.Interaction, text: Text, **how: Any) -> None:
+    """Write another text into the private answer. `how`: what else of it changes."""
+    content = in_message(text, language_of(interaction))[:MESSAGE_CHARS]
+    await interaction.edit_original_response(content=content, allowed_mentions=_NOBODY, **how)
+
+
+async def answer_when_known(interaction: discord.Interaction, work: Coroutine[Any, Any, Answer | Text]) -> None:
+    """Answer with what `work` returns, or why it failed. If that takes long, because the database, a model or a room's
+    process is busy, Discord is told in time that the answer comes later. *Cancellation*: cancels the work.
     """
-    async with owned_task(work, name="command-work") as working:
+    async with owned_task(outcome(work), name="command-work") as working:
         age_s = (discord.utils.utcnow() - interaction.created_at).total_seconds()
         done, _ = await asyncio.wait({working}, timeout=patience_s(age_s))
-        if not done:
+        # A file may be longer on its way than Discord waits for the first answer.
+        if not done or _has_file(working.result()):
             await defer(interaction)
         known = await working
-    await show(interaction, known)
+    await answer(interaction, known)
 
 
-async def show(interaction: discord.Interaction, known: Text | discord.Embed) -> None:
-    """Answer a command with a text or an embed."""
-    if isinstance(known, discord.Embed):
-        await answer(interaction, verbatim(""), embed=known)
-    else:
-        await answer(interaction, known)
+def _has_file(known: Answer | Text) -> bool:
+    return isinstance(known, Answer) and known.file is not None
+
+
+async def outcome(work: Awaitable[Answer | Text]) -> Answer | Text:
+    """Return what `work` returns, or why it failed."""
+    try:
+        return await work
+    except (BotError, StoreError) as error:
+        return failure_sentence(error)
 
 
 def patience_s(age_s: float) -> float:
@@ -162,21 +173,17 @@ def is_over(error: BaseException) -> bool:
     return isinstance(error, discord.HTTPException) and error.code in _OVER
 
 
-class Field(NamedTuple):
-    """One field of an embed."""
-
-    name: Text
-    text: Text
-    inline: bool = False
-
-
-def embed_in(language: str, *, title: Text, text: Text | None = None, fields: Sequence[Field] = ()) -> discord.Embed:
-    """Return an embed in a language. Each part is cut to Discord's limit; more than 25 fields are left out."""
+def embed_in(
+    language: str, *, title: Text, text: Text | None = None, fields: Sequence[tuple[Text, Text]] = ()
+) -> discord.Embed:
+    """Return an embed in a language. `fields`: the name and the text of each. Each part is cut to Discord's limit; more
+    than 25 fields are left out.
+    """
     described = None if text is None else in_message(text, language)[:_TEXT_CHARS]
     embed = discord.Embed(title=in_message(title, language)[:_TITLE_CHARS], description=described)
-    for each in fields[:_MOST_FIELDS]:
-        name, value = in_message(each.name, language), in_message(each.text, language)
-        embed.add_field(name=name[:_FIELD_NAME_CHARS], value=value[:_FIELD_CHARS] or "–", inline=each.inline)
+    for field in fields[:_MOST_FIELDS]:
+        name, value = (in_message(each, language) for each in field)
+        embed.add_field(name=name[:_FIELD_NAME_CHARS], value=value[:_FIELD_CHARS] or "–", inline=False)
     return embed
 
 
@@ -194,33 +201,21 @@ class CommandTranslator(app_commands.Translator):
         return (known.commands if context.location in _NAMES else known.texts).get(string.message)
 
 
-NOT_READ = Text("I could not read it now. {error} Try again in a moment.")
-NOT_LOOKED_UP = Text("I cannot look that up now. {error}")
+NOT_NOW = Text("I could not do that now. {error} Try again in a moment.")
 HOLDS_FOR_NOW = Text(
     "That holds, but I could not store it: it ends when I am started again. Use the command once more in a moment. "
     "{error}"
 )
-NOT_STORED = Text("That could not be stored. {error}")
 
 
-def not_read(error: StoreError) -> Text:
-    """Return that what somebody asked for could not be read."""
-    return NOT_READ.fill(error=sentence_of(error))
-
-
-def not_looked_up(error: StoreError) -> Text:
-    """Return that the answer to a question could not be looked up."""
-    return NOT_LOOKED_UP.fill(error=sentence_of(error))
-
-
-def not_chosen(error: Exception) -> Text:
-    """Return what became of a choice that failed."""
+def failure_sentence(error: Exception) -> Text:
+    """Return what became of what somebody asked for, if it failed."""
     reason = sentence_of(error)
     match error:
         case NotStoredError():
             return HOLDS_FOR_NOW.fill(error=reason)
         case StoreError():
-            return NOT_STORED.fill(error=reason)
+            return NOT_NOW.fill(error=reason)
         case _:
             return reason
 
@@ -252,13 +247,13 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
         (Text("Said last"), digest.last if shows_last else ()),
     )
     fields = [
-        Field(name, verbatim(_lines(lines, digest.page, language, most_chars=_LINES_CHARS)))
+        (name, verbatim(_lines(lines, digest.page, language, most_chars=_LINES_CHARS)))
         for name, lines in listed
         if lines
     ]
     if digest.people:
-        fields.append(Field(Text("Who was there"), verbatim(_names(digest.people))))
-    how = Text("/recall finds what was said, word for word.") if digest.is_certain else verbatim("")
+        fields.append((Text("Who was there"), verbatim(_names(digest.people))))
+    how = Text("/recall finds what was said, word for word.") if digest.is_certain else NO_TEXT
     text = joined((spoken, how, verbatim(about)), "\n")
     return embed_in(language, title=title, text=text, fields=fields)
 

@@ -22,7 +22,7 @@ from bot.channel.port import ChatError, DroppedFile
 from bot.discord.answers import answer
 from bot.discord.command_tree import AnsweringView
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, within
-from bot.discord.voice_channels import person_of
+from bot.discord.voice_channels import member_of, person_of
 from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
@@ -83,10 +83,9 @@ class DiscordChat:
         found: list[tuple[DroppedFile, discord.Attachment]] = []
         async with within(TIMEOUT_S, _READ.failure):
             async for message in self._channel.history(limit=MOST_MESSAGES):
-                if message.author.id == own_id:
-                    # A transcript: it has words of people who may have opted out or been forgotten since.
-                    continue
-                found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
+                # Its own are transcripts: they have words of people who may have opted out or been forgotten since.
+                if message.author.id != own_id:
+                    found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
         newest = sorted(found, key=lambda each: each[0].at, reverse=True)[:most]
         self._attachments = {file.id: attachment for file, attachment in newest}
         return [file for file, _ in newest]
@@ -151,8 +150,7 @@ def call_buttons(on_press: OnPress, language: str) -> AnsweringView:
 
     async def press(interaction: discord.Interaction, *, do_it: bool) -> None:
         # Discord sends the roles of now with each press.
-        assert isinstance(interaction.user, discord.Member), "the chat is a server's"
-        refused = on_press(person_of(interaction.user), do_it)
+        refused = on_press(person_of(member_of(interaction)), do_it)
         if refused is not None:
             await answer(interaction, refused)
         else:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
-from functools import partial
+from contextlib import nullcontext
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import discord
@@ -20,14 +20,11 @@ from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.chat import CALL_BUTTONS
 from bot.discord.command_tree import CheckedCommandTree, command_failed, over_buttons
-from bot.discord.commands import recall
-from bot.discord.commands.participation import consent_buttons, talk_button
 from bot.discord.commands.room import add_room_commands
-from bot.discord.commands.sessions import catch_up_button
 from bot.discord.endpoint import connector
-from bot.discord.listening_mark import remove_leftover
-from bot.discord.place import ChatButtons, DiscordPlace
-from bot.discord.posting import REQUEST_ERRORS
+from bot.discord.listening_mark import ListeningMark
+from bot.discord.place import DiscordPlace
+from bot.discord.posting import REQUEST_ERRORS, attempt, unless_gone
 from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_channels import person_of
 from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
@@ -35,18 +32,16 @@ from bot.errors import BotError
 from bot.health import DegradedPart
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
-from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from bot.channel.port import RoomChannel
     from bot.discord.command_tree import VoiceRooms
-    from bot.discord.commands.sessions import CatchUp
-    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
@@ -54,7 +49,6 @@ if TYPE_CHECKING:
 
     AddCommands = Callable[[CheckedCommandTree], None]
 
-DELETE_TIMEOUT_S = 10.0
 # The start waits so long for it. Discord limits it for minutes after a few restarts.
 REGISTER_TIMEOUT_S = 5.0
 _TOO_MANY = 429
@@ -116,9 +110,7 @@ class RoomtoneClient(discord.Client):
         more_commands: Sequence[AddCommands] = (),
         *,
         paced_sender: PacedSender | None = None,
-        participation: GuildParticipations | None = None,
         servers: ServerSettingsBook | None = None,
-        catch_up: CatchUp | None = None,
         shards: Shards = ONLY_SHARD,
         **sharding: Any,
     ) -> None:
@@ -139,17 +131,12 @@ class RoomtoneClient(discord.Client):
             servers=self.servers,
             shards=shards,
         )
-        self._buttons = ChatButtons(
-            None if participation is None else partial(consent_buttons, participation, self.tree),
-            None if participation is None else partial(talk_button, participation, self.tree),
-            None if catch_up is None else partial(catch_up_button, catch_up, self.tree),
-        )
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
             add(self.tree)
         self.tree.apply_rules()
         self.tree.error(command_failed)
-        self._typed_messages = TypedMessages(supervisor, self.servers, self.admission.serves)
+        self._typed_messages = TypedMessages(supervisor, self.servers, self.admission)
         self._presence = VoicePresence(person_of)
         self._voice_requests = VoiceRequests()
         self.settled = asyncio.Event()
@@ -163,15 +150,9 @@ class RoomtoneClient(discord.Client):
         # would refuse a bot that asks for it in vain.
         flags = self.application_flags
         self._asked_for.message_content = flags.gateway_message_content or flags.gateway_message_content_limited
-        # Those of an earlier process have the same ids in every language.
-        for button in (self._buttons.consent, self._buttons.talk, self._buttons.catch_up):
-            if button is not None:
-                self.add_view(button(ENGLISH))
-        self.add_view(over_buttons(recall.BUTTONS, recall.OVER))
         self.add_view(over_buttons(CALL_BUTTONS, LAPSED))
-        for make in self.tree.lasting_views:
-            for view in make():
-                self.add_view(view)
+        for view in chain.from_iterable(make() for make in self.tree.lasting_views):
+            self.add_view(view)
         await self.tree.set_translator(CommandTranslator())
         if self.own_shards.leads:
             # The commands are the same in all servers; during an upgrade an older process must not undo them.
@@ -189,17 +170,7 @@ class RoomtoneClient(discord.Client):
                 raise
             log.warning("commands_not_registered", error_class=type(error).__name__, remedy="Start again later.")
 
-    async def on_disconnect(self) -> None:
-        self.shard_losses.lost(self.own_shards.ids[0])
-
-    async def on_resumed(self) -> None:
-        self.shard_losses.back(self.own_shards.ids[0])
-
     async def on_ready(self) -> None:
-        self.shard_losses.back(self.own_shards.ids[0])
-        await self._on_guilds_known()
-
-    async def _on_guilds_known(self) -> None:
         log.info("discord_connected", guild_count=len(self.guilds), shards=list(self.own_shards.ids))
         self.settled.set()
         for guild in self.guilds:
@@ -208,7 +179,7 @@ class RoomtoneClient(discord.Client):
     async def _remove_leftover(self, guild: discord.Guild) -> None:
         """Remove the mark of a crashed process. A server that Discord cannot show now has its turn once it can."""
         if not guild.unavailable and self._supervisor.place_of(guild.id) is None:
-            await remove_leftover(guild.me)
+            await ListeningMark().remove(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         await self.admission.admit(guild)
@@ -236,6 +207,7 @@ class RoomtoneClient(discord.Client):
         if self.loop is discord.utils.MISSING:
             # It is closed: discord.py waits some time for the last server, and then says so all the same.
             return
+        self._note_connection(event, *args)
         about = args[0] if args else None
         guild = about if isinstance(about, discord.Guild) else getattr(about, "guild", None)
         with self.logged_shard(guild.id if isinstance(guild, discord.Guild) else None):
@@ -245,14 +217,23 @@ class RoomtoneClient(discord.Client):
                 self._catch_up_on(*args)
             super().dispatch(event, *args, **kwargs)
 
-    @contextmanager
-    def logged_shard(self, guild_id: int | None) -> Iterator[None]:
+    def _note_connection(self, event: str, *args: Any) -> None:
+        """Note that a shard's connection is lost or there. With several shards discord.py tells of each twice, and only
+        `shard_…` says which one.
+        """
+        if event.startswith("shard_") is not self.own_shards.is_divided:
+            return
+        match event.removeprefix("shard_"):
+            case "disconnect":
+                self.shard_losses.lost(*args or self.own_shards.ids)
+            case "ready" | "resumed":
+                self.shard_losses.back(*args or self.own_shards.ids)
+
+    def logged_shard(self, guild_id: int | None) -> AbstractContextManager[None]:
         """Name the shard of a server in the log lines of the block, and of the tasks that it starts."""
         if guild_id is None or not self.own_shards.is_divided:
-            yield
-            return
-        with structlog.contextvars.bound_contextvars(shard=self.own_shards.of(guild_id)):
-            yield
+            return nullcontext()
+        return structlog.contextvars.bound_contextvars(shard=self.own_shards.of(guild_id))
 
     def _moved(self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Forward joins and leaves of voice channels; ignore mutes and other changes.
@@ -322,7 +303,7 @@ class RoomtoneClient(discord.Client):
                 self._paced_sender,
                 owners=self.admission.owners,
                 servers=self.servers,
-                buttons=self._buttons,
+                buttons=self.tree.buttons,
                 require_e2ee=self._settings.require_e2ee,
                 on_request=self._voice_requests.on_request,
             )
@@ -330,19 +311,11 @@ class RoomtoneClient(discord.Client):
 
     async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
         """Delete a message of the bot, and return whether it is gone. None: it is on a server of another process."""
-        guild = self.get_guild(guild_id)
-        if guild is None:
+        if self.get_guild(guild_id) is None:
             # Another process serves it, or the bot has left it and can delete nothing there.
             return None
-        try:
-            async with asyncio.timeout(DELETE_TIMEOUT_S):
-                await self.http.delete_message(channel_id, message_id)
-        except discord.NotFound:
-            return True
-        except REQUEST_ERRORS as error:
-            log.warning("message_not_deleted", guild_id=guild_id, error_class=type(error).__name__)
-            return False
-        return True
+        request = unless_gone(self.http.delete_message(channel_id, message_id))
+        return await attempt(request, False, event="message_not_deleted", guild_id=guild_id)
 
 
 class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):
@@ -353,23 +326,3 @@ class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):
 
     def __init__(self, *args: Any, shards: Shards, **kwargs: Any) -> None:
         super().__init__(*args, shards=shards, shard_ids=list(shards.ids), shard_count=shards.total, **kwargs)
-
-    # discord.py tells of each loss twice: these say nothing of the shard.
-
-    async def on_disconnect(self) -> None:
-        pass
-
-    async def on_resumed(self) -> None:
-        pass
-
-    async def on_ready(self) -> None:
-        await self._on_guilds_known()
-
-    async def on_shard_disconnect(self, shard_id: int) -> None:
-        self.shard_losses.lost(shard_id)
-
-    async def on_shard_resumed(self, shard_id: int) -> None:
-        self.shard_losses.back(shard_id)
-
-    async def on_shard_ready(self, shard_id: int) -> None:
-        self.shard_losses.back(shard_id)

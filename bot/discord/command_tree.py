@@ -9,6 +9,7 @@ quarter of an hour who was told to.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,16 +21,17 @@ from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer, is_over
 from bot.discord.posting import attempt
-from bot.discord.voice_channels import is_told_in, reader_of
+from bot.discord.voice_channels import is_told_in, member_of, reader_of, role_ids, voice_channel_of
 from bot.errors import crash_sentence
-from bot.readers import Reader
+from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, RoomChannel, TypedMessage, UnfinishedWords
     from bot.discord.admission import GuildAdmission
+    from bot.readers import Reader
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
 
@@ -81,6 +83,21 @@ class VoiceRooms(Protocol):
         """Somebody took the bot out of its voice channel, or the channel is gone."""
 
 
+@dataclass(slots=True)
+class ChatButtons:
+    """Makes the buttons below messages in the chat, in a language: below a notice that asks, below the sentence about a
+    silence, and below the offer to who comes back. The commands that do the same put them here.
+    """
+
+    consent: Callable[[str], discord.ui.View] | None = None
+    talk: Callable[[str], discord.ui.View] | None = None
+    catch_up: Callable[[str], discord.ui.View] | None = None
+
+    def lasting(self) -> list[discord.ui.View]:
+        """Return the views for presses on messages of an earlier process, which have the same ids in every language."""
+        return [each(ENGLISH) for each in (self.consent, self.talk, self.catch_up) if each is not None]
+
+
 class CheckedCommandTree(app_commands.CommandTree[Any]):
     """A command tree whose every command is checked. All commands work only on servers, not in direct messages.
 
@@ -106,8 +123,9 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self.servers = servers
         self._shards = shards
         self._cooldowns = Cooldowns()
+        self.buttons = ChatButtons()
         # What returns the views for presses on messages of an earlier process.
-        self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = []
+        self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = [self.buttons.lasting]
 
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.
@@ -143,61 +161,47 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         """Return why somebody may not use `command`, or press what does the same; None if they may. It counts as a
         use.
         """
-        return await self._refusal(interaction, command) or self._cooldown(interaction, command)
+        refused, cooldown = await self._refusal(interaction, command), RULES[command].cooldown
+        if refused is not None or cooldown is None or interaction.guild_id is None:
+            return refused
+        guild_id, person_id = interaction.guild_id, interaction.user.id
+        wait_s = self._cooldowns.use(guild_id, person_id, command, cooldown, now=time.monotonic())
+        return often(wait_s) if wait_s else None
 
     async def _refusal(self, interaction: discord.Interaction, command: str) -> Text | None:
         guild = interaction.guild
         # Without one the bot has left a server that is not known here, and Discord does not know it yet.
         verdict = Verdict.UNINVITED if guild is None else await self._admission.check(guild)
         if guild is None or verdict is not Verdict.SERVED:
-            return verdict.sentence
+            return verdict.value
         refused = refusal(command, self.user_of(interaction))
         if not guild.roles and (refused is not None or RULES[command].needs_role):
             # In a new session discord.py knows the server before it knows its roles and who is in which channel.
             return NOT_SHOWN
         return refused
 
-    def _cooldown(self, interaction: discord.Interaction, command: str) -> Text | None:
-        """Count one use of a command; return how long the person has to wait if there were too many."""
-        cooldown = RULES[command].cooldown
-        if cooldown is None or interaction.guild_id is None:
-            return None
-        now = time.monotonic()
-        wait_s = self._cooldowns.use(interaction.guild_id, interaction.user.id, command, cooldown, now=now)
-        return often(wait_s) if wait_s else None
-
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
-        member = interaction.user
-        if not isinstance(member, discord.Member):
-            return CommandUser(discord.Permissions.none(), has_role=False)
-        here = self.rooms.place_of(member.guild.id)
-        there = None if member.voice is None or member.voice.channel is None else member.voice.channel.id
+        member = member_of(interaction)
+        here, there = self.rooms.place_of(member.guild.id), voice_channel_of(member)
         chosen = self.servers.of(member.guild.id).roles
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
-            has_role=not chosen or has_chosen_role(member, chosen),
-            is_present=here is not None and there == here.channel_id,
+            has_role=not chosen or not role_ids(member).isdisjoint(chosen),
+            is_present=here is not None and there is not None and there.id == here.channel_id,
             bot_is_away=here is None,
         )
 
     def reader_of(self, interaction: discord.Interaction) -> Reader:
         """Return what `bot.readers` needs to know of the person who uses a command here."""
-        member = interaction.user
-        if not isinstance(member, discord.Member):
-            return Reader(str(member.id), interaction.guild_id or 0, frozenset())
+        member = member_of(interaction)
         return reader_of(
             member,
             self.servers.of(member.guild.id),
             manages=self.user_of(interaction).is_manager,
             is_told=lambda channel: is_told_in(channel, interaction.channel),
         )
-
-
-def has_chosen_role(member: discord.Member, chosen: Collection[int]) -> bool:
-    """Return whether a member has one of the roles that the server has chosen."""
-    return any(role.id in chosen for role in member.roles)
 
 
 class AnsweringView(discord.ui.View):
@@ -212,7 +216,7 @@ class AnsweringView(discord.ui.View):
         self.add_item(button)
 
     async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
-        await press_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
+        await use_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
 
 
 class CheckedView(AnsweringView):
@@ -241,16 +245,17 @@ def over_buttons(custom_ids: Iterable[str], told: Text) -> AnsweringView:
     """
     view = AnsweringView(timeout=None)
     for custom_id in custom_ids:
-        view.add_button(custom_id, custom_id, partial(answer, text=told))
+        view.add_button(custom_id, custom_id, partial(answer, reply=told))
     return view
 
 
-async def press_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:
-    """Log a button, a menu or a window that raised an error, and tell the person."""
+async def use_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:
+    """Log a command, a button, a menu or a window that raised an error, and tell the person."""
     if is_over(error):
-        log.warning("button_answered_too_late", button=name, guild_id=interaction.guild_id)
+        # Nothing can be told any more. Discord has told the person that the bot did not respond.
+        log.warning("command_answered_too_late", command=name, guild_id=interaction.guild_id)
         return
-    log.error("button_failed", button=name, guild_id=interaction.guild_id, exc_info=error)
+    log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
     await attempt(answer(interaction, crash_sentence(error)), None, event="answer_not_sent", command=name)
 
 
@@ -264,11 +269,8 @@ async def command_failed(interaction: discord.Interaction, error: app_commands.A
         case app_commands.TransformerError():
             log.info("option_not_found", command=name, guild_id=interaction.guild_id)
             sentence = NOT_FOUND
-        case app_commands.CommandInvokeError() if is_over(error.original):
-            # Nothing can be told any more. Discord has told the person that the bot did not respond.
-            log.warning("command_answered_too_late", command=name, guild_id=interaction.guild_id)
-            return
         case _:
-            log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
-            sentence = crash_sentence(error.original if isinstance(error, app_commands.CommandInvokeError) else error)
+            original = error.original if isinstance(error, app_commands.CommandInvokeError) else error
+            await use_failed(interaction, original, name=name)
+            return
     await attempt(answer(interaction, sentence), None, event="answer_not_sent", command=name)

@@ -1,4 +1,6 @@
-"""Connects the client to Discord while a block lasts, and says in a sentence why that failed."""
+"""Connects the client to Discord while a block lasts, and says in a sentence why that failed. Asks Discord before that
+whose token it is, and how many shards to connect.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,18 @@ import aiohttp
 import discord
 import structlog
 
+from bot.background_task import owned_task
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
 from bot.discord.posting import REQUEST_ERRORS
 from bot.errors import SetupError
-from bot.shards import ONLY_SHARD, ranges
+from bot.shards import ONLY_SHARD, ranges, whole
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Sequence
 
     from bot.discord.client import AddCommands
     from bot.discord.command_tree import VoiceRooms
-    from bot.discord.commands.sessions import CatchUp
-    from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
@@ -51,16 +52,13 @@ async def connected(
     more_commands: Sequence[AddCommands] = (),
     *,
     paced_sender: PacedSender | None = None,
-    participation: GuildParticipations | None = None,
     servers: ServerSettingsBook | None = None,
-    catch_up: CatchUp | None = None,
     shards: Shards = ONLY_SHARD,
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `paced_sender` sends the bot's audio.
-    `participation` keeps who agreed to be heard and whether the bot may speak, `servers` what each server has chosen.
-    `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
+    `servers` keeps what each server has chosen. `shards`: the servers that it is connected for.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
@@ -74,15 +72,15 @@ async def connected(
         supervisor,
         more_commands,
         paced_sender=paced_sender,
-        participation=participation,
         servers=servers,
-        catch_up=catch_up,
         shards=shards,
     )
     running = client.running = asyncio.create_task(client.start(token), name="discord-client")
     try:
         about = f", shards {ranges(shards.ids)} of {shards.total}," if shards.is_divided else ""
-        await until_ready(client.settled, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1), about)
+        await until_ready(
+            client.settled.wait(), running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1), about
+        )
         yield client
     finally:
         try:
@@ -99,6 +97,40 @@ async def name_of_token(settings: DiscordSettings) -> str:
 
     Raises `SetupError` with a plain sentence when Discord refuses the token or can't be reached.
     """
+    async with _asking(settings) as client:
+        return str(client.user)
+
+
+async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Shards:
+    """Return the shards to serve. `choice`: the operator's; None: all of as many as Discord recommends.
+
+    A bot with one shard asks nothing. Raises `SetupError` if Discord cannot be asked, or lets no more shards connect.
+    """
+    if choice is not None and not choice.is_divided:
+        return choice
+    async with _asking(settings) as client:
+        advice = await client.http.request(discord.http.Route("GET", "/gateway/bot"))
+    recommended, limit = advice["shards"], advice["session_start_limit"]
+    shards = choice or whole(recommended)
+    if limit["remaining"] < len(shards.ids):
+        raise SetupError(
+            f"Discord has {limit['remaining']} of {limit['total']} connections left for this bot, and this process "
+            f"needs {len(shards.ids)}, one for each shard. Start it again in "
+            f"{max(1, round(limit['reset_after'] / 60_000))} min and find out what connected so often."
+        )
+    if shards.total < recommended:
+        log.warning(
+            "fewer_shards_than_recommended",
+            shard_count=shards.total,
+            recommended_count=recommended,
+            remedy="Give all processes a higher total.",
+        )
+    return shards
+
+
+@asynccontextmanager
+async def _asking(settings: DiscordSettings) -> AsyncIterator[discord.Client]:
+    """Log in without going online, to ask something. Raises `SetupError` with a plain sentence."""
     token = require_token(settings)
     point_at(settings)
     try:
@@ -107,25 +139,25 @@ async def name_of_token(settings: DiscordSettings) -> str:
             discord.Client(intents=discord.Intents(guilds=True), connector=connector(settings)) as client,
         ):
             await client.login(token)
-            return str(client.user)
+            yield client
     except REQUEST_ERRORS as error:
         raise translated(error) from error
 
 
 async def until_ready(
-    ready: asyncio.Event, running: asyncio.Task[None], timeout_s: float = CONNECT_TIMEOUT_S, about: str = ""
+    ready: Coroutine[object, object, object],
+    running: asyncio.Task[None],
+    timeout_s: float = CONNECT_TIMEOUT_S,
+    about: str = "",
 ) -> None:
-    """Wait until a client is `ready`, whose task is `running`. `about`: which shards. Raises `SetupError` with a plain
+    """Wait for `ready` of a client whose task is `running`. `about`: which shards. Raises `SetupError` with a plain
     sentence if it ends before, or takes too long.
     """
-    waiting = asyncio.create_task(ready.wait(), name="discord-ready")
-    try:
-        await asyncio.wait({waiting, running}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        waiting.cancel()
-    if running.done():
+    async with owned_task(ready, name="discord-ready") as waiting:
+        done, _ = await asyncio.wait({waiting, running}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    if running in done:
         raise translated(running.exception())
-    if not ready.is_set():
+    if not done:
         raise SetupError(
             f"Discord did not let the bot{about} in within {timeout_s:g} s. Check the network and status.discord.com."
         )

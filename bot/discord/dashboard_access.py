@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -24,9 +23,9 @@ import structlog
 
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
-from bot.discord.command_tree import has_chosen_role
+from bot.discord.admission import NoMember, member_now
 from bot.discord.posting import REQUEST_ERRORS
-from bot.discord.voice_channels import may_enter, reader_of
+from bot.discord.voice_channels import may_enter, reader_of, role_ids
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -155,24 +154,26 @@ class DiscordDirectory:
         readers: dict[int, Reader] = {}
         now = self._monotonic()
         guilds = [guild for guild in self._client.guilds if not self._is_absent(guild.id, user_id, now)]
-        members = await asyncio.gather(*(_member(guild, user_id) for guild in guilds))
+        members = await asyncio.gather(*(member_now(guild, user_id, within_s=MEMBER_TIMEOUT_S) for guild in guilds))
+        is_whole = True
         for guild, member in zip(guilds, members, strict=True):
-            if member is _NoMember.NOT_THERE:
+            if member is NoMember.NOT_THERE:
                 self._note_absent(guild.id, user_id, now)
-            if not isinstance(member, discord.Member):
                 continue
-            user = CommandUser(member.guild_permissions, is_owner=member.id in self._client.admission.owners)
-            if user.is_moderator or has_chosen_role(member, self._servers.of(member.guild.id).roles):
-                channels[member.guild.id] = _shown_to(member)
-                readers[member.guild.id] = reader_of(
-                    member,
-                    self._servers.of(member.guild.id),
-                    manages=user.is_manager,
-                    is_told=lambda channel: not channel.is_nsfw(),
+            # discord.py knows the roles of a server, and what they allow, once Discord has shown it.
+            if member is NoMember.NOT_TOLD or not guild.roles:
+                is_whole = False
+                continue
+            settings = self._servers.of(guild.id)
+            user = CommandUser(member.guild_permissions, is_owner=user_id in self._client.admission.owners)
+            if user.is_moderator or not role_ids(member).isdisjoint(settings.roles):
+                channels[guild.id] = _shown_to(member)
+                readers[guild.id] = reader_of(
+                    member, settings, manages=user.is_manager, is_told=lambda channel: not channel.is_nsfw()
                 )
             if user.is_manager:
-                prompts.add(member.guild.id)
-        return Access(channels, frozenset(prompts), readers, is_whole=_NoMember.NOT_TOLD not in members)
+                prompts.add(guild.id)
+        return Access(channels, frozenset(prompts), readers, is_whole=is_whole)
 
     def _is_absent(self, guild_id: int, user_id: int, now: float) -> bool:
         """Return whether Discord has said lately that somebody is not on a server."""
@@ -184,29 +185,6 @@ class DiscordDirectory:
         self._absent[guild_id, user_id] = now
         while len(self._absent) > MOST_ABSENT:
             del self._absent[next(iter(self._absent))]
-
-
-class _NoMember(Enum):
-    """Why there is no member: they are not on the server, or Discord has not said whether they are, or what they may
-    do there.
-    """
-
-    NOT_THERE = "not_there"
-    NOT_TOLD = "not_told"
-
-
-async def _member(guild: discord.Guild, user_id: int) -> discord.Member | _NoMember:
-    """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
-    try:
-        async with asyncio.timeout(MEMBER_TIMEOUT_S):
-            member = await guild.fetch_member(user_id)
-    except discord.NotFound:
-        return _NoMember.NOT_THERE
-    except REQUEST_ERRORS as error:
-        log.warning("member_not_checked", guild_id=guild.id, error_class=type(error).__name__)
-        return _NoMember.NOT_TOLD
-    # discord.py knows the roles of a server, and what they allow, once Discord has shown it.
-    return member if guild.roles else _NoMember.NOT_TOLD
 
 
 def _shown_to(member: discord.Member) -> frozenset[int]:

@@ -1,5 +1,5 @@
 """The way to Discord: the bot's token, the address and certificates of the real Discord or of a local one for
-rehearsals, and what is asked there before the client connects: the time, and how many shards to connect.
+rehearsals, and what time it is there.
 
 discord.py keeps the two addresses as class attributes. Only this module sets them, once per process, before the first
 client is created.
@@ -16,20 +16,14 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import discord
-import structlog
 import yarl
 from discord.gateway import DiscordWebSocket
-from pydantic import BaseModel, Field, ValidationError
 
 from bot.errors import SetupError
 from bot.settings import RehearsedDiscordSettings
-from bot.shards import MOST_SHARDS, whole
 
 if TYPE_CHECKING:
     from bot.settings import DiscordSettings
-    from bot.shards import Shards
-
-log = structlog.get_logger()
 
 COPY_AGAIN = "Copy it again from the Bot page of the developer portal (Reset Token) into DISCORD_TOKEN."
 
@@ -85,14 +79,18 @@ def application_of(token: str) -> int | None:
 
 _REAL_API = discord.http.Route.BASE
 _REAL_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
-# How long Discord may take to answer before the client connects.
+# How long Discord may take to answer.
 _ASK_TIMEOUT_S = 10.0
 
 
 def point_at(settings: DiscordSettings) -> None:
     """Set the addresses that discord.py uses. Affects the whole process."""
     discord.http.Route.BASE = settings.api_base.rstrip("/") or _REAL_API
-    DiscordWebSocket.DEFAULT_GATEWAY = _gateway(settings)
+    DiscordWebSocket.DEFAULT_GATEWAY = _REAL_GATEWAY
+    if settings.api_base:
+        api = yarl.URL(settings.api_base)
+        scheme = "wss" if api.scheme == "https" else "ws"
+        DiscordWebSocket.DEFAULT_GATEWAY = api.with_scheme(scheme).with_path("/gateway")
 
 
 async def discord_time(settings: DiscordSettings) -> float:
@@ -109,13 +107,6 @@ async def discord_time(settings: DiscordSettings) -> float:
         raise OSError("Discord did not tell the time. Check the network and status.discord.com.") from error
 
 
-def _gateway(settings: DiscordSettings) -> yarl.URL:
-    if not settings.api_base:
-        return _REAL_GATEWAY
-    api = yarl.URL(settings.api_base)
-    return api.with_scheme("wss" if api.scheme == "https" else "ws").with_path("/gateway")
-
-
 def connector(settings: DiscordSettings) -> aiohttp.BaseConnector | None:
     """Return a connector that trusts the certificate of a rehearsal's Discord, or None for discord.py's default, which
     trusts what the machine does (or SSL_CERT_FILE names).
@@ -125,66 +116,3 @@ def connector(settings: DiscordSettings) -> aiohttp.BaseConnector | None:
     if not isinstance(settings, RehearsedDiscordSettings):
         return None
     return aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=settings.certificate), limit=0)
-
-
-class _StartLimit(BaseModel):
-    """How often the bot may connect. `reset_after`: in how many milliseconds `remaining` is `total` again."""
-
-    total: int
-    remaining: int
-    reset_after: int
-
-
-class _GatewayBot(BaseModel):
-    """Discord's answer (reference, "Get Gateway Bot")."""
-
-    shards: int = Field(ge=1, le=MOST_SHARDS)
-    session_start_limit: _StartLimit
-
-
-async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Shards:
-    """Return the shards to serve. `choice`: the operator's; None: all of as many as Discord recommends.
-
-    A bot with one shard asks nothing. Raises `SetupError` if Discord cannot be asked, or lets no more shards connect.
-    """
-    if choice is not None and not choice.is_divided:
-        return choice
-    advice = await _ask(settings)
-    shards = choice or whole(advice.shards)
-    limit = advice.session_start_limit
-    if limit.remaining < len(shards.ids):
-        raise SetupError(
-            f"Discord has {limit.remaining} of {limit.total} connections left for this bot, and this process needs "
-            f"{len(shards.ids)}, one for each shard. Start it again in {max(1, round(limit.reset_after / 60_000))} min "
-            "and find out what connected so often."
-        )
-    if shards.total < advice.shards:
-        log.warning(
-            "fewer_shards_than_recommended",
-            shard_count=shards.total,
-            recommended_count=advice.shards,
-            remedy="Give all processes a higher total.",
-        )
-    return shards
-
-
-async def _ask(settings: DiscordSettings) -> _GatewayBot:
-    point_at(settings)
-    token = require_token(settings)
-    timeout = aiohttp.ClientTimeout(total=_ASK_TIMEOUT_S)
-    try:
-        async with (
-            aiohttp.ClientSession(connector=connector(settings), timeout=timeout) as session,
-            session.get(
-                f"{discord.http.Route.BASE}/gateway/bot", headers={"Authorization": f"Bot {token}"}
-            ) as response,
-        ):
-            if response.status == 401:
-                raise SetupError(f"Discord refused the bot's token. {COPY_AGAIN}")
-            response.raise_for_status()
-            return _GatewayBot.model_validate_json(await response.read())
-    except (aiohttp.ClientError, TimeoutError, OSError, ValidationError) as error:
-        raise SetupError(
-            f"Discord did not say how many shards this bot needs ({type(error).__name__}). Check the network and "
-            "status.discord.com, then start again."
-        ) from error

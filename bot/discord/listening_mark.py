@@ -1,6 +1,6 @@
 """The visible mark that the bot listens: a prefix of its name on the server, for which it needs Change Nickname.
 
-A crash leaves the prefix behind; the next start removes it (`remove_leftover`), in whichever language it was.
+A crash leaves the prefix behind; the next start removes it, in whichever language it was.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     import discord
-
-    from voice.transport.discord_gateway import VoiceChannel
 
 log = structlog.get_logger()
 
@@ -61,19 +59,19 @@ class ListeningMark:
         self._nickname: str | None = None
         self._named = False
 
-    async def show(self, channel: VoiceChannel, language: str) -> bool:
+    async def show(self, guild: discord.Guild, language: str) -> bool:
         """Mark the bot's name. Return whether it shows that the bot listens.
 
-        `language`: what people in the channel read, as a Discord locale.
+        `language`: what people there read, as a Discord locale.
         """
-        return await run_shielded(self._show(channel, language), name=f"listening-mark-{channel.guild.id}")
+        return await run_shielded(self._show(guild, language), name=f"listening-mark-{guild.id}")
 
-    async def remove(self, channel: VoiceChannel) -> None:
-        """Give the bot its name back."""
-        await run_shielded(self._remove(channel), name=f"listening-mark-end-{channel.guild.id}")
+    async def remove(self, guild: discord.Guild) -> None:
+        """Give the bot its name back, also after a crash of an earlier process."""
+        await run_shielded(self._remove(guild), name=f"listening-mark-end-{guild.id}")
 
-    async def _show(self, channel: VoiceChannel, language: str) -> bool:
-        me = channel.guild.me
+    async def _show(self, guild: discord.Guild, language: str) -> bool:
+        me = guild.me
         shown = _prefix_of(me.display_name) if self._named else None
         if shown == prefix_in(language):
             return True
@@ -83,22 +81,16 @@ class ListeningMark:
             async with asyncio.timeout(TIMEOUT_S):
                 await me.edit(nick=marked(me.display_name, language))
         except REQUEST_ERRORS as error:
-            log.info("name_not_marked", guild_id=channel.guild.id, error_class=type(error).__name__)
+            log.info("name_not_marked", guild_id=guild.id, error_class=type(error).__name__)
             return False
         self._nickname, self._named = nickname, True
         return True
 
-    async def _remove(self, channel: VoiceChannel) -> None:
-        if self._named or _prefix_of(channel.guild.me.display_name) is not None:
-            nickname = self._nickname if self._named else unmarked(channel.guild.me.nick)
-            await _rename(channel.guild.me, nickname)
+    async def _remove(self, guild: discord.Guild) -> None:
+        if self._named or _prefix_of(guild.me.display_name) is not None:
+            nickname = self._nickname if self._named else unmarked(guild.me.nick)
+            await _rename(guild.me, nickname)
             self._named = False
-
-
-async def remove_leftover(me: discord.Member) -> None:
-    """Remove a mark that a crashed process left behind."""
-    if _prefix_of(me.nick) is not None:
-        await _rename(me, unmarked(me.nick))
 
 
 async def _rename(me: discord.Member, nickname: str | None) -> None:

@@ -42,17 +42,6 @@ THANKS = Text("The test of the voice connection is over. Thank you.")
 _VERSIONS = ("roomtone", "discord.py", "davey", "PyNaCl")
 
 
-class _Client(discord.Client):
-    """Tells when it knows its servers."""
-
-    def __init__(self, settings: DiscordSettings) -> None:
-        super().__init__(intents=discord.Intents(guilds=True, voice_states=True), connector=connector(settings))
-        self.knows_guilds = asyncio.Event()
-
-    async def on_ready(self) -> None:
-        self.knows_guilds.set()
-
-
 @dataclass(slots=True)
 class _ConnectionRecord:
     """What became of the connection, for the file. The changes are `up` and `down`; if it did not last, the last one is
@@ -83,9 +72,6 @@ class _ConnectionRecord:
                 self.note(lost, close_code=state.close_code)
                 return
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"connection": self.changes, "keepalive_round_trips_ms": self.round_trips_ms}
-
 
 async def probe_channel(
     settings: DiscordSettings, channel_id: int, *, seconds: float, say: Callable[[str], None]
@@ -96,9 +82,13 @@ async def probe_channel(
     """
     token = require_token(settings)
     point_at(settings)
-    async with _Client(settings) as client, owned_task(client.start(token), name="live-probe-client") as running:
+    intents = discord.Intents(guilds=True, voice_states=True)
+    async with (
+        discord.Client(intents=intents, connector=connector(settings)) as client,
+        owned_task(client.start(token), name="live-probe-client") as running,
+    ):
         try:
-            await until_ready(client.knows_guilds, running)
+            await until_ready(client.wait_until_ready(), running)
             channel = _channel(client, channel_id)
             say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} s.")
             noted = await _listened(client, channel, seconds=seconds)
@@ -152,7 +142,8 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
             "mode": mode,
             "end_to_end": end_to_end,
             "packets": receiver.counters().as_dict(),
-            **record.as_dict(),
+            "connection": record.changes,
+            "keepalive_round_trips_ms": record.round_trips_ms,
         }
     finally:
         await voice.retire()
@@ -177,10 +168,5 @@ async def _tell(channel: VoiceChannel, text: Text) -> bool:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "system": platform.system()}
-    for name in _VERSIONS:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+    libraries = {name: metadata.version(name) for name in _VERSIONS}
+    return {"python": platform.python_version(), "system": platform.system(), **libraries}

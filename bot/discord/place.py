@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import discord
 import structlog
@@ -14,8 +13,9 @@ import structlog
 from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.discord.access import CommandUser
-from bot.discord.answers import RECAP, Field, digest_embed, embed_in
+from bot.discord.answers import RECAP, digest_embed, embed_in
 from bot.discord.chat import DiscordChat, post_call
+from bot.discord.command_tree import ChatButtons
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import (
     WRITE_TIMEOUT_S,
@@ -25,6 +25,7 @@ from bot.discord.posting import (
     not_posted,
     open_thread,
     post_message,
+    unless_gone,
     within,
 )
 from bot.discord.voice_channels import (
@@ -63,17 +64,6 @@ NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission A
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
 
 
-@dataclass(frozen=True, slots=True)
-class ChatButtons:
-    """Makes the buttons below messages in the chat, in a language: below a notice that asks, below the sentence about a
-    silence, and below the offer to who comes back.
-    """
-
-    consent: Callable[[str], discord.ui.View] | None = None
-    talk: Callable[[str], discord.ui.View] | None = None
-    catch_up: Callable[[str], discord.ui.View] | None = None
-
-
 class DiscordPlace:
     """One voice or stage channel with its own chat. Implements `bot.channel.port.RoomChannel`."""
 
@@ -101,7 +91,6 @@ class DiscordPlace:
         self._buttons = buttons or ChatButtons()
         self._client = client
         self._last_seen = channel
-        self._guild_id = channel.guild.id
         self._paced_sender = paced_sender
         self._owners = owners
         self._mark = ListeningMark()
@@ -112,7 +101,7 @@ class DiscordPlace:
 
     @property
     def guild_id(self) -> int:
-        return self._guild_id
+        return self._last_seen.guild.id
 
     @property
     def channel_id(self) -> int:
@@ -133,7 +122,7 @@ class DiscordPlace:
     @property
     def language(self) -> str:
         """Return the language of what everybody in the channel reads, as a Discord locale."""
-        return language_in(self._servers.of(self._guild_id), self._channel.guild.preferred_locale.value)
+        return language_in(self._servers.of(self.guild_id), self._channel.guild.preferred_locale.value)
 
     def chat_for(self, asker_id: int | None) -> DiscordChat:
         return DiscordChat(self._channel, asker_id=asker_id)
@@ -144,7 +133,7 @@ class DiscordPlace:
 
         Until the channel is known again, this is the previous object.
         """
-        guild = self._client.get_guild(self._guild_id)
+        guild = self._client.get_guild(self.guild_id)
         found = None if guild is None else guild.get_channel(self.channel_id)
         if isinstance(found, discord.VoiceChannel | discord.StageChannel):
             self._last_seen = found
@@ -202,43 +191,42 @@ class DiscordPlace:
             # Nobody knows their roles yet, so no history is open to them.
             told = (*channel.guild.voice_channels, *channel.guild.stage_channels)
             here = frozenset(each.id for each in told if is_told_in(each, channel))
-            return Reader(str(user_id), self._guild_id, here, present_in=channel.id)
+            return Reader(str(user_id), self.guild_id, here, present_in=channel.id)
         user = CommandUser(known.guild_permissions, is_owner=user_id in self._owners)
-        settings = self._servers.of(self._guild_id)
+        settings = self._servers.of(self.guild_id)
         return reader_of(known, settings, manages=user.is_manager, is_told=lambda each: is_told_in(each, channel))
 
     async def write(self, sentence: str) -> None:
-        await self.write_notice(sentence)
+        await self._write(sentence)
 
     async def offer_talk(self, sentence: str) -> None:
-        view = discord.utils.MISSING if self._buttons.talk is None else self._buttons.talk(self.language)
-        await self._post("message_not_written", in_message(sentence, self.language), view=view)
+        await self._write(sentence, self._buttons.talk)
 
     async def write_notice(self, text: str, *, asks: bool = False) -> bool:
-        buttons = discord.utils.MISSING
-        if asks and self._buttons.consent is not None:
-            buttons = self._buttons.consent(self.language)
+        return await self._write(text, self._buttons.consent if asks else None)
+
+    async def _write(self, text: str, buttons: Callable[[str], discord.ui.View] | None = None) -> bool:
+        """Write a text in as many messages as it takes, with the buttons below the last. Return whether it is there."""
+        view = discord.utils.MISSING if buttons is None else buttons(self.language)
         # No sentence about who hears what is cut off, however long a server's own words are.
         *others, last = message_parts(in_message(text, self.language))
 
         async def write() -> bool:
             for part in others:
                 await post_message(self._channel, part)
-            await post_message(self._channel, last, view=buttons)
+            await post_message(self._channel, last, view=view)
             return True
 
         return await attempt(write(), False, event="message_not_written", channel_id=self.channel_id)
 
     async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
-        fields = [Field(name, text) for name, text in card.fields]
-        embed = embed_in(self.language, title=card.title, text=card.text, fields=fields)
-        if edits is None:
-            return await self._post("card_not_shown", embed=embed)
-        request = self._channel.get_partial_message(edits).edit(
-            embed=embed, allowed_mentions=discord.AllowedMentions.none()
+        embed = embed_in(self.language, title=card.title, text=card.text, fields=card.fields)
+        request = (
+            post_message(self._channel, embed=embed)
+            if edits is None
+            else self._channel.get_partial_message(edits).edit(embed=embed)
         )
-        shown = await attempt(request, None, event="card_not_shown", channel_id=self.channel_id)
-        return None if shown is None else shown.id
+        return await self._id_of(request, event="card_not_shown")
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordThread:
         channel = self._channel.guild.get_channel(channel_id)
@@ -262,21 +250,14 @@ class DiscordPlace:
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
-        return await self._post("recap_not_written", embed=self._recap(digest), silent=True)
+        request = post_message(self._channel, embed=self._recap(digest), silent=True)
+        return await self._id_of(request, event="recap_not_written")
 
     async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
         message = self._channel.get_partial_message(message_id)
-
-        async def renew() -> bool:
-            # A moderator may have deleted it.
-            with suppress(discord.NotFound):
-                if digest is None:
-                    await message.delete()
-                else:
-                    await message.edit(embed=self._recap(digest), allowed_mentions=discord.AllowedMentions.none())
-            return True
-
-        return await attempt(renew(), False, event="recap_not_renewed", channel_id=self.channel_id)
+        request = message.delete() if digest is None else message.edit(embed=self._recap(digest))
+        # A moderator may have deleted it.
+        return await attempt(unless_gone(request), False, event="recap_not_renewed", channel_id=self.channel_id)
 
     def _recap(self, digest: Digest) -> discord.Embed:
         return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
@@ -291,18 +272,20 @@ class DiscordPlace:
             name=person.name,
         )
         view, text = self._buttons.catch_up(self.language), in_message(offer, self.language)
-        return await self._post("catch_up_not_offered", text, view=view, silent=True) is not None
+        request = post_message(self._channel, text, view=view, silent=True)
+        return await self._id_of(request, event="catch_up_not_offered") is not None
 
-    async def _post(self, event: str, text: str | None = None, **how: Any) -> int | None:
-        """Post a message and return its id; log `event` and return None if Discord does not take it."""
-        request = post_message(self._channel, text, **how)
-        posted = await attempt(request, None, event=event, channel_id=self.channel_id)
-        return None if posted is None else posted.id
+    async def _id_of(self, request: Awaitable[discord.Message], *, event: str) -> int | None:
+        """Return the id of the message that is posted or changed; log `event` and return None if Discord does not take
+        it.
+        """
+        message = await attempt(request, None, event=event, channel_id=self.channel_id)
+        return None if message is None else message.id
 
     async def show_listening(self, *, on: bool) -> bool:
         if on:
-            return await self._mark.show(self._channel, self.language)
-        await self._mark.remove(self._channel)
+            return await self._mark.show(self._channel.guild, self.language)
+        await self._mark.remove(self._channel.guild)
         return False
 
     @property
@@ -321,7 +304,7 @@ class DiscordPlace:
         return voice is not None and voice.deaf
 
     def refusal(self) -> Text | None:
-        chosen_here = self._servers.of(self._guild_id).channels
+        chosen_here = self._servers.of(self.guild_id).channels
         return entry_refusal(look_at(self._channel), chosen_here=chosen_here)
 
     @asynccontextmanager
@@ -359,7 +342,7 @@ class DiscordPlace:
 
     def _is_bot(self, user_id: int) -> bool:
         """Return whether a member is a bot; audio of bots is never decrypted. Called from the reader's thread."""
-        guild = self._client.get_guild(self._guild_id)
+        guild = self._client.get_guild(self.guild_id)
         member = None if guild is None else guild.get_member(user_id)
         if member is None:
             # After a lost session discord.py knows the server again before it knows its members.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
@@ -50,8 +50,6 @@ NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /tran
 
 def message_parts(text: str, *, most_chars: int = MESSAGE_CHARS) -> list[str]:
     """Return a text as messages that Discord takes, cut at the ends of lines or words. A text that fits is one."""
-    if len(text) <= most_chars:
-        return [text]
     parts: list[str] = []
     rest = text.strip()
     while len(rest) > most_chars:
@@ -116,6 +114,13 @@ async def attempt(
         return instead
 
 
+async def unless_gone(request: Awaitable[object]) -> bool:
+    """Return True once Discord has changed or deleted a message, or says that somebody else has deleted it."""
+    with suppress(discord.NotFound):
+        await request
+    return True
+
+
 def nonce_of(text: str) -> str:
     """Return the nonce for a text that is posted once, however often it is tried."""
     return hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
@@ -163,24 +168,19 @@ async def open_thread(channel: discord.TextChannel, name: str, *, begun: int | N
     `ChatError`.
     """
     async with within(WRITE_TIMEOUT_S, not_posted(NO_THREAD, channel.name)):
-        thread = await _open_thread_in(channel, begun)
-        if thread is None:
-            kind = discord.ChannelType.public_thread
-            thread = await channel.create_thread(name=name[:_THREAD_CHARS], type=kind)
-    return DiscordThread(thread)
+        found = None if begun is None else await _fetched(channel.guild, begun)
+        if isinstance(found, discord.Thread) and found.parent_id == channel.id and not found.locked:
+            return DiscordThread(found)
+        kind = discord.ChannelType.public_thread
+        return DiscordThread(await channel.create_thread(name=name[:_THREAD_CHARS], type=kind))
 
 
-async def _open_thread_in(channel: discord.TextChannel, thread_id: int | None) -> discord.Thread | None:
-    """Return a thread of the channel; None if it is gone or locked. Raises `REQUEST_ERRORS`.
+async def _fetched(guild: discord.Guild, channel_id: int) -> object:
+    """Return a channel or a thread; None if it is gone. Raises `REQUEST_ERRORS`.
 
     Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
     """
-    if thread_id is None:
-        return None
     try:
-        found = await channel.guild.fetch_channel(thread_id)
+        return await guild.fetch_channel(channel_id)
     except (discord.NotFound, discord.Forbidden):
         return None
-    if not isinstance(found, discord.Thread) or found.parent_id != channel.id or found.locked:
-        return None
-    return found

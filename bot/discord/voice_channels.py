@@ -66,6 +66,7 @@ def reader_of(
     Discord sends the person's roles with each interaction, so what is made of one is never older than it.
     """
     guild = member.guild
+    there = voice_channel_of(member)
     told = [each for each in (*guild.voice_channels, *guild.stage_channels) if is_told(each)]
     is_open = settings.opens_history and (manages or any(role.id == settings.history_role for role in member.roles))
     return Reader(
@@ -73,8 +74,19 @@ def reader_of(
         guild.id,
         frozenset(each.id for each in told),
         frozenset(each.id for each in told if is_open and may_enter(each, member)),
-        None if member.voice is None or member.voice.channel is None else member.voice.channel.id,
+        None if there is None else there.id,
     )
+
+
+def member_of(interaction: discord.Interaction) -> discord.Member:
+    """Return who uses a command or a button. All of them are on servers, where Discord sends the member."""
+    assert isinstance(interaction.user, discord.Member), "nothing can be used in a private message"
+    return interaction.user
+
+
+def voice_channel_of(member: discord.Member) -> VocalGuildChannel | None:
+    """Return the voice channel that somebody is in, or None."""
+    return None if member.voice is None else member.voice.channel
 
 
 def channel_name(interaction: discord.Interaction, channel_id: int | None) -> str:
@@ -83,13 +95,10 @@ def channel_name(interaction: discord.Interaction, channel_id: int | None) -> st
     return "" if found is None else found.name
 
 
-def nearest_channels(interaction: discord.Interaction) -> Iterator[int]:
-    """Yield the channel that the person most likely means, if any: the one they are in, then the one they type in."""
-    member = interaction.user
-    if isinstance(member, discord.Member) and member.voice is not None and member.voice.channel is not None:
-        yield member.voice.channel.id
-    if interaction.channel_id is not None:
-        yield interaction.channel_id
+def nearest_channels(interaction: discord.Interaction) -> list[int]:
+    """Return the channels that the person most likely means: the one they are in, then the one they type in."""
+    there = voice_channel_of(member_of(interaction))
+    return [each for each in (None if there is None else there.id, interaction.channel_id) if each is not None]
 
 
 # The permissions without which there is no session, as Discord calls them. On a stage the bot asks to speak.

@@ -13,12 +13,9 @@ or connects anew, the bot comes in once more, and they can take it out again.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-import structlog
-
-from bot.discord.posting import REQUEST_ERRORS
+from bot.discord.posting import attempt
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -28,9 +25,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Person, RoomChannel
 
-log = structlog.get_logger()
-
-TIMEOUT_S = 10.0
 NOWHERE = (None, None)
 
 
@@ -134,14 +128,14 @@ async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place:
 
     `me`: the bot as a listener in `stage`. `place`: the same channel.
     """
-    try:
-        async with asyncio.timeout(TIMEOUT_S):
-            if stage.permissions_for(me).mute_members:
-                await me.edit(suppress=False)
-                return
-            await me.request_to_speak()
-    except REQUEST_ERRORS as error:
-        log.warning("stage_not_taken", channel_id=place.channel_id, error_class=type(error).__name__)
+    may_speak = stage.permissions_for(me).mute_members
+
+    async def ask() -> bool:
+        await (me.edit(suppress=False) if may_speak else me.request_to_speak())
+        return may_speak
+
+    if await attempt(ask(), False, event="stage_not_taken", channel_id=place.channel_id):
+        return
     await place.write(
         Text(
             "I am among the audience of {channel}, where nobody hears me. Invite me to speak; or give my role the "

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
-from bot.discord.commands.recall import RecallSearch, add_recall
-from bot.discord.commands.sessions import add_recap, add_transcript
+from bot.discord.commands.recall import add_recall
+from bot.discord.commands.sessions import add_sessions
 from bot.discord.commands.setting_values import OperatorSettings, SettingStores
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.discord.client import AddCommands
-    from bot.discord.commands.sessions import CatchUp
     from bot.discord.commands.voice import VoiceCommands
     from bot.memory.personal_recall import ReadableMemory
     from bot.participation.all_guilds import GuildParticipations
@@ -39,7 +38,6 @@ def slash_commands(
     participation: GuildParticipations,
     *,
     readable: ReadableMemory,
-    catch_up: CatchUp,
     watching: WatchService,
     voice_commands: VoiceCommands,
     on_forgotten: Callable[[], None],
@@ -71,11 +69,8 @@ def slash_commands(
         partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands)),
         partial(add_voice, commands=voice_commands),
         partial(add_help, names=participation.names_of),
-        partial(
-            add_recall, search=RecallSearch(readable.recall, readable.reader, now=parts.clock.now, zone=parts.zone)
-        ),
-        partial(add_recap, reader=readable.reader, digests=readable.digests, catch_up=catch_up, zone=parts.zone),
-        partial(add_transcript, reader=readable.reader, zone=parts.zone),
+        partial(add_recall, recall=readable.recall, reader=readable.reader, now=parts.clock.now, zone=parts.zone),
+        partial(add_sessions, reader=readable.reader, digests=readable.digests, now=parts.clock.now, zone=parts.zone),
     ]
 
 

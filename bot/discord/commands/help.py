@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from discord import app_commands
 
 from bot.discord.access import RULES, Who, refusal
-from bot.discord.answers import Field, answer, embed_in, guild_id_of, language_of
+from bot.discord.answers import Answer, answer, embed_in, guild_id_of, language_of
 from bot.discord.posting import message_parts
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import discord
 
@@ -52,7 +52,7 @@ def add_help(tree: CheckedCommandTree, *, names: Callable[[int], Sequence[str]])
     @tree.command(name="help", description="See what you can do with me here.")
     @app_commands.guild_only()
     async def help_command(interaction: discord.Interaction) -> None:
-        await answer(interaction, verbatim(""), embed=help_embed(tree, interaction, names(guild_id_of(interaction))[0]))
+        await answer(interaction, Answer(embed=help_embed(tree, interaction, names(guild_id_of(interaction))[0])))
 
 
 def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name: str) -> discord.Embed:
@@ -63,7 +63,7 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name:
     shown = [each for each in commands if _is_shown(each.qualified_name, interaction)]
     usable = [each for each in shown if refusal(each.qualified_name, user) is None]
     fields = [
-        Field(heading, verbatim(text))
+        (heading, verbatim(text))
         for heading, lines in _sections(usable, language)
         for text in message_parts("\n".join(lines), most_chars=_FIELD_CHARS)
     ]
@@ -88,20 +88,20 @@ def _is_shown(name: str, interaction: discord.Interaction) -> bool:
 
 
 def _sections(
-    commands: Iterable[app_commands.Command[Any, ..., Any]], language: str
+    commands: Sequence[app_commands.Command[Any, ..., Any]], language: str
 ) -> Iterator[tuple[Text, list[str]]]:
     """Yield the headings that have a command, each with its lines."""
-    heading_of = {name: heading for heading, names in SECTIONS.items() for name in names}
-    order = list(heading_of)
-    found: dict[Text, dict[str, str]] = {heading: {} for heading in SECTIONS}
-    for command in commands:
-        first = command.qualified_name.split()[0]
-        lines = found[heading_of.get(first, MORE)]
-        lines[command.qualified_name] = _line(command, language)
-    for heading, lines in found.items():
-        if lines:
-            placed = sorted(lines, key=lambda name: order.index(first) if (first := name.split()[0]) in order else 0)
-            yield heading, [lines[name] for name in placed]
+    placed = [name for names in SECTIONS.values() for name in names]
+    for heading, names in SECTIONS.items():
+        wanted = [each for name in names for each in commands if _first(each) == name]
+        if heading == MORE:
+            wanted = [each for each in commands if _first(each) not in placed]
+        if wanted:
+            yield heading, [_line(each, language) for each in wanted]
+
+
+def _first(command: app_commands.Command[Any, ..., Any]) -> str:
+    return command.qualified_name.split()[0]
 
 
 def _line(command: app_commands.Command[Any, ..., Any], language: str) -> str:

@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer_when_known, guild_id_of, not_chosen
+from bot.discord.answers import answer_when_known, failure_sentence, guild_id_of
 from bot.discord.command_tree import AnsweringView, CheckedView, may_press
-from bot.errors import BotError
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
 from bot.participation.statistics import silenced_for
 from bot.texts.text import Text, in_language, joined
-from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from bot.discord.command_tree import CheckedCommandTree
     from bot.participation.all_guilds import GuildParticipations
 
@@ -36,6 +32,10 @@ NOT_LISTENING_HERE = Text("I am not listening in this channel now.")
 
 
 def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
+    """Put the commands on `tree`, and the buttons. `participation`: whom the bot hears, and whether it may speak."""
+    tree.buttons.consent = partial(consent_buttons, participation, tree)
+    tree.buttons.talk = partial(talk_button, participation, tree)
+
     @tree.command(
         name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
     )
@@ -45,12 +45,12 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
     async def quiet(
         interaction: discord.Interaction, minutes: app_commands.Range[int, 1, MOST_SILENT_MINUTES] | None = None
     ) -> None:
-        await _answer(interaction, _be_quiet(participation, interaction, minutes=minutes))
+        await answer_when_known(interaction, _be_quiet(participation, interaction, minutes=minutes))
 
     @tree.command(name="silence", description="Silence me on this server until a moderator uses /talk.")
     @app_commands.guild_only()
     async def silence(interaction: discord.Interaction) -> None:
-        await _answer(interaction, _be_silent(participation, interaction))
+        await answer_when_known(interaction, _be_silent(participation, interaction))
 
     @tree.command(name="talk", description="Let me speak again. A moderator's silence takes a moderator.")
     @app_commands.guild_only()
@@ -62,24 +62,12 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
     )
     @app_commands.guild_only()
     async def opt_out(interaction: discord.Interaction) -> None:
-        await _answer(interaction, _set_opt_out(participation, interaction, out=True))
+        await answer_when_known(interaction, _set_opt_out(participation, interaction, out=True))
 
     @tree.command(name="opt-in", description="Have me hear you again after /opt-out.")
     @app_commands.guild_only()
     async def opt_in(interaction: discord.Interaction) -> None:
-        await _answer(interaction, _set_opt_out(participation, interaction, out=False))
-
-
-async def _answer(interaction: discord.Interaction, work: Awaitable[Text]) -> None:
-    """Answer with what `work` says, or why it failed."""
-
-    async def sentence() -> Text:
-        try:
-            return await work
-        except (BotError, StoreError) as error:
-            return not_chosen(error)
-
-    await answer_when_known(interaction, sentence())
+        await answer_when_known(interaction, _set_opt_out(participation, interaction, out=False))
 
 
 async def _be_quiet(
@@ -106,7 +94,7 @@ async def _let_talk(
         may_speak = await participation.lift_silence(guild_id_of(interaction), by=by, moderator=moderator)
         return MAY_SPEAK if may_speak else SILENCED_FOR_GOOD
 
-    await _answer(interaction, lifted())
+    await answer_when_known(interaction, lifted())
 
 
 async def _set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
@@ -115,7 +103,7 @@ async def _set_opt_out(participation: GuildParticipations, interaction: discord.
     try:
         await participation.set_opt_out(guild_id, person_id, out=out)
     except NotStoredError as error:
-        problem = not_chosen(error)
+        problem = failure_sentence(error)
     if out:
         told = Text("I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back.")
         forgets = Text(
@@ -152,15 +140,12 @@ def consent_buttons(participation: GuildParticipations, tree: CheckedCommandTree
         await participation.set_agreed(guild_id, interaction.user.id, agrees=agrees)
         return HEARD if agrees else NOT_HEARD
 
-    async def hear(interaction: discord.Interaction) -> None:
-        if await may_press(tree, interaction, command="opt-in"):
-            await _answer(interaction, choose(interaction, agrees=True))
-
-    async def do_not_hear(interaction: discord.Interaction) -> None:
-        await _answer(interaction, choose(interaction, agrees=False))
+    async def press(interaction: discord.Interaction, *, agrees: bool) -> None:
+        if not agrees or await may_press(tree, interaction, command="opt-in"):
+            await answer_when_known(interaction, choose(interaction, agrees=agrees))
 
     view = AnsweringView(timeout=None)
     green = discord.ButtonStyle.success
-    view.add_button("roomtone:hear-me", in_language(HEAR_ME, language), hear, style=green)
-    view.add_button("roomtone:do-not-hear-me", in_language(DO_NOT_HEAR_ME, language), do_not_hear)
+    view.add_button("roomtone:hear-me", in_language(HEAR_ME, language), partial(press, agrees=True), style=green)
+    view.add_button("roomtone:do-not-hear-me", in_language(DO_NOT_HEAR_ME, language), partial(press, agrees=False))
     return view

@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer, defer, not_read
+from bot.discord.answers import Answer, answer, answer_when_known
 from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.memory.people import PeopleBook
-    from bot.memory.personal_data import DataFile, PersonalData
+    from bot.memory.personal_data import PersonalData
     from compaction.memory.people import PersonFact
 
 # How much of the facts about a person stands above their file, which has all of them.
@@ -130,14 +130,8 @@ def add_privacy_commands(
 
     @tree.command(name="my-data", description="Get a file with everything that I keep of you, on all servers.")
     async def my_data(interaction: discord.Interaction) -> None:
-        # Reading takes longer than Discord's 3 seconds.
-        await defer(interaction)
-        person_id = str(interaction.user.id)
-        sentence, file = await send_data(records, person_id)
-        if file is not None:
-            sentence = joined((sentence, await format_facts(people, interaction.guild_id, person_id)), "\n\n")
-        content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
-        await answer(interaction, sentence, file=content)
+        work = send_data(records, people, interaction.guild_id, str(interaction.user.id))
+        await answer_when_known(interaction, work)
 
     @tree.command(name="forget-me", description="Delete everything that I keep of you, on all servers.")
     @app_commands.describe(
@@ -150,20 +144,18 @@ def add_privacy_commands(
         if not sure:
             await answer(interaction, NOT_SURE)
             return
-        await defer(interaction)
         person_id = str(interaction.user.id)
-        if what == "facts":
-            await answer(interaction, await delete_facts(people, interaction.guild_id, person_id))
-        else:
-            await answer(interaction, await forget_person(records, person_id))
+        await answer_when_known(
+            interaction,
+            delete_facts(people, interaction.guild_id, person_id)
+            if what == "facts"
+            else forget_person(records, person_id),
+        )
 
 
 async def format_facts(people: PeopleBook, guild_id: int | None, person_id: str) -> Text:
-    """Return the facts about a person on a server with their dates; empty if there are none."""
-    try:
-        facts = await people.facts_about(guild_id, person_id)
-    except StoreError as error:
-        return not_read(error)
+    """Return the facts about a person on a server with their dates; empty if there are none. Raises `StoreError`."""
+    facts = await people.facts_about(guild_id, person_id)
     holding = [_line(fact) for fact in facts if fact.is_current]
     former = [_line(fact) for fact in facts if not fact.is_current]
     lines = [Text("What you have said of yourself on this server:"), *holding] if holding else []
@@ -183,10 +175,8 @@ def _line(fact: PersonFact) -> Text:
 
 
 async def delete_facts(people: PeopleBook, guild_id: int | None, person_id: str) -> Text:
-    try:
-        count = await people.forget(guild_id, person_id)
-    except StoreError as error:
-        return Text("I could not delete it now. {error} Try again in a moment.", error=sentence_of(error))
+    """Delete the facts about a person on a server. Raises `StoreError`."""
+    count = await people.forget(guild_id, person_id)
     if not count:
         return NO_FACTS
     return counted(
@@ -198,14 +188,11 @@ async def delete_facts(people: PeopleBook, guild_id: int | None, person_id: str)
     )
 
 
-async def send_data(records: PersonalData, person_id: str) -> tuple[Text, DataFile | None]:
-    """Return the sentence for a person who asked for their data, and the file."""
-    try:
-        file = await records.file_of(person_id)
-    except StoreError as error:
-        return not_read(error), None
+async def send_data(records: PersonalData, people: PeopleBook, guild_id: int | None, person_id: str) -> Answer | Text:
+    """Return the file for a person who asked for their data, with the facts about them. Raises `StoreError`."""
+    file = await records.file_of(person_id)
     if file.is_empty:
-        return NOTHING_KEPT, None
+        return NOTHING_KEPT
     sentence = counted(
         file.turn_count,
         "This is everything that I keep of you, on all servers: {count} thing that you said, my replies to you, notes "
@@ -213,7 +200,8 @@ async def send_data(records: PersonalData, person_id: str) -> tuple[Text, DataFi
         "This is everything that I keep of you, on all servers: {count} things that you said, my replies to you, notes "
         "of your screen, and facts about you. Only you see this message.",
     )
-    return sentence, file
+    facts = await format_facts(people, guild_id, person_id)
+    return Answer(joined((sentence, facts), "\n\n"), file=discord.File(io.BytesIO(file.content), file.name))
 
 
 async def forget_person(records: PersonalData, person_id: str) -> Text:

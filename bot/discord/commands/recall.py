@@ -13,12 +13,11 @@ import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
-from bot.discord.answers import answer, defer, embed_in, language_of, not_looked_up
-from bot.discord.command_tree import CheckedView
+from bot.discord.answers import Answer, answer, answer_when_known, change, defer, embed_in, language_of, outcome
+from bot.discord.command_tree import CheckedView, over_buttons
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
-from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
@@ -57,11 +56,9 @@ MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 ho
 class _Shown:
     """What a person has asked for, and what they see of it. Times: UTC epoch seconds.
 
-    `tree`: knows the person as they are now. `around`: the session and turn whose neighbourhood they look at;
-    None: the results.
+    `around`: the session and turn whose neighbourhood they look at; None: the results.
     """
 
-    tree: CheckedCommandTree
     words: str
     speaker: str | None
     since: float | None
@@ -70,69 +67,31 @@ class _Shown:
     around: tuple[SessionId, int] | None = None
 
 
-class RecallSearch:
-    """Searches and shows. `now`: UTC epoch seconds; `zone`: of the times that people write."""
+class _Search:
+    """Searches and shows. `tree`: knows the person as they are now."""
 
-    def __init__(
-        self, recall: PersonalRecall, reader: SessionReader, *, now: Callable[[], float], zone: tzinfo
-    ) -> None:
+    def __init__(self, tree: CheckedCommandTree, recall: PersonalRecall, reader: SessionReader) -> None:
+        self.tree = tree
         self._recall = recall
         self._reader = reader
-        self._now = now
-        self._zone = zone
-
-    async def begin(
-        self,
-        interaction: discord.Interaction,
-        tree: CheckedCommandTree,
-        words: str,
-        who: str | None,
-        since: str | None,
-    ) -> None:
-        """Answer the command with the first page."""
-        await defer(interaction)
-        now = self._now()
-        try:
-            begun = None if since is None else parse_moment(since, now=now, zone=self._zone)
-        except TimeNotUnderstoodError:
-            await answer(interaction, MOMENT)
-            return
-        sentence, embed, view = await self._view(interaction, _Shown(tree, words, who, begun, now))
-        await answer(
-            interaction,
-            sentence,
-            embed=discord.utils.MISSING if embed is None else embed,
-            view=discord.utils.MISSING if view is None else view,
-        )
 
     async def turn(self, interaction: discord.Interaction, wanted: _Shown) -> None:
         """Answer a press: show something else in the same message."""
         await defer(interaction, in_place=True)
-        sentence, embed, view = await self._view(interaction, wanted)
-        await interaction.edit_original_response(
-            content=in_message(sentence, language_of(interaction)),
-            embeds=[] if embed is None else [embed],
-            view=view,
-            allowed_mentions=discord.AllowedMentions.none(),
-        )
+        known = await outcome(self.page(interaction, wanted))
+        page = known if isinstance(known, Answer) else Answer(known)
+        await change(interaction, page.text, embed=page.embed, view=page.view)
 
-    async def _view(
-        self, interaction: discord.Interaction, wanted: _Shown
-    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        """Return a sentence if there is nothing to show, else the embed and its buttons."""
+    async def page(self, interaction: discord.Interaction, wanted: _Shown) -> Answer | Text:
+        """Return a sentence if there is nothing to show, else the embed and its buttons. Raises `StoreError`."""
         if not self._recall.enabled:
-            return OFF, None, None
-        try:
-            if wanted.around is not None:
-                return await self._neighbourhood(interaction, wanted, wanted.around)
-            return await self._results(interaction, wanted)
-        except StoreError as error:
-            return not_looked_up(error), None, None
+            return OFF
+        if wanted.around is not None:
+            return await self._neighbourhood(interaction, wanted, wanted.around)
+        return await self._results(interaction, wanted)
 
-    async def _results(
-        self, interaction: discord.Interaction, wanted: _Shown
-    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        reader = wanted.tree.reader_of(interaction)
+    async def _results(self, interaction: discord.Interaction, wanted: _Shown) -> Answer | Text:
+        reader = self.tree.reader_of(interaction)
         hits = await self._recall.search(
             wanted.words,
             reader,
@@ -142,7 +101,7 @@ class RecallSearch:
             until=wanted.until,
         )
         if not hits:
-            return NOTHING, None, None
+            return NOTHING
         pages = -(-len(hits) // PAGE)
         page = min(wanted.page, pages - 1)
         shown: list[tuple[RecallHit, str]] = []
@@ -168,23 +127,23 @@ class RecallSearch:
             if hit.kind is PassageKind.TURN and hit.seq is not None:
                 near = (hit.session_id, int(hit.seq))
                 view.add(Text("Around {number}", number=number), f"around-{number}", row=1, around=near)
-        return verbatim(""), embed, view
+        return Answer(embed=embed, view=view)
 
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
-    ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        reader = wanted.tree.reader_of(interaction)
+    ) -> Answer | Text:
+        reader = self.tree.reader_of(interaction)
         session_id, seq = around
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
         view.add(Text("Back"), "back", around=None)
         session = await self._reader.find(reader, session_id=session_id)
         if session is None:
-            return GONE, None, view
+            return Answer(GONE, view=view)
         turns = (await self._reader.read(session, reader)).turns
         near = {turn.seq: turn for turn in turns if seq - AROUND <= turn.seq <= seq + AROUND}
         if not near:
-            return GONE, None, view
+            return Answer(GONE, view=view)
         lines = {each.seq: _turn_text(each, marks=each.seq == seq) for each in near.values()}
         # One turn is always shown; the embed cuts it.
         while len(lines) > 1 and sum(len(line) + 1 for line in lines.values()) > _PAGE_CHARS:
@@ -205,14 +164,14 @@ class RecallSearch:
                 "\n",
             ),
         )
-        return verbatim(""), embed, view
+        return Answer(embed=embed, view=view)
 
 
 class _Pages(CheckedView):
     """The buttons below one answer. Only the person who sees the answer can press them."""
 
-    def __init__(self, search: RecallSearch, shown: _Shown, language: str) -> None:
-        super().__init__(shown.tree, "recall", timeout=BUTTONS_S)
+    def __init__(self, search: _Search, shown: _Shown, language: str) -> None:
+        super().__init__(search.tree, "recall", timeout=BUTTONS_S)
         self._search = search
         self._shown = shown
         self._language = language
@@ -229,8 +188,17 @@ class _Pages(CheckedView):
         self.add_button(f"{_BUTTON}{name}", in_language(label, self._language), pressed, row=row, disabled=disabled)
 
 
-def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
-    """Put /recall on `tree`."""
+def add_recall(
+    tree: CheckedCommandTree,
+    *,
+    recall: PersonalRecall,
+    reader: SessionReader,
+    now: Callable[[], float],
+    zone: tzinfo,
+) -> None:
+    """Put /recall on `tree`. `now`: UTC epoch seconds; `zone`: of the times that people write."""
+    search = _Search(tree, recall, reader)
+    tree.lasting_views.append(lambda: [over_buttons(BUTTONS, OVER)])
 
     @tree.command(name="recall", description="Search what was said here. Only you see what is found.")
     @app_commands.describe(
@@ -239,13 +207,19 @@ def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
         since="Only what was said from then on: 21:04, 45m, 2 hours ago or 2026-01-31.",
     )
     @app_commands.guild_only()
-    async def recall(
+    async def recall_command(
         interaction: discord.Interaction,
         words: app_commands.Range[str, 1, MOST_WORDS_CHARS],
         who: app_commands.Range[str, 1, 100] | None = None,
         since: app_commands.Range[str, 1, 50] | None = None,
     ) -> None:
-        await search.begin(interaction, tree, words, who, since)
+        asked_at = now()
+        try:
+            begun = None if since is None else parse_moment(since, now=asked_at, zone=zone)
+        except TimeNotUnderstoodError:
+            await answer(interaction, MOMENT)
+            return
+        await answer_when_known(interaction, search.page(interaction, _Shown(words, who, begun, asked_at)))
 
 
 def _hit_text(hit: RecallHit, channel: str, number: int, language: str) -> str:

@@ -12,7 +12,7 @@ from bot.background_task import owned_task
 from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
 from bot.discord.answers import answer, guild_id_of
 from bot.discord.place import VOICE_CHANNELS
-from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in
+from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
 from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
-    from voice.transport.discord_gateway import VoiceChannel
 
     FindPlace = Callable[[int, int], RoomChannel | None]
 
@@ -115,7 +114,7 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
         return NO_THREAD_HERE
     if isinstance(channel, discord.TextChannel) and not allowed.create_public_threads:
         return Text("You may not begin threads in this channel, so I do not do it for you.")
-    here = _voice_channel_of(interaction)
+    here = voice_channel_of(member_of(interaction))
     if here is not None and not is_told_in(here, channel):
         return FOR_EVERY_AGE.fill(channel=channel.name)
     is_other_chat = isinstance(channel, VOICE_CHANNELS) and (here is None or channel.id != here.id)
@@ -135,16 +134,10 @@ def _is_here(place: RoomChannel, listen: ListenRequest | None, *, only_listens: 
     return HERE_ALREADY.fill(channel=place.name)
 
 
-def _voice_channel_of(interaction: discord.Interaction) -> VoiceChannel | None:
-    """Return the voice channel that the person is in, or None."""
-    member = interaction.user
-    return member.voice.channel if isinstance(member, discord.Member) and member.voice else None
-
-
 async def _join(
     interaction: discord.Interaction, rooms: VoiceRooms, find_place: FindPlace, listen: ListenRequest | None = None
 ) -> None:
-    guild, channel = interaction.guild, _voice_channel_of(interaction)
+    guild, channel = interaction.guild, voice_channel_of(member_of(interaction))
     place = None if guild is None or channel is None else find_place(guild.id, channel.id)
     if guild is None or channel is None or place is None:
         await answer(interaction, Text("Join a voice channel first, then use this command again."))

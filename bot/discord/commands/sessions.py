@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import discord
 from discord import app_commands
 
-from bot.discord.answers import RECAP, answer, defer, digest_embed, language_of, not_read, show
+from bot.discord.answers import RECAP, Answer, answer_when_known, digest_embed, language_of
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.memory.digests import Absence, last_absence
@@ -20,17 +21,14 @@ from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
     from datetime import tzinfo
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
     from bot.memory.session_reader import SessionReader
-    from bot.memory.transcript_files import TranscriptFile
     from bot.readers import Reader
-    from bot.store.sessions import SessionBegin
-
-    Choices = Callable[[discord.Interaction, str], Coroutine[Any, Any, list[app_commands.Choice[str]]]]
+    from bot.store.sessions import SessionBegin, StoredSession
 
 NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
 NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
@@ -56,62 +54,14 @@ _NAME_CHARS = 100
 _MOST_CHOICES = 25
 
 
-class CatchUp:
-    """Tells people what they missed. `now`: UTC epoch seconds."""
-
-    def __init__(self, reader: SessionReader, digests: Digests, *, now: Callable[[], float]) -> None:
-        self._reader = reader
-        self._digests = digests
-        self._now = now
-
-    async def show(self, interaction: discord.Interaction, person: Reader, minutes: int | None) -> None:
-        """Answer with what was said in the last `minutes`, or while the person was away."""
-        await defer(interaction)
-        await show(interaction, await self._missed(interaction, person, minutes))
-
-    async def _missed(
-        self, interaction: discord.Interaction, person: Reader, minutes: int | None
-    ) -> Text | discord.Embed:
-        try:
-            session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
-            if session is None:
-                return NO_SESSION
-            away: Absence | None
-            if minutes is not None:
-                away = Absence(self._now() - 60 * minutes, None)
-            else:
-                read = await self._reader.read(session)
-                away = last_absence(read.recorded, person.person_id)
-            # Who is there and was never seen to come or leave has been there since the bot came.
-            never_seen = minutes is None and away is not None and away.until is None and not away.left
-            if away is None or (never_seen and person.present_in == session.channel_id):
-                return NEVER_AWAY
-            until = float("inf") if away.until is None else away.until
-            digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
-        except StoreError as error:
-            return not_read(error)
-        if digest.is_empty:
-            return NOTHING_MISSED
-        channel = channel_name(interaction, session.channel_id)
-        title = (TITLE if minutes is None else LATELY).fill(channel=channel)
-        return digest_embed(digest, language_of(interaction), title=title, shows_last=True)
-
-
-def catch_up_button(catch_up: CatchUp, tree: CheckedCommandTree, language: str) -> CheckedView:
-    """Return the button below the offer. It does what /recap does with `missed`, for the same people."""
-
-    async def missed(interaction: discord.Interaction) -> None:
-        await catch_up.show(interaction, tree.reader_of(interaction), None)
-
-    view = CheckedView(tree, "recap")
-    view.add_button("roomtone:catch-up", in_language(MISSED, language), missed)
-    return view
-
-
-def add_recap(
-    tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, catch_up: CatchUp, zone: tzinfo
+def add_sessions(
+    tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, now: Callable[[], float], zone: tzinfo
 ) -> None:
-    """Put /recap on `tree`. `zone`: the time zone of the sessions' names."""
+    """Put /recap and /transcript on `tree`, and the button for who comes back. `now`: UTC epoch seconds. `zone`: the
+    time zone of times of day.
+    """
+    told = _ToldSessions(tree, reader, digests, now, zone)
+    tree.buttons.catch_up = partial(catch_up_button, told, tree)
 
     @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
     @app_commands.describe(
@@ -126,36 +76,9 @@ def add_recap(
         session: str | None = None,
         minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
     ) -> None:
-        if what == "missed" or minutes is not None:
-            await catch_up.show(interaction, tree.reader_of(interaction), minutes)
-            return
-        # A model may be asked for it.
-        await defer(interaction)
-        chosen, person = None if session is None else SessionId(session), tree.reader_of(interaction)
-        await show(interaction, await recap_for(interaction, chosen, person, reader, digests))
-
-    recap.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
-
-
-async def recap_for(
-    interaction: discord.Interaction, session: SessionId | None, person: Reader, reader: SessionReader, digests: Digests
-) -> Text | discord.Embed:
-    try:
-        found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
-        if found is None:
-            return NO_SESSION
-        digest = await digests.of(found, person)
-    except StoreError as error:
-        return not_read(error)
-    if digest.is_empty:
-        return NOTHING_TO_TELL
-    title = RECAP.fill(channel=channel_name(interaction, found.channel_id))
-    # Without a model there is nothing else of what was said.
-    return digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
-
-
-def add_transcript(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> None:
-    """Put /transcript on `tree`. `zone`: the time zone of times of day."""
+        is_missed = what == "missed" or minutes is not None
+        work = told.missed(interaction, minutes) if is_missed else told.recap(interaction, session)
+        await answer_when_known(interaction, work)
 
     @tree.command(name="transcript", description="Get what was said in a session as a file that only you see.")
     @app_commands.rename(wanted="format")
@@ -169,66 +92,14 @@ def add_transcript(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzi
         wanted: Literal["markdown", "json", "srt", "webvtt"] = "markdown",
         session: str | None = None,
     ) -> None:
-        # Reading takes longer than Discord's 3 seconds.
-        await defer(interaction)
-        chosen, person = None if session is None else SessionId(session), tree.reader_of(interaction)
-        sentence, file = await transcript_for(interaction, _FORMATS[wanted], chosen, person, reader=reader, zone=zone)
-        content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
-        await answer(interaction, sentence, file=content)
+        await answer_when_known(interaction, told.transcript(interaction, session, _FORMATS[wanted]))
 
-    transcript.autocomplete("session")(session_choices(tree, reader=reader, zone=zone))
-
-
-async def transcript_for(
-    interaction: discord.Interaction,
-    wanted: TranscriptFormat,
-    session: SessionId | None,
-    person: Reader,
-    *,
-    reader: SessionReader,
-    zone: tzinfo,
-) -> tuple[Text, TranscriptFile | None]:
-    """Return the sentence for the person and the file, if there is one."""
-    try:
-        found = await reader.find(person, session_id=session, nearest=nearest_channels(interaction))
-        if found is None:
-            return NO_SESSION, None
-        read = await reader.read(found, person)
-    except StoreError as error:
-        return not_read(error), None
-    if not read.turns:
-        return NOTHING_SAID, None
-    channel = channel_name(interaction, found.channel_id)
-    head = TranscriptHead(
-        session_id=found.id,
-        server="" if interaction.guild is None else interaction.guild.name,
-        channel=channel,
-        started_at=found.started_at,
-        ended_at=found.ended_at,
-        missing=read.cut,
-    )
-    file = await asyncio.to_thread(write_transcript, read.turns, head, wanted, zone=zone)
-    told = counted(
-        file.lines,
-        "The session in {channel} that began {when}: {count} line. Only you see this message.",
-        "The session in {channel} that began {when}: {count} lines. Only you see this message.",
-        channel=channel,
-        when=verbatim(f"<t:{found.started_at:.0f}:f>"),
-    )
-    left_out = counted(
-        file.left_out,
-        "The oldest line is left out, because the file would be too large for Discord.",
-        "The oldest {count} lines are left out, because the file would be too large for Discord.",
-    )
-    return joined((told, left_out if file.left_out else "")), file
-
-
-def session_choices(tree: CheckedCommandTree, *, reader: SessionReader, zone: tzinfo) -> Choices:
-    """Return what suggests the sessions of which the person may read something, newest first: those whose day, time or
-    channel has what they typed.
-    """
-
+    @recap.autocomplete("session")
+    @transcript.autocomplete("session")
     async def choices(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        """Suggest the sessions of which the person may read something, newest first: those whose day, time or channel
+        has what they typed.
+        """
         try:
             found = await reader.readable(tree.reader_of(interaction))
         except StoreError:
@@ -238,7 +109,110 @@ def session_choices(tree: CheckedCommandTree, *, reader: SessionReader, zone: tz
         fitting = [(name, key) for key, name in named.items() if typed.casefold() in name.casefold()]
         return [app_commands.Choice(name=name, value=key) for name, key in fitting[:_MOST_CHOICES]]
 
-    return choices
+
+def catch_up_button(told: _ToldSessions, tree: CheckedCommandTree, language: str) -> CheckedView:
+    """Return the button below the offer. It does what /recap does with `missed`, for the same people."""
+
+    async def missed(interaction: discord.Interaction) -> None:
+        await answer_when_known(interaction, told.missed(interaction, None))
+
+    view = CheckedView(tree, "recap")
+    view.add_button("roomtone:catch-up", in_language(MISSED, language), missed)
+    return view
+
+
+class _ToldSessions:
+    """Tells people of sessions that they may read. The methods raise `StoreError`."""
+
+    def __init__(
+        self,
+        tree: CheckedCommandTree,
+        reader: SessionReader,
+        digests: Digests,
+        now: Callable[[], float],
+        zone: tzinfo,
+    ) -> None:
+        self._tree = tree
+        self._reader = reader
+        self._digests = digests
+        self._now = now
+        self._zone = zone
+
+    async def missed(self, interaction: discord.Interaction, minutes: int | None) -> Answer | Text:
+        """Return what was said in the last `minutes`, or while the person was away."""
+        person = self._tree.reader_of(interaction)
+        session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
+        if session is None:
+            return NO_SESSION
+        away: Absence | None
+        if minutes is not None:
+            away = Absence(self._now() - 60 * minutes, None)
+        else:
+            read = await self._reader.read(session)
+            away = last_absence(read.recorded, person.person_id)
+        # Who is there and was never seen to come or leave has been there since the bot came.
+        never_seen = minutes is None and away is not None and away.until is None and not away.left
+        if away is None or (never_seen and person.present_in == session.channel_id):
+            return NEVER_AWAY
+        until = float("inf") if away.until is None else away.until
+        digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
+        if digest.is_empty:
+            return NOTHING_MISSED
+        channel = channel_name(interaction, session.channel_id)
+        title = (TITLE if minutes is None else LATELY).fill(channel=channel)
+        return Answer(embed=digest_embed(digest, language_of(interaction), title=title, shows_last=True))
+
+    async def recap(self, interaction: discord.Interaction, wanted: str | None) -> Answer | Text:
+        """Return what a session was about. `wanted`: its id; None: the newest, here if possible."""
+        person, session = await self._find(interaction, wanted)
+        if session is None:
+            return NO_SESSION
+        digest = await self._digests.of(session, person)
+        if digest.is_empty:
+            return NOTHING_TO_TELL
+        title = RECAP.fill(channel=channel_name(interaction, session.channel_id))
+        # Without a model there is nothing else of what was said.
+        embed = digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
+        return Answer(embed=embed)
+
+    async def transcript(
+        self, interaction: discord.Interaction, wanted: str | None, form: TranscriptFormat
+    ) -> Answer | Text:
+        """Return what was said in a session as a file. `wanted`: as for `recap`."""
+        person, session = await self._find(interaction, wanted)
+        if session is None:
+            return NO_SESSION
+        read = await self._reader.read(session, person)
+        if not read.turns:
+            return NOTHING_SAID
+        channel = channel_name(interaction, session.channel_id)
+        head = TranscriptHead(
+            session_id=session.id,
+            server="" if interaction.guild is None else interaction.guild.name,
+            channel=channel,
+            started_at=session.started_at,
+            ended_at=session.ended_at,
+            missing=read.cut,
+        )
+        file = await asyncio.to_thread(write_transcript, read.turns, head, form, zone=self._zone)
+        told = counted(
+            file.lines,
+            "The session in {channel} that began {when}: {count} line. Only you see this message.",
+            "The session in {channel} that began {when}: {count} lines. Only you see this message.",
+            channel=channel,
+            when=verbatim(f"<t:{session.started_at:.0f}:f>"),
+        )
+        left_out = counted(
+            file.left_out,
+            "The oldest line is left out, because the file would be too large for Discord.",
+            "The oldest {count} lines are left out, because the file would be too large for Discord.",
+        )
+        sentence = joined((told, left_out if file.left_out else ""))
+        return Answer(sentence, file=discord.File(io.BytesIO(file.content), file.name))
+
+    async def _find(self, interaction: discord.Interaction, wanted: str | None) -> tuple[Reader, StoredSession | None]:
+        person, chosen = self._tree.reader_of(interaction), None if wanted is None else SessionId(wanted)
+        return person, await self._reader.find(person, session_id=chosen, nearest=nearest_channels(interaction))
 
 
 def _name_of(session: SessionBegin, channel: str, zone: tzinfo) -> str:

@@ -14,13 +14,20 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.channel.markdown import in_message
-from bot.discord.answers import Field, answer, defer, embed_in, guild_id_of, language_of, not_chosen
-from bot.discord.command_tree import CheckedView, may_press, press_failed
+from bot.discord.answers import (
+    Answer,
+    answer_when_known,
+    change,
+    defer,
+    embed_in,
+    failure_sentence,
+    guild_id_of,
+    language_of,
+)
+from bot.discord.command_tree import CheckedView, may_press, use_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
 from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import tell
-from bot.discord.posting import MESSAGE_CHARS
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined
@@ -28,7 +35,7 @@ from compaction.errors import StoreError
 from compaction.language.text import cut_at_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.discord.commands.setting_values import ServerSetting, SettingStores
@@ -47,11 +54,23 @@ WINDOW_S = 15 * 60.0
 _OPTION_CHARS = 100
 # What may be longer is written in a field of several lines.
 _LONGEST_LINE_CHARS = 200
-_CHANNEL, _ROLE, _USER = (
-    discord.SelectDefaultValueType.channel,
-    discord.SelectDefaultValueType.role,
-    discord.SelectDefaultValueType.user,
-)
+# Discord's own menus, by the kind of what is chosen: how each is made, and what finds one of these by its id (None: it
+# is gone).
+_MENUS: Mapping[str, tuple[Callable[..., Menu], dict[str, Any], Callable[[discord.Guild, int], object]]] = {
+    "channels": (
+        discord.ui.ChannelSelect,
+        {"channel_types": [discord.ChannelType.voice, discord.ChannelType.stage_voice]},
+        discord.Guild.get_channel,
+    ),
+    "text channels": (
+        discord.ui.ChannelSelect,
+        {"channel_types": [discord.ChannelType.text]},
+        discord.Guild.get_channel,
+    ),
+    "roles": (discord.ui.RoleSelect, {}, discord.Guild.get_role),
+    # People who have left the server may be taken out too.
+    "people": (discord.ui.UserSelect, {}, lambda _, each: discord.Object(each, type=discord.User)),
+}
 
 
 def add_settings(tree: CheckedCommandTree, *, stores: SettingStores) -> None:
@@ -62,12 +81,12 @@ def add_settings(tree: CheckedCommandTree, *, stores: SettingStores) -> None:
     @tree.command(name="settings", description="Show and change what I do on this server.")
     @app_commands.guild_only()
     async def settings(interaction: discord.Interaction) -> None:
-        await panel.show(interaction)
+        await answer_when_known(interaction, panel.drawn(interaction))
 
     @tree.command(name="rolling-context", description="Show or set how I remember what no longer fits the model.")
     @app_commands.guild_only()
     async def rolling_context(interaction: discord.Interaction) -> None:
-        await panel.show(interaction, BY_KEY["memory"])
+        await answer_when_known(interaction, panel.drawn(interaction, BY_KEY["memory"]))
 
 
 class SettingsPanel:
@@ -80,12 +99,6 @@ class SettingsPanel:
     def lasting_views(self) -> list[discord.ui.View]:
         """Return the views for presses on panels of an earlier process."""
         return [PanelView(self, ENGLISH, setting=each) for each in SETTINGS if not isinstance(each.control, Written)]
-
-    async def show(self, interaction: discord.Interaction, setting: ServerSetting | None = None) -> None:
-        """Answer with the panel, open at `setting`."""
-        await defer(interaction)
-        text, embed, view = await self._drawn(interaction, setting)
-        await answer(interaction, text, embed=embed, view=view)
 
     async def open(self, interaction: discord.Interaction, setting: ServerSetting) -> None:
         """Answer a press in the menu: show what can be chosen, or the window to write in."""
@@ -111,41 +124,24 @@ class SettingsPanel:
             if setting.prepare is not None:
                 await setting.prepare(changes, self.stores, lambda text: tell(interaction, text))
             await self.stores.servers.change(guild_id, lambda now: replace(now, **changes), by=by)
+            log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
+            said = joined((setting.told(self._here(guild_id)), setting.effect), "\n")
         except (BotError, StoreError) as error:
-            await self._redraw(interaction, setting, problem=not_chosen(error))
-            return
-        log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
-        await self._redraw(interaction, setting, is_new=True)
+            said = failure_sentence(error)
+        await self._redraw(interaction, setting, said)
 
     def _here(self, guild_id: int) -> Here:
         return Here(self.stores, guild_id, self.stores.servers.of(guild_id))
 
-    async def _redraw(
-        self,
-        interaction: discord.Interaction,
-        setting: ServerSetting,
-        *,
-        problem: Text | None = None,
-        is_new: bool = False,
-    ) -> None:
-        text, embed, view = await self._drawn(interaction, setting, problem=problem, is_new=is_new)
-        await interaction.edit_original_response(
-            content=in_message(text, language_of(interaction))[:MESSAGE_CHARS],
-            embed=embed,
-            view=view,
-            allowed_mentions=discord.AllowedMentions.none(),
-        )
+    async def _redraw(self, interaction: discord.Interaction, setting: ServerSetting, said: Text | None = None) -> None:
+        panel = await self.drawn(interaction, setting, said)
+        await change(interaction, panel.text, embed=panel.embed, view=panel.view)
 
-    async def _drawn(
-        self,
-        interaction: discord.Interaction,
-        setting: ServerSetting | None,
-        *,
-        problem: Text | None = None,
-        is_new: bool = False,
-    ) -> tuple[Text, discord.Embed, PanelView]:
-        """Return the panel: what is said above it, all settings, and the menus. `problem`: why a choice was not stored.
-        `is_new`: it was.
+    async def drawn(
+        self, interaction: discord.Interaction, setting: ServerSetting | None = None, said: Text | None = None
+    ) -> Answer:
+        """Return the panel, open at `setting`: what is said above it, all settings, and the menus. `said`: None: what
+        to do.
         """
         guild_id, language = guild_id_of(interaction), language_of(interaction)
         await self.stores.voices.voices.look()
@@ -155,12 +151,10 @@ class SettingsPanel:
         embed = embed_in(
             language,
             title=Text("Settings of {server}", server=interaction.guild.name if interaction.guild else ""),
-            fields=[Field(name, text) for text, name in reversed(fields.items())],
+            fields=[(name, text) for text, name in reversed(fields.items())],
         )
-        text = WHAT
-        if setting is not None:
-            text = problem or (joined((setting.told(here), setting.effect), "\n") if is_new else setting.about)
-        return text, embed, PanelView(self, language, interaction.guild, setting, here)
+        text = WHAT if setting is None else setting.about
+        return Answer(said or text, embed, PanelView(self, language, interaction.guild, setting, here))
 
 
 class PanelView(CheckedView):
@@ -240,7 +234,7 @@ class SettingWindow(discord.ui.Modal):
     async def on_error(  # type: ignore[override]
         self, interaction: discord.Interaction, error: Exception, /
     ) -> None:
-        await press_failed(interaction, error, name=self._setting.key)
+        await use_failed(interaction, error, name=self._setting.key)
 
 
 def _option(language: str, key: str, text: Text, about: Text | None = None, *, now: bool) -> discord.SelectOption:
@@ -251,21 +245,7 @@ def _option(language: str, key: str, text: Text, about: Text | None = None, *, n
 
 def _menu_of_some(control: SomeOf, guild: discord.Guild | None, here: Here | None, how: dict[str, Any]) -> Menu:
     """Return Discord's own menu of channels, roles or people, with those that are chosen and still there."""
-    chosen = () if here is None or guild is None else control.now(here)
-    how |= {"min_values": 0, "max_values": control.most}
-    match control.kind:
-        case "channels" | "text channels":
-            channels = [each for each in chosen if guild is not None and guild.get_channel(each) is not None]
-            kinds = [discord.ChannelType.text]
-            if control.kind == "channels":
-                kinds = [discord.ChannelType.voice, discord.ChannelType.stage_voice]
-            return discord.ui.ChannelSelect(**how, channel_types=kinds, default_values=_as(_CHANNEL, channels))
-        case "roles":
-            roles = [each for each in chosen if guild is not None and guild.get_role(each) is not None]
-            return discord.ui.RoleSelect(**how, default_values=_as(_ROLE, roles))
-        case "people":
-            return discord.ui.UserSelect(**how, default_values=_as(_USER, chosen))
-
-
-def _as(kind: discord.SelectDefaultValueType, ids: Iterable[int]) -> list[discord.SelectDefaultValue]:
-    return [discord.SelectDefaultValue(id=each, type=kind) for each in ids]
+    menu, kind, find = _MENUS[control.kind]
+    found = [] if here is None or guild is None else [find(guild, each) for each in control.now(here)]
+    present = [each for each in found if each is not None]
+    return menu(**how, **kind, min_values=0, max_values=control.most, default_values=present)

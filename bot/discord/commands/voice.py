@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import discord
 from discord import app_commands
 
-from bot.channel.markdown import in_message
-from bot.discord.answers import answer, defer, guild_id_of, language_of
-from bot.discord.posting import MESSAGE_CHARS, attempt
+from bot.discord.answers import answer, change, defer, guild_id_of, language_of
+from bot.discord.posting import attempt
 from bot.errors import ModelError
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
@@ -142,6 +141,4 @@ async def make_ready(
 
 async def tell(interaction: discord.Interaction, text: Text) -> None:
     """Replace the private answer. Discord takes changes for a quarter of an hour; what comes later is not told."""
-    sentence = in_message(text, language_of(interaction))[:MESSAGE_CHARS]
-    request = interaction.edit_original_response(content=sentence, allowed_mentions=discord.AllowedMentions.none())
-    await attempt(request, None, event="voice_answer_not_written")
+    await attempt(change(interaction, text), None, event="voice_answer_not_written")

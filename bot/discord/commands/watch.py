@@ -5,20 +5,14 @@ Only the member who used the command sees the answer.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown
-from bot.discord.answers import answer, defer, guild_id_of, language_of
-from bot.errors import BotError
-from bot.texts.text import Text, counted, in_language, joined, sentence_of, verbatim
-from compaction.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from bot.discord.answers import answer_when_known, guild_id_of, language_of
+from bot.texts.text import Text, counted, in_language, joined, verbatim
 
 # Discord's limit for one message, minus the text around it.
 _MOST_CHARS = 1_800
@@ -61,41 +55,43 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
 
     @group.command(name="start", description="Get a link to share your screen, a window or a tab with me.")
     async def start(interaction: discord.Interaction) -> None:
-        await _answer(interaction, lambda guild_id: _link(watching, guild_id, interaction.user.id))
+        await answer_when_known(interaction, _link(watching, interaction))
 
     @group.command(name="stop", description="Stop sharing your screen with me.")
     async def stop(interaction: discord.Interaction) -> None:
-        await _answer(interaction, partial(_stop, watching, interaction.user.id, everybody=False))
+        await answer_when_known(interaction, _stop(watching, interaction, everybody=False))
 
     @group.command(name="stop-all", description="End every share here.")
     async def stop_all(interaction: discord.Interaction) -> None:
-        await _answer(interaction, partial(_stop, watching, interaction.user.id, everybody=True))
+        await answer_when_known(interaction, _stop(watching, interaction, everybody=True))
 
     @group.command(name="status", description="Who shares a screen with me, and since when.")
     async def status(interaction: discord.Interaction) -> None:
-        await _answer(interaction, watching.status)
+        await answer_when_known(interaction, watching.status(guild_id_of(interaction)))
 
     @group.command(name="look", description="Ask me about a shared screen, as it is now.")
     @app_commands.describe(question="What you want to know; without, I tell what is on it.", whose="Whose screen.")
     async def look(
         interaction: discord.Interaction, question: str | None = None, whose: discord.Member | None = None
     ) -> None:
-        language = language_of(interaction)
-        # A vision model answers in the language of the question.
-        asked = in_language(WHAT_IS_THERE, language) if question is None else question[:300]
-
-        async def seen(guild_id: int) -> Text:
-            sharer = None if whose is None else whose.id
-            told = await watching.look(guild_id, interaction.user.id, asked, whose=sharer)
-            return verbatim(escape_quote(in_language(told, language)))
-
-        await _answer(interaction, seen)
+        await answer_when_known(interaction, _look(watching, interaction, question, whose))
 
     tree.add_command(group)
 
 
-async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> Text:
-    url = await watching.link(guild_id, user_id)
+async def _look(
+    watching: ScreenSharing, interaction: discord.Interaction, question: str | None, whose: discord.Member | None
+) -> Text:
+    language = language_of(interaction)
+    # A vision model answers in the language of the question.
+    asked = in_language(WHAT_IS_THERE, language) if question is None else question[:300]
+    sharer = None if whose is None else whose.id
+    told = await watching.look(guild_id_of(interaction), interaction.user.id, asked, whose=sharer)
+    return verbatim(escape_quote(in_language(told, language)))
+
+
+async def _link(watching: ScreenSharing, interaction: discord.Interaction) -> Text:
+    url = await watching.link(guild_id_of(interaction), interaction.user.id)
     minutes = max(1, round(watching.valid_s / 60))
     sentences = (
         Text("Open this on your computer and choose what to share: {link}", link=verbatim(f"<{url}>")),
@@ -110,8 +106,9 @@ async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> Text:
     return joined((*sentences, LOCAL) if watching.is_local else sentences, "\n")
 
 
-async def _stop(watching: ScreenSharing, user_id: int, guild_id: int, *, everybody: bool) -> Text:
-    return format_ended(await watching.stop(guild_id, user_id, everybody=everybody), everybody=everybody)
+async def _stop(watching: ScreenSharing, interaction: discord.Interaction, *, everybody: bool) -> Text:
+    count = await watching.stop(guild_id_of(interaction), interaction.user.id, everybody=everybody)
+    return format_ended(count, everybody=everybody)
 
 
 def format_ended(count: int, *, everybody: bool) -> Text:
@@ -124,13 +121,3 @@ def escape_quote(seen: str) -> str:
     """Return what is on a screen, line by line as it is there, cut to one message."""
     text = "\n".join(map(escape_markdown, seen.splitlines()))
     return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS].rstrip("\\") + " …"
-
-
-async def _answer(interaction: discord.Interaction, tell: Callable[[int], Awaitable[Text]]) -> None:
-    """Answer with the result of `tell`, visible only to the member. It may take longer than Discord's 3 seconds."""
-    await defer(interaction)
-    try:
-        sentence = await tell(guild_id_of(interaction))
-    except (BotError, StoreError) as error:
-        sentence = sentence_of(error)
-    await answer(interaction, sentence)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import discord
 import pytest
 
-from bot.discord import posting
+from bot.discord import answers, posting
 from rehearsal.discord.rest import gate
 
 
@@ -17,3 +19,19 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discord.Client, "before_identify_hook", at_once)
     monkeypatch.setattr(gate, "_LIMITS", {})
     monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
+
+
+@pytest.fixture
+def told_to_wait(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return what is set once Discord was told, or could not be told, that an answer comes later. That is at once."""
+    told, defer = asyncio.Event(), answers.defer
+
+    async def deferred(interaction: discord.Interaction, *, in_place: bool = False) -> None:
+        try:
+            await defer(interaction, in_place=in_place)
+        finally:
+            told.set()
+
+    monkeypatch.setattr(answers, "defer", deferred)
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    return told

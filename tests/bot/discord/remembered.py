@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bot.discord.commands.sessions import CatchUp
+from bot.discord.commands.sessions import add_sessions
 from bot.discord.connection import connected
 from bot.memory.digests import Digests
 from bot.memory.session_reader import SessionReader
@@ -120,9 +122,10 @@ def digests_of(evening: Evening, reader: SessionReader, model: Summariser | None
     return Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
 
 
-def catch_up_of(evening: Evening, reader: SessionReader) -> CatchUp:
-    """Return what tells people what they missed."""
-    return CatchUp(reader, digests_of(evening, reader), now=evening.clock.now)
+def session_commands(evening: Evening, reader: SessionReader, model: Summariser | None = None) -> AddCommands:
+    """Return what adds /recap and /transcript."""
+    digests = digests_of(evening, reader, model)
+    return partial(add_sessions, reader=reader, digests=digests, now=evening.clock.now, zone=UTC)
 
 
 @asynccontextmanager
@@ -146,9 +149,7 @@ async def remembered(
         supervisor = FakeSupervisor()
         async with (
             LocalDiscord(guild=GUILD) as local,
-            connected(
-                settings_for(local), supervisor, commands(evening, reader), catch_up=catch_up_of(evening, reader)
-            ) as client,
+            connected(settings_for(local), supervisor, commands(evening, reader)) as client,
         ):
             here = Remembered(local, client, supervisor, evening, withheld)
             await here.come(*present)

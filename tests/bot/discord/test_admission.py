@@ -61,7 +61,7 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
     monkeypatch.setattr(discord.Guild, "leave", refuse)
     async with online(settings={"guilds": (77,)}) as (local, client, _):
         await settle(lambda: local.messages)
-        assert await answered(local, ADA, "join") == [Verdict.UNINVITED.sentence]
+        assert await answered(local, ADA, "join") == [Verdict.UNINVITED.value]
         assert client.guilds
 
 

@@ -5,6 +5,7 @@ database or room answers late. The local Discord waits as long as Discord does.
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
 from functools import partial
 from types import SimpleNamespace
@@ -16,15 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.discord import admission, answers
-from bot.discord.answers import RECAP, Field, answer_when_known, digest_embed, embed_in
+from bot.discord.answers import RECAP, Answer, answer_when_known, digest_embed, embed_in
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
-from bot.discord.commands.setting_values import SettingStores
-from bot.discord.commands.settings import add_settings
-from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
 from bot.discord.posting import message_parts
-from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
+from bot.server_settings import MemoryServerSettings, ServerSettings
 from bot.texts.text import Text, verbatim
 from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from compaction.model import Seq
@@ -32,11 +30,9 @@ from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_participation import participation_with
-from tests.bot.discord.commands.test_settings import operator
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
 from tests.fakes.choices import FakeOptOuts
-from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -67,7 +63,7 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
 
 def test_an_embed_fits_discords_limits() -> None:
     """Parts that are too long are cut, an empty field gets a dash, and the 26th field is left out."""
-    fields = [Field(verbatim("n" * 300), verbatim("v" * 2_000)), *[Field(verbatim("x"), verbatim(""))] * 30]
+    fields = [(verbatim("n" * 300), verbatim("v" * 2_000)), *[(verbatim("x"), verbatim(""))] * 30]
     embed = embed_in("de", title=Text("Hear me"), text=verbatim("t" * 5_000), fields=fields)
     assert isinstance(embed, discord.Embed)
     assert (embed.title, len(embed.description or ""), len(embed.fields)) == ("Hör mich", 4_096, 25)
@@ -170,9 +166,9 @@ CHECK_S = admission.CHECK_TIMEOUT_S
 class BusyStore(MemoryServerSettings):
     """Stands for all stores. It answers only once Discord was told to wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, free: asyncio.Event) -> None:
         super().__init__()
-        self.free = asyncio.Event()
+        self.free = free
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
         """Wait, and say how many facts are gone."""
@@ -201,13 +197,11 @@ class BusyOptOuts(FakeOptOuts):
 
 def commands_on(store: BusyStore) -> list[AddCommands]:
     """Return what adds the commands to a tree."""
-    participation, book = participation_with(store, BusyOptOuts(store.free)), ServerSettingsBook(store)
-    stores = SettingStores(book, operator(), VoiceCommands(FakeVoices(), FakePlayer().play_sample))
+    participation = participation_with(store, BusyOptOuts(store.free))
     records, facts = cast("Any", store), cast("Any", None)
     return [
         partial(add_participation_commands, participation=participation),
         partial(add_privacy_commands, records=records, people=records, facts=facts),
-        partial(add_settings, stores=stores),
     ]
 
 
@@ -217,22 +211,13 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
         ("opt-out", {}, "I no longer hear you"),
         ("silence", {}, "I am silent on this server until a moderator"),
         ("forget-me", {"sure": True, "what": "facts"}, "I have deleted all 3 things"),
-        ("settings", {}, "I keep what was said until somebody deletes it."),
     ],
 )
 async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
-    monkeypatch: pytest.MonkeyPatch, command: str, options: dict[str, object], told: str
+    told_to_wait: asyncio.Event, command: str, options: dict[str, object], told: str
 ) -> None:
     """Discord is told in time that the answer comes later; then it has all of it, for the person alone."""
-    store = BusyStore()
-    defer = discord.InteractionResponse.defer
-
-    async def deferred(response: discord.InteractionResponse[Any], **how: bool) -> None:
-        await defer(response, **how)
-        store.free.set()
-
-    monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
-    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    store = BusyStore(told_to_wait)
     async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), commands_on(store)):
         result = await local.invoke(ADA, command, options)
         assert result.deferred
@@ -274,6 +259,30 @@ async def test_what_somebody_wants_is_done_though_discord_does_not_take_the_dela
             work(),
         )
     assert sent == ["I may speak again."]
+
+
+async def test_a_file_is_announced_before_it_is_sent() -> None:
+    """A large one is longer on its way than Discord waits for the first answer."""
+    done = list[str]()
+
+    async def defer(**_: object) -> None:
+        done.append("deferred")
+
+    async def send(_: str, **how: object) -> None:
+        done.append("file" if "file" in how else "text")
+
+    async def work() -> Answer:
+        return Answer(file=discord.File(io.BytesIO(b"x"), "x.txt"))
+
+    interaction = SimpleNamespace(
+        locale=discord.Locale.american_english,
+        response=SimpleNamespace(defer=defer, is_done=lambda: bool(done)),
+        followup=SimpleNamespace(send=send),
+        extras={},
+        created_at=discord.utils.utcnow(),
+    )
+    await answer_when_known(cast("Any", interaction), work())
+    assert done == ["deferred", "file"]
 
 
 @pytest.mark.parametrize(

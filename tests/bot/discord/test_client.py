@@ -18,8 +18,8 @@ from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
+from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
-from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
@@ -219,7 +219,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
     to those alone who may enter the channel.
     """
-    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
+    monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     async with online() as (local, client, supervisor):
         say = partial(answered, local, ADA)
         assert await say("join") == ["Join a voice channel first, then use this command again."]

@@ -23,7 +23,7 @@ from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.recall import add_recall
-from bot.discord.commands.sessions import add_recap, add_transcript
+from bot.discord.commands.sessions import add_sessions
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
@@ -36,6 +36,7 @@ from tests.bot.discord.remembered import GUILD, LOUNGE
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online, place_in
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterator
 
     from bot.discord.client import AddCommands
@@ -98,9 +99,8 @@ def all_command_adders() -> list[AddCommands]:
         partial(add_participation_commands, participation=NOTHING),
         partial(add_watch_commands, watching=NOTHING),
         partial(add_settings, stores=NOTHING),
-        partial(add_recall, search=NOTHING),
-        partial(add_recap, reader=NOTHING, digests=NOTHING, catch_up=NOTHING, zone=NOTHING),
-        partial(add_transcript, reader=NOTHING, zone=NOTHING),
+        partial(add_recall, recall=NOTHING, reader=NOTHING, now=NOTHING, zone=NOTHING),
+        partial(add_sessions, reader=NOTHING, digests=NOTHING, now=NOTHING, zone=NOTHING),
         partial(add_voice, commands=NOTHING),
         partial(add_help, names=lambda _: ("Jeeves",)),
     ]
@@ -149,20 +149,25 @@ async def fail(*_: object, **__: object) -> None:
 
 
 async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
 ) -> None:
     """Discord would show 'thinking…' for a quarter of an hour. The answer has none of the error's words."""
+
+    async def fail_late(*_: object, **__: object) -> None:
+        await told_to_wait.wait()
+        await fail()
+
     async with catching_up(tmp_path) as here:
         place = place_in(here.client, LOUNGE)
         assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
         (offer,) = here.local.messages
-        monkeypatch.setattr(SessionReader, "find", fail)
+        monkeypatch.setattr(SessionReader, "find", fail_late)
         with capture_logs() as logs:
             pressed = await here.local.press(BEN, offer.id, "roomtone:catch-up")
         assert pressed.deferred
         (reply,) = pressed.replies
         assert (reply.content, reply.ephemeral) == (BROKE, True)
-        assert [line["button"] for line in logs if line["event"] == "button_failed"] == ["roomtone:catch-up"]
+        assert [line["command"] for line in logs if line["event"] == "command_failed"] == ["roomtone:catch-up"]
 
 
 _COMMAND = cast("Any", SimpleNamespace(name="look", qualified_name="watch look"))

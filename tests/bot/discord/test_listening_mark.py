@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from bot.discord.listening_mark import MOST_CHARS, ListeningMark, marked, prefix_in, remove_leftover, unmarked
+from bot.discord.listening_mark import MOST_CHARS, ListeningMark, marked, prefix_in, unmarked
 
 ENGLISH, GERMAN = "en-US", "de"
 PREFIX = "[LISTENING] "
@@ -35,21 +35,21 @@ class Me:
         self.nick = nick
 
 
-def lounge(me: Me) -> Any:
-    """Return a voice channel of the bot's server."""
-    return SimpleNamespace(id=600, guild=SimpleNamespace(id=500, me=me))
+def server_of(me: Me) -> Any:
+    """Return the bot's server."""
+    return SimpleNamespace(id=500, me=me)
 
 
 @pytest.mark.parametrize("nick", [None, "Robo", "A name of thirty-two characters."])
 async def test_the_name_shows_it_and_is_given_back(nick: str | None) -> None:
     """While the bot listens its name begins with the mark, within Discord's limit; afterwards it is as before."""
     me = Me(nick)
-    mark, channel = ListeningMark(), lounge(me)
-    assert await mark.show(channel, ENGLISH)
-    assert await mark.show(channel, ENGLISH)
+    mark, guild = ListeningMark(), server_of(me)
+    assert await mark.show(guild, ENGLISH)
+    assert await mark.show(guild, ENGLISH)
     assert me.display_name.startswith(PREFIX)
     assert len(me.display_name) <= MOST_CHARS
-    await mark.remove(channel)
+    await mark.remove(guild)
     assert me.nick == nick
 
 
@@ -57,8 +57,8 @@ async def test_the_name_shows_it_and_is_given_back(nick: str | None) -> None:
 async def test_a_room_that_is_cut_off_leaves_no_mark(turns: int) -> None:
     """It is cut off while the mark is set or removed, or just afterwards. `turns`: of the event loop."""
     me = Me()
-    mark, channel = ListeningMark(), lounge(me)
-    for work, shown in ((mark.show(channel, ENGLISH), PREFIX + "Roomtone"), (mark.remove(channel), None)):
+    mark, guild = ListeningMark(), server_of(me)
+    for work, shown in ((mark.show(guild, ENGLISH), PREFIX + "Roomtone"), (mark.remove(guild), None)):
         working = asyncio.create_task(work, name="cut-off")
         for _ in range(turns + 1):
             await asyncio.sleep(0)
@@ -69,9 +69,9 @@ async def test_a_room_that_is_cut_off_leaves_no_mark(turns: int) -> None:
 
 async def test_without_the_right_nothing_shows_it() -> None:
     """The answer is no, and nothing is raised."""
-    mark, channel = ListeningMark(), lounge(Me(may_rename=False))
-    assert not await mark.show(channel, ENGLISH)
-    await mark.remove(channel)
+    mark, guild = ListeningMark(), server_of(Me(may_rename=False))
+    assert not await mark.show(guild, ENGLISH)
+    await mark.remove(guild)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ async def test_without_the_right_nothing_shows_it() -> None:
 async def test_a_start_removes_the_mark_of_a_crash(left: str, after: str | None) -> None:
     """The prefix that a killed process left is removed, in whichever language; any other nickname stays."""
     me = Me(left)
-    await remove_leftover(cast("Any", me))
+    await ListeningMark().remove(server_of(me))
     assert me.nick == after
 
 

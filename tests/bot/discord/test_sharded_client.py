@@ -12,9 +12,8 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from bot.discord.client import ShardLosses
-from bot.discord.connection import connected
+from bot.discord.connection import chosen_shards, connected
 from bot.discord.dashboard_access import KEPT_S, RETRY_S, PlaceNames
-from bot.discord.endpoint import chosen_shards
 from bot.errors import SetupError
 from bot.health import format_degraded_part
 from bot.settings import DiscordSettings
@@ -159,6 +158,6 @@ async def test_discords_recommendation_and_limit_are_heeded() -> None:
             await chosen_shards(settings_for(local), Shards((4, 5), 8))
         with pytest.raises(SetupError, match="refused the bot's token"):
             await chosen_shards(settings_for(local, token="9999.nobody"), None)
-    with pytest.raises(SetupError, match="did not say how many shards"):
+    with pytest.raises(SetupError, match="cannot be reached"):
         await chosen_shards(DiscordSettings(token=SecretStr("1.x"), api_base="http://127.0.0.1:9/api/v10"), None)
     assert await chosen_shards(settings_for(local), ONLY_SHARD) == ONLY_SHARD

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from datetime import UTC
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +20,8 @@ from structlog.testing import capture_logs
 
 import bot.discord
 from bot.channel.port import Person
-from bot.discord.access import NO_ROLE, PEOPLE, RULES
+from bot.discord.access import NO_ROLE, PEOPLE, RULES, Cooldowns
 from bot.discord.command_tree import CheckedCommandTree
-from bot.discord.commands.sessions import add_recap, add_transcript
 from bot.discord.connection import connected
 from bot.server_settings import ServerSettings, no_server_settings
 from rehearsal.discord.guild.permissions import DiscordPermission
@@ -38,10 +35,9 @@ from tests.bot.discord.remembered import (
     GUILD,
     LOUNGE,
     Remembered,
-    catch_up_of,
-    digests_of,
     remembered,
     seen,
+    session_commands,
 )
 from tests.bot.discord.test_client import FakeSupervisor, place_in, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
@@ -106,7 +102,7 @@ async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_
     is missing, so who may use one reads that it broke.
     """
     monkeypatch.setattr(CheckedCommandTree, "apply_rules", lambda _: None)
-    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
+    monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     assert ALLOWED.keys() == RULES.keys()
     supervisor, allowed = FakeSupervisor(), {name: set[int]() for name in ALLOWED}
     async with LocalDiscord(guild=SERVER) as local:
@@ -134,12 +130,7 @@ async def test_people_read_what_was_said_while_they_were_there(tmp_path: Path) -
     """
 
     def commands(evening: Evening, reader: SessionReader) -> list[AddCommands]:
-        digests, catch_up = digests_of(evening, reader), catch_up_of(evening, reader)
-        return [
-            recall_command(evening, reader),
-            partial(add_recap, reader=reader, digests=digests, catch_up=catch_up, zone=UTC),
-            partial(add_transcript, reader=reader, zone=UTC),
-        ]
+        return [recall_command(evening, reader), session_commands(evening, reader)]
 
     async with remembered(tmp_path, commands, present=(BEN, CHLOE)) as here:
         await here.say(BEN, "We decided to hide the lantern key under the old boat.")

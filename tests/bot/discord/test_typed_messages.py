@@ -5,48 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bot.discord.admission import GuildAdmission, Verdict
 from bot.discord.commands.room import ELSEWHERE
-from bot.discord.typed_messages import HOW_OFTEN, For, Posted, for_whom
+from bot.discord.typed_messages import HOW_OFTEN
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID, Channel, GuildSpec, Member
 from tests.bot.discord.test_client import ADA, BEN, online, settle
 
 if TYPE_CHECKING:
     import discord
+    import pytest
 
     from rehearsal.discord.server import LocalDiscord
 
 VOICE, CHAT, OTHER_VOICE = 600, 601, 602
 MENTION = f"<@{ROOMTONE_BOT_ID}>"
-HERE = Posted(VOICE, "What time is it?")
-
-
-@pytest.mark.parametrize(
-    ("posted", "room_channel", "expected"),
-    [
-        (HERE, VOICE, For.ROOM),
-        (Posted(CHAT, "Hi.", in_voice_chat=False), VOICE, For.ROOM),
-        (Posted(603, "Hi.", in_voice_chat=False), VOICE, For.NOBODY),
-        (replace(HERE, channel_id=OTHER_VOICE), VOICE, For.ROOM_ELSEWHERE),
-        (HERE, None, For.ROOM_ELSEWHERE),
-        (Posted(CHAT, "Hi.", in_voice_chat=False), None, For.ROOM_ELSEWHERE),
-        (replace(HERE, to_us=False), VOICE, For.NOBODY),
-        (replace(HERE, by_bot=True), VOICE, For.NOBODY),
-        (replace(HERE, text=""), VOICE, For.NOBODY),
-    ],
-)
-def test_who_gets_a_message(posted: Posted, room_channel: int | None, expected: For) -> None:
-    """The room gets what people type to the bot in its voice channel's chat or in the chosen channel. Elsewhere in the
-    chats of voice channels people are told how to call it.
-    """
-    assert for_whom(posted, room_channel=room_channel, chosen_channel=CHAT) is expected
-
-
 GUILD = GuildSpec(
     voice_channels=(Channel(VOICE, "Lounge"), Channel(OTHER_VOICE, "Late Show", age_restricted=True)),
     text_channel=Channel(CHAT, "general"),
@@ -60,9 +35,15 @@ def answers(local: LocalDiscord) -> list[str]:
 
 
 async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None:
-    """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody."""
+    """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody. It
+    gets nothing that is not said to the bot, is empty, is a bot's, or is in a text channel that was not chosen.
+    """
     async with online(GUILD) as (local, client, supervisor):
         supervisor.place, supervisor.written = client.place(GUILD.id, VOICE), f"Nine, <@{BEN}>. " + "On and on. " * 300
+        await local.post_message(ADA, "Hello.", channel_id=VOICE)
+        await local.post_message(ADA, MENTION, channel_id=VOICE)
+        await local.post_message(SPARE_BOT_ID, f"{MENTION} hello", channel_id=VOICE)
+        await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         asked = await local.post_message(ADA, f"{MENTION} what time\nis it, <@{BEN}>?", channel_id=VOICE)
         await settle(lambda: len(answers(local)) == 2)
         (typed,) = supervisor.typed

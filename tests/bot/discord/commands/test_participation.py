@@ -127,10 +127,11 @@ class FakeConsents:
 @asynccontextmanager
 async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, FakeSupervisor, int]]:
     """Start a local Discord with a notice that asks, and return it with the message. The bot is in the lounge."""
-    supervisor, participation = FakeSupervisor(), cast("Any", consents)
+    supervisor = FakeSupervisor()
+    commands = partial(add_participation_commands, participation=cast("Any", consents))
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), supervisor, participation=participation) as client,
+        connected(settings_for(local), supervisor, [commands]) as client,
     ):
         supervisor.place = place_in(client, LOUNGE)
         assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
@@ -187,9 +188,10 @@ async def test_a_press_is_a_talk_command(person: int, always: bool, told: str) -
     below no other. Ada moderates, Ben is in the channel, and Chloe is not.
     """
     participation, supervisor = participation_with(MemoryServerSettings(), FakeOptOuts()), FakeSupervisor()
+    commands = partial(add_participation_commands, participation=participation)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), supervisor, participation=participation) as client,
+        connected(settings_for(local), supervisor, [commands]) as client,
     ):
         guild = await participation.of_guild(GUILD)
         guild.room = FakeRoom()

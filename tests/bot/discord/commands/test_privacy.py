@@ -21,10 +21,8 @@ from bot.discord.commands.privacy import (
     OUT_OF_REACH,
     PrivacyFacts,
     add_privacy_commands,
-    delete_facts,
     forget_person,
     format_facts,
-    send_data,
 )
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
@@ -98,7 +96,7 @@ class Facts(PeopleBook):
 class BrokenFacts(Facts):
     """A store that fails."""
 
-    async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
         raise StoreError("The disk is full.")
 
 
@@ -284,13 +282,16 @@ def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, 
 async def test_failures_are_sentences() -> None:
     """A failing store or log is a sentence that says what is left to do."""
     full = failing(StoreError("The disk is full."))
-    assert await send_data(full, "1") == ("I could not read it now. The disk is full. Try again in a moment.", None)
+    async with online(full, BrokenFacts()) as local:
+        for command, options in (("my-data", {}), ("forget-me", {"sure": True, "what": "facts"})):
+            told = (await say(local, ADA, command, **options))["content"]
+            assert told == "I could not do that now. The disk is full. Try again in a moment."
     assert "The disk is full. Use /forget-me again" in await forget_person(full, "1")
     assert "not from the log (No space)" in await forget_person(failing(OSError(28, "No space")), "1")
 
 
 async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
-    """A person sees theirs, and nobody else's; a long list is cut. What cannot be read or deleted is a sentence."""
+    """A person sees theirs, and nobody else's; a long list is cut."""
     facts = Facts("I live in *Lisbon*.", "I live in Berlin.", ended=1)
     assert await format_facts(facts, 500, str(ADA)) == (
         "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
@@ -308,8 +309,6 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
     many = await format_facts(Facts(*(f"My dog number {at} barks." for at in range(100))), 500, str(ADA))
     assert len(many) < 1_700
     assert many.endswith("There is more in the file.")
-    assert "The disk is full." in await format_facts(BrokenFacts(), 500, str(ADA))
-    assert "The disk is full." in await delete_facts(BrokenFacts(), 500, str(ADA))
 
 
 async def test_many_who_ask_at_once_keep_nobody_from_being_heard(

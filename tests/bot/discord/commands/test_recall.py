@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, RecallSearch, add_recall
+from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, add_recall
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
 from bot.store.attendance import AttendanceStore, Presence
@@ -47,8 +47,7 @@ def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None
     """Return what adds the command. `reach`: as in `recall.scope`."""
     index = SqlRecallIndex(evening.database, VectorStore(evening.database))
     found = PersonalRecall(Recall(index, evening.store), reader, reach=reach, accesses=evening.accesses)
-    search = RecallSearch(found, reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
-    return partial(add_recall, search=search)
+    return partial(add_recall, recall=found, reader=reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
 
 
 def searching(folder: Path, *, reach: str | None = "guild", **how: Any) -> AbstractAsyncContextManager[Remembered]:

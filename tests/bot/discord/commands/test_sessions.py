@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
@@ -18,8 +17,6 @@ from bot.discord.commands.sessions import (
     NOTHING_MISSED,
     NOTHING_SAID,
     NOTHING_TO_TELL,
-    add_recap,
-    add_transcript,
 )
 from bot.memory.retention import DAY_S
 from bot.memory.session_reader import SessionReader
@@ -38,10 +35,9 @@ from tests.bot.discord.remembered import (
     LOUNGE,
     NIGHT,
     Remembered,
-    catch_up_of,
-    digests_of,
     remembered,
     seen,
+    session_commands,
 )
 from tests.bot.discord.test_client import place_in, settle
 
@@ -82,9 +78,7 @@ class ScriptedModel:
 
 def commands_with(model: Summariser | None) -> Callable[[Evening, SessionReader], Sequence[AddCommands]]:
     def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
-        catch_up = catch_up_of(evening, reader)
-        digests = digests_of(evening, reader, model)
-        return [partial(add_recap, reader=reader, digests=digests, catch_up=catch_up, zone=UTC)]
+        return [session_commands(evening, reader, model)]
 
     return commands
 
@@ -304,12 +298,11 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
 
         monkeypatch.setattr(SessionReader, "find", fail)
         assert (await here.use(ADA, "recap", what="missed")).content.startswith(
-            "I could not read it now. The disk is full."
+            "I could not do that now. The disk is full."
         )
 
 
-def commands(_: Evening, reader: SessionReader) -> Sequence[AddCommands]:
-    return [partial(add_transcript, reader=reader, zone=UTC)]
+commands = commands_with(None)
 
 
 async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
@@ -380,5 +373,5 @@ async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest
         await here.say(BEN, "Hello.")
         for method in ("find", "readable"):
             monkeypatch.setattr(f"bot.memory.session_reader.SessionReader.{method}", fail)
-        assert (await here.use(BEN, "transcript")).content.startswith("I could not read it now. The disk is full.")
+        assert (await here.use(BEN, "transcript")).content.startswith("I could not do that now. The disk is full.")
         assert await here.local.suggest(BEN, "transcript", "session") == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.access import Cooldowns
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
 from bot.discord.commands.setting_values import (
     Here,
@@ -142,7 +142,7 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
 async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPatch) -> None:
     """A manager changes one thing after the other, and reads its new value and when it applies."""
     # Nobody changes all of them within a minute.
-    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
+    monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     async with online() as server:
         for key, picked, holds in CHOSEN:
             told = await server.choose(key, *picked)
@@ -281,7 +281,8 @@ async def test_a_database_that_is_away_is_told() -> None:
     stored = FailingServerSettings()
     async with online(stored=stored) as server:
         stored.broken = True
-        assert await server.choose("memory", "off") == "That could not be stored. The disk is full. Make room."
+        told = await server.choose("memory", "off")
+        assert told == "I could not do that now. The disk is full. Make room. Try again in a moment."
         assert server.now == ServerSettings()
         stored.broken = False
         assert (await server.choose("memory", "off")).endswith("This takes effect at my next reply.")
