@@ -38,8 +38,8 @@ _OBJECT_STORE_BYTES = 100_000_000
 _PATIENCE = {"RAY_agent_register_timeout_ms": "500000", "RAY_raylet_start_wait_time_s": "500"}
 
 
-def in_own_network(command: Sequence[str]) -> list[str]:
-    """Return the command line that runs `command` in a network of its own."""
+def in_own_network(*command: str) -> list[str]:
+    """Return the command line that runs `command`, or what is put after it, in a network of its own."""
     return [*OWN_NETWORK, "sh", "-c", _UP, "sh", *command]
 
 
@@ -48,7 +48,7 @@ async def check_own_network() -> None:
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         raise BenchmarkError(_NO_NETWORK)
     quiet = asyncio.subprocess.DEVNULL
-    trial = await asyncio.create_subprocess_exec(*in_own_network(["true"]), stdout=quiet, stderr=quiet)
+    trial = await asyncio.create_subprocess_exec(*in_own_network("true"), stdout=quiet, stderr=quiet)
     if await trial.wait():
         raise BenchmarkError(_NO_NETWORK)
 

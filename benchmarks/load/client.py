@@ -11,6 +11,7 @@ import discord
 import yarl
 
 from benchmarks.errors import BenchmarkError
+from bot.background_task import background_task
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
@@ -23,21 +24,6 @@ _READY_TIMEOUT_S = 60.0
 _MESSAGES_A_MINUTE = 100_000
 
 
-class _Client(discord.Client):
-    """Tells when it knows its guilds."""
-
-    def __init__(self, certificate: str) -> None:
-        tls = ssl.create_default_context(cafile=certificate)
-        intents = discord.Intents(guilds=True, voice_states=True)
-        super().__init__(intents=intents, connector=aiohttp.TCPConnector(ssl=tls))
-        self.knows_guilds = asyncio.Event()
-
-    async def on_ready(self) -> None:
-        assert hasattr(self.ws, "_rate_limiter"), "discord.py calls it so"
-        self.ws._rate_limiter = discord.gateway.GatewayRatelimiter(count=_MESSAGES_A_MINUTE)
-        self.knows_guilds.set()
-
-
 async def main_gateway(stack: AsyncExitStack, where: Mapping[str, Any]) -> DiscordMainGateway:
     """Log in to the local Discord at these addresses and return the gateway of its voice channel. `stack` logs out.
 
@@ -45,14 +31,18 @@ async def main_gateway(stack: AsyncExitStack, where: Mapping[str, Any]) -> Disco
     """
     discord.http.Route.BASE = where["api_base"]
     discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(where["gateway"])
-    client = await stack.enter_async_context(_Client(where["certificate"]))
-    running = asyncio.create_task(client.start(where["token"]), name="discord-client")
-    stack.callback(running.cancel)
+    tls = ssl.create_default_context(cafile=where["certificate"])
+    intents = discord.Intents(guilds=True, voice_states=True)
+    client = discord.Client(intents=intents, connector=aiohttp.TCPConnector(ssl=tls))
+    await stack.enter_async_context(client)
+    await stack.enter_async_context(background_task(client.start(where["token"]), name="discord-client"))
     try:
         async with asyncio.timeout(_READY_TIMEOUT_S):
-            await client.knows_guilds.wait()
+            await client.wait_until_ready()
     except TimeoutError as error:
         raise BenchmarkError("The local Discord did not let the client in.") from error
+    assert hasattr(client.ws, "_rate_limiter"), "discord.py calls it so"
+    client.ws._rate_limiter = discord.gateway.GatewayRatelimiter(count=_MESSAGES_A_MINUTE)
     channel = client.get_channel(where["channel_id"])
     assert isinstance(channel, discord.VoiceChannel), "the local Discord has it"
     return DiscordMainGateway(client, channel)

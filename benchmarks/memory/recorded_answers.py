@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from benchmarks.disabled_logging import logging_disabled
+from benchmarks.measuring import logging_disabled
 from bot.clock import SystemClock
 from bot.llm.factory import open_model
 from bot.memory.replay import replay

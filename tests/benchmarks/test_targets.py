@@ -15,7 +15,7 @@ from benchmarks.listen.endpointing import endpointing_targets
 from benchmarks.listen.unasked import unasked_targets
 from benchmarks.load.bench import load_targets
 from benchmarks.memory.bench import memory_targets
-from benchmarks.reply.targets import reply_targets
+from benchmarks.reply.bench import reply_targets
 from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:

@@ -40,14 +40,14 @@ async def test_only_what_came_since_the_beginning_is_counted() -> None:
             process.observe(QueuesMeasured((QueueFigures("recognise", 0, 68, {"overloaded": overloaded}),), 0.0))
 
         report(3)
-        await process.answer({"op": "begin"})
+        await process.begin()
         process.observe(UtteranceTranscribed("warm-up", 1, "Hello.", 0.0, 1.0, 1.5))
         report(10)
-        await process.answer({"op": "warmed_up"})
+        await process.warmed_up()
         process.observe(UtteranceTranscribed("measured", 1, "Hello.", 0.0, 1.0, 1.5))
         process.observe(RoomOpened("an-evening", 1, 2, resumed=True, at=0.0))
-        assert (await process.answer({"op": "end"}))["texts"] == 1
-        counted = await process.answer({"op": "counters"})
+        assert (await process.end())["texts"] == 1
+        counted = await process.counters()
     assert (counted["dropped"], counted["rooms_opened"]) == ({"recognise: overloaded": 7}, 1)
 
 
