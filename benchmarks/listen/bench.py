@@ -51,7 +51,7 @@ async def run(
     """
     with measuring("listen", listen_targets, progress, on_part, options.only) as found:
         if found.wants("deciding"):
-            found.part_measured("deciding", measure_decisions() | {"crowd": measure_crowd()})
+            found.part_measured("deciding", await measure_decisions() | {"crowd": measure_crowd()})
         if found.wants("endpointing"):
             recordings = load_recordings(options.speech).some(options.recordings)
             found.part_measured("endpointing", await measure_endpointing(recordings, load(), progress))
