@@ -18,5 +18,14 @@ class Progress(Protocol):
         """Show one plain sentence."""
 
 
-class NoProgress(Progress):
+class NoProgress:
     """Ignores all progress."""
+
+    def step(self, name: str, *, total: int) -> None:
+        """Show nothing."""
+
+    def advance(self, count: int = 1) -> None:
+        """Show nothing."""
+
+    def say(self, line: str) -> None:
+        """Show nothing."""

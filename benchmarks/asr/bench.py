@@ -13,9 +13,8 @@ from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import GLOSSARY, ask_questions, make_questions, question_sounds
 from benchmarks.figures import number_at, sample_at
-from benchmarks.heard_words import HeardWords
 from benchmarks.measuring import measuring
-from benchmarks.recordings import load_recordings
+from benchmarks.recordings import HeardWords, load_recordings
 from benchmarks.report import at_most
 from bot.models.directory import whisper_folder
 from config.load import load

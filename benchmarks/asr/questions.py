@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.asr.discord_path import decoded, lossy
-from benchmarks.heard_words import HeardWords
+from benchmarks.recordings import HeardWords
 from benchmarks.synthetic_speech import in_a_room, kokoro_voices, speak_evenly
 from benchmarks.usual_glossary import PEOPLE
 from bot.brain.settings import BrainSettings

@@ -7,6 +7,7 @@ All share this one machine: what more recognisers bring is bounded by its cores,
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING
 from benchmarks.child_process import child_process
 from benchmarks.cluster.bot_process import measure_bot
 from benchmarks.cluster.ray_nodes import check_own_network, in_own_network
-from benchmarks.cluster.sizing import ASSUMED, sizes
 from benchmarks.figures import number_at
 from benchmarks.measuring import measuring
 from benchmarks.recordings import load_recordings
@@ -37,6 +37,16 @@ _TIMEOUT_S = 600.0
 _MORE_MS = 10.0
 # Recordings that are recognised in turn. Each is kept in memory by both sides.
 _RECORDINGS = 12
+ROOMS = (100, 1_000, 10_000)
+# Of each second in a room, so much is speech of somebody, and each second of it is recognised this often: when it has
+# ended, and in part before, in its pauses.
+SPEECH_SHARE, HEARD_TIMES = 0.5, 1.5
+# Machines that worked all the time would let everybody wait.
+BUSY_SHARE = 0.5
+ASSUMED = (
+    f"Sizes are calculated: somebody speaks {SPEECH_SHARE:.0%} of the time, each second is recognised {HEARD_TIMES:g} "
+    f"times, cores work {BUSY_SHARE:.0%} of the time, and a recogniser takes two of them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,36 @@ async def _service(found: Measuring, options: ClusterBenchOptions, clips: Sequen
             found.progress.step(name, total=1)
             figures = await child.ask(op, clips=clips, timeout_s=_TIMEOUT_S + options.seconds, **request)
             found.part_measured(name, figures)
+
+
+def sizes(ours: Mapping[str, Json]) -> dict[str, Json]:
+    """Return bots, cores of recognisers and memory for some numbers of rooms: the figures of one machine, multiplied.
+    Nothing without the figures for it. Who sizes machines by the best case has too few.
+    """
+    entries = [name for name, each in ours.items() if isinstance(each, dict)]
+    heard = [each for name in entries if (each := number_at(ours, name, "cpu_s_a_speech_s")) and "at once" in name]
+    bots = sorted((rooms, name) for name in entries if (rooms := number_at(ours, name, "rooms")))
+    recogniser_mb, head_mb = (
+        number_at(ours, "cluster", f"memory_mb_{each}") for each in ("a_recogniser", "of_the_head")
+    )
+    if not heard or len(bots) < 2 or recogniser_mb is None or head_mb is None:
+        return {}
+    (few, first), *_, (many, last) = bots
+    few_mb, many_mb = (number_at(ours, name, "memory_mb") or 0.0 for name in (first, last))
+    room_mb = max(0.0, (many_mb - few_mb) / (many - few))
+    silent_s, speech_s = (number_at(ours, last, f"cpu_s_a_{each}_s") or 0.0 for each in ("silent", "speech"))
+    found: dict[str, Json] = {}
+    for rooms in ROOMS:
+        processes = math.ceil(rooms * (silent_s + SPEECH_SHARE * speech_s) / BUSY_SHARE)
+        cores = math.ceil(rooms * SPEECH_SHARE * HEARD_TIMES * max(heard) / BUSY_SHARE)
+        memory_mb = head_mb + math.ceil(cores / 2) * recogniser_mb
+        memory_mb += processes * (few_mb - few * room_mb) + rooms * room_mb
+        found[f"{rooms:,} rooms"] = {
+            "bots": processes,
+            "cores_of_recognisers": cores,
+            "memory_gb": round(memory_mb / 1_000, 1),
+        }
+    return found
 
 
 def cluster_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from benchmarks.child_process import answer_requests
 from benchmarks.cluster.processes import cpu_s, memory_mb, running, use_of
 from benchmarks.cluster.ray_nodes import RayNodes
-from benchmarks.stats import percentile
+from benchmarks.figures import percentile
 from bot.cluster.deployment import PORT
 from bot.cluster.recogniser_service import APP
 from rehearsal.people.clip import read_sound

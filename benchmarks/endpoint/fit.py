@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.endpoint.free_talk import TalkSet
+from benchmarks.figures import percentile
 from benchmarks.listen.endpointing import CUT_SHARE, KNOWN_P50_MS, LEADS, outcome
 from benchmarks.listen.observed_pauses import PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
 from benchmarks.progress import NoProgress
 from benchmarks.recordings import load_recordings
-from benchmarks.stats import percentile
 from config.load import load
 from voice.listening.end_policy import EndPolicy, ReadingWeights
 

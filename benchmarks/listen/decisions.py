@@ -6,17 +6,22 @@ language model, that model is taken to be right; how often it is asked in vain i
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice, permutations
+from random import Random
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import number_at, sample_at
+from benchmarks.figures import number_at, percentile, sample_at, share_of
 from benchmarks.listen.dialogues import load_dialogues
 from benchmarks.listen.talk_room import play_talk
 from benchmarks.listen.timed_talk import ReplyExpected
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 from benchmarks.report import Target, at_least, at_most
-from benchmarks.stats import share_of
+from bot.brain.decider import Situation, decide
+from bot.brain.settings import BrainSettings
+from bot.brain.wakeword import call_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +32,11 @@ if TYPE_CHECKING:
 
 # The report shows at most this many wrong decisions as examples.
 _EXAMPLES = 24
+# The hostile crowd.
+TEXTS = 100
+PEOPLE = 99
+WORDS = 400
+_NAME_CHARS = 32
 
 
 @dataclass(slots=True)
@@ -112,6 +122,43 @@ async def measure_decisions() -> dict[str, Json]:
         part.value: {**await figures(part, model=True), "without_model": await figures(part, model=False)}
         for part in TemplateSet
     }
+
+
+def measure_crowd() -> dict[str, Json]:
+    """Return the processor time of a decision in the event loop's thread, by crowd, and the greatest P95 of all.
+
+    The names are made to be found in the text as often as possible. Every text is new, as what people say is, so
+    nothing is remembered from the one before.
+    """
+    random = Random(1)  # noqa: S311 - nothing secret about a name
+    letters = [random.choice("abcdefgh") for _ in range(WORDS)]
+    # All of them have the letters of one word, and it begins as the bot's name does.
+    scrambled = ["r" + "".join(each) for each in islice(permutations("omontie"), 0, 12 * WORDS, 12)]
+    times = {
+        "names and text of single letters": _times_ms(random, letters, " "),
+        "names and text of words with the same letters": _times_ms(random, scrambled, " "),
+        "the same with a pause after each word": _times_ms(random, scrambled, ", "),
+    }
+    p95s = {label: round(percentile(each, 0.95), 2) for label, each in times.items()}
+    figures: dict[str, Json] = {"decisions": TEXTS * len(p95s), "worst_p95_ms": max(p95s.values())}
+    return figures | {f"p95_ms, {label}": value for label, value in p95s.items()}
+
+
+def _times_ms(random: Random, words: Sequence[str], between: str) -> list[float]:
+    """Return the processor time of each decision in milliseconds."""
+    names = [" ".join(random.choices(words, k=16))[:_NAME_CHARS] for _ in range(PEOPLE)]
+    situation = Situation(
+        people=PEOPLE + 1,
+        wake_names=BrainSettings().names,
+        other_names=frozenset().union(*map(call_names, names)),
+    )
+    times = []
+    for number in range(TEXTS):
+        heard = f"{between.join(words)} {number}"
+        begun = time.thread_time()
+        decide(heard, situation)
+        times.append(1_000 * (time.thread_time() - begun))
+    return times
 
 
 def deciding_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:

@@ -10,12 +10,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import cut_sample, number_at, sample_at
+from benchmarks.figures import cut_sample, number_at, sample_at, share_of, spread
 from benchmarks.listen.observed_pauses import PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
 from benchmarks.pause_judge import COUNTED_FROM_S
 from benchmarks.report import Target, at_most
-from benchmarks.stats import share_of, spread
 from voice.listening.end_policy import END_POLICY
 from voice.listening.endpointing import ENDPOINTING, window_count
 from voice.listening.vad import WINDOW_SAMPLES

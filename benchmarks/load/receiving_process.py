@@ -6,18 +6,24 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
+import discord
+import yarl
+
 from benchmarks.child_process import answer_requests
-from benchmarks.load.client import main_gateway
+from benchmarks.errors import BenchmarkError
+from benchmarks.figures import percentile
 from benchmarks.load.encrypted_room import EncryptedRoom
 from benchmarks.load.growth import holding
 from benchmarks.local_bot import join_bot
-from benchmarks.stats import percentile
 from bot.background_task import background_task
 from bot.events import LinkChanged, QueuesMeasured, RoomOpened, UtteranceTranscribed
+from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
@@ -25,12 +31,15 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from bot.events import Event
-    from voice.transport.discord_gateway import DiscordMainGateway
 
 # A sleep of so long should end after so long; what it takes more is the loop's lag.
 _SAMPLE_S = 0.01
 # The last connection's socket is closed a moment after its websocket.
 _CLOSING_S = 0.5
+_READY_TIMEOUT_S = 60.0
+# discord.py sends 110 messages a minute at most and lets others wait. A thousand joins would take 18 minutes, and most
+# of them fail, because a join waits 10 s. The local Discord has no such limit.
+_MESSAGES_A_MINUTE = 100_000
 
 
 class ReceivingProcess:
@@ -53,7 +62,7 @@ class ReceivingProcess:
 
     async def enter(self, address: Mapping[str, Any]) -> Mapping[str, object]:
         """Log in to a local Discord, for `join_link` and `joins`."""
-        self._gateway = await main_gateway(self._stack, address)
+        self._gateway = await _main_gateway(self._stack, address)
         return {}
 
     async def join_link(self) -> Mapping[str, object]:
@@ -144,6 +153,30 @@ class ReceivingProcess:
             before = time.perf_counter()
             await asyncio.sleep(_SAMPLE_S)
             self._lags_ms.append(max(0.0, time.perf_counter() - before - _SAMPLE_S) * 1000)
+
+
+async def _main_gateway(stack: AsyncExitStack, where: Mapping[str, Any]) -> DiscordMainGateway:
+    """Log in to a local Discord with a plain client, and return the gateway of its voice channel. `stack` logs out.
+
+    This process has no other Discord afterwards. Raises `BenchmarkError`.
+    """
+    discord.http.Route.BASE = where["api_base"]
+    discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(where["gateway"])
+    tls = ssl.create_default_context(cafile=where["certificate"])
+    intents = discord.Intents(guilds=True, voice_states=True)
+    client = discord.Client(intents=intents, connector=aiohttp.TCPConnector(ssl=tls))
+    await stack.enter_async_context(client)
+    await stack.enter_async_context(background_task(client.start(where["token"]), name="discord-client"))
+    try:
+        async with asyncio.timeout(_READY_TIMEOUT_S):
+            await client.wait_until_ready()
+    except TimeoutError as error:
+        raise BenchmarkError("The local Discord did not let the client in.") from error
+    assert hasattr(client.ws, "_rate_limiter"), "discord.py calls it so"
+    client.ws._rate_limiter = discord.gateway.GatewayRatelimiter(count=_MESSAGES_A_MINUTE)
+    channel = client.get_channel(where["channel_id"])
+    assert isinstance(channel, discord.VoiceChannel), "the local Discord has it"
+    return DiscordMainGateway(client, channel)
 
 
 def spread_of(lags_ms: Sequence[float]) -> dict[str, float]:

@@ -6,7 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.stats import percentile
+from benchmarks.figures import percentile
 from compaction.language.text import words
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser

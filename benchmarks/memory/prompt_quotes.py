@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import share_of
 from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
-from benchmarks.stats import share_of
 from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
 from bot.tuning import UNTUNED

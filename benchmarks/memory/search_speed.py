@@ -6,9 +6,9 @@ import time
 from random import Random
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import percentile
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.roomtone_search import open_roomtone_search
-from benchmarks.stats import percentile
 
 if TYPE_CHECKING:
     from benchmarks.memory.roomtone_search import RoomtoneSearch

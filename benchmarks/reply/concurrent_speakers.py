@@ -6,8 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.figures import share_of, spread
 from benchmarks.reply.room import open_room
-from benchmarks.stats import share_of, spread
 from rehearsal.runner.record import SpeechSpan, utterance_span
 
 if TYPE_CHECKING:

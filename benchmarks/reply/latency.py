@@ -12,10 +12,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.heard_words import HeardWords
-from benchmarks.recordings import voice_end_s
+from benchmarks.figures import share_of, spread
+from benchmarks.recordings import HeardWords, voice_end_s
 from benchmarks.reply.room import open_room
-from benchmarks.stats import share_of, spread
 from rehearsal.people.clip import read_sound
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.asr.bench import asr_targets
-from benchmarks.cluster.bench import cluster_targets
-from benchmarks.cluster.sizing import sizes
+from benchmarks.cluster.bench import cluster_targets, sizes
 from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
 from benchmarks.listen.decisions import deciding_targets
 from benchmarks.listen.endpointing import endpointing_targets
