@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import answer_requests
-from benchmarks.cluster.processes import cpu_s, memory_mb, running, use_of
+from benchmarks.cluster.processes import running, use_of
 from benchmarks.cluster.ray_nodes import RayNodes
 from benchmarks.figures import percentile
 from bot.cluster.deployment import PORT
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AsyncExitStack
 
+    from benchmarks.cluster.processes import ProcessUse
     from benchmarks.report import Json
     from voice.asr.port import Recogniser
     from voice.audio import Pcm
@@ -67,13 +68,12 @@ class ServiceProcess:
             "in_process": await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(at, settings))),
         }
         ready_s = time.monotonic() - begun
-        taken = await asyncio.to_thread(lambda: use_of(running()))
-        recogniser_mb = memory_mb(taken, _REPLICA)
+        recogniser_mb, ray_mb = (await _use(_REPLICA)).memory_mb, (await _use(_RAY)).memory_mb
         return {
             "head_s": round(head_s, 1),
             "ready_s": round(ready_s, 1),
             "memory_mb_a_recogniser": round(recogniser_mb),
-            "memory_mb_of_the_head": round(memory_mb(taken, _RAY) - recogniser_mb),
+            "memory_mb_of_the_head": round(ray_mb - recogniser_mb),
         }
 
     async def pairs(self, clips: Sequence[str], calls: int) -> Mapping[str, object]:
@@ -103,7 +103,7 @@ class ServiceProcess:
         sounds, numbers = await _sounds(clips), itertools.count()
         took: list[float] = []
         heard_s: list[float] = []
-        before, begun = await asyncio.to_thread(lambda: use_of(running())), time.monotonic()
+        before, begun = await _use(_RAY), time.monotonic()
 
         async def speak() -> None:
             while time.monotonic() - begun < seconds:
@@ -112,12 +112,12 @@ class ServiceProcess:
                 heard_s.append(duration_s(sound))
 
         await asyncio.gather(*(speak() for _ in range(at_once)))
-        passed_s, after = time.monotonic() - begun, await asyncio.to_thread(lambda: use_of(running()))
+        passed_s, after = time.monotonic() - begun, await _use(_RAY)
         return {
             "utterances": len(took),
             "speech_s_a_s": round(sum(heard_s) / passed_s, 2),
             "utterance_ms": milliseconds(took),
-            "cpu_s_a_speech_s": round((cpu_s(after, _RAY) - cpu_s(before, _RAY)) / sum(heard_s), 4),
+            "cpu_s_a_speech_s": round((after.cpu_s - before.cpu_s) / sum(heard_s), 4),
         }
 
     async def _keep(self, recognisers: int) -> None:
@@ -130,6 +130,11 @@ class ServiceProcess:
 def milliseconds(times_s: Sequence[float]) -> dict[str, Json]:
     """Return the median and the 95th percentile of `times_s`, in milliseconds."""
     return {name: round(1000 * percentile(times_s, share), 1) for name, share in (("p50", 0.5), ("p95", 0.95))}
+
+
+async def _use(named: str) -> ProcessUse:
+    """Return what all processes take whose command line has `named`."""
+    return await asyncio.to_thread(use_of, running(), named)
 
 
 async def _taken_s(recogniser: Recogniser, sound: Pcm) -> float:
