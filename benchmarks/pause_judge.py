@@ -26,14 +26,12 @@ class PauseJudge:
     """Judges pauses one after the other. Not thread-safe. Raises `VoiceError` for a model that cannot be loaded.
 
     `recogniser`: its text in `language` helps, as in a room; None: intonation alone decides. Without the end-of-turn
-    model, or with `turn_model` False, nothing is known of a pause but its length.
+    model nothing is known of a pause but its length.
     """
 
-    def __init__(
-        self, models: ModelsSettings, *, turn_model: bool = True, recogniser: Engine | None = None, language: str = "en"
-    ) -> None:
+    def __init__(self, models: ModelsSettings, *, recogniser: Engine | None = None, language: str = "en") -> None:
         directory = ModelDirectory(models.directory)
-        wanted = turn_model and directory.holds(TURN_SMART)
+        wanted = directory.holds(TURN_SMART)
         self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
         self._recogniser = recogniser
         reads = wanted and recogniser is not None and language == LANGUAGE and directory.holds(TURN_TEXT)

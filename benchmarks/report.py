@@ -76,12 +76,11 @@ def at_most(
     sample: str = "",
     *,
     failed: float | None = None,
-    undecided: bool = False,
 ) -> Target:
     """Return a target whose value must not exceed `most`. None: the value was not measured.
 
     `failed`: how many cases gave no value because what is measured did not happen, so the value is of the others alone.
-    One misses the target. `undecided`: `most` lies within the value's interval, so it neither meets nor misses it.
+    One misses the target.
     """
-    met = None if value is None or undecided else value <= most
+    met = None if value is None else value <= most
     return Target(name, goal, "not measured" if value is None else round(value, 4), False if failed else met, sample)

@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("talk", type=Path)
     folders = parser.parse_args()
     observer = PauseObserver(load())
-    if not observer.reads_text:
+    if not observer.judge.reads_text:
         raise LookupError("the coefficients need all models of pauses; `roomtone models pull` brings them")
     folder_of = {"speech": folders.speech, **{part.value: folders.talk / part for part in TalkSet}}
     observed = {

@@ -88,8 +88,8 @@ async def measure_endpointing(
     return {
         "recordings": len(recordings),
         "passes": len(LEADS),
-        "end_of_turn_model": observer.has_turn_model,
-        "text_read": observer.reads_text,
+        "end_of_turn_model": observer.judge.has_turn_model,
+        "text_read": observer.judge.reads_text,
         **outcome(pauses).as_json(),
         "operating_points": operating_points(pauses),
     }

@@ -88,23 +88,17 @@ class ObservedPause:
 
 
 class PauseObserver:
-    """A room's models. Not thread-safe. Raises `VoiceError` if one that is needed is missing."""
+    """A room's models. `judge`: those that judge pauses. Not thread-safe. Raises `VoiceError` if one that is needed is
+    missing.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._vad = open_vad(settings.models)
-        self._judge = PauseJudge(
+        self.judge = PauseJudge(
             settings.models,
             recogniser=WhisperEngine(whisper_folder(settings.models, settings.asr), settings.asr),
             language=LANGUAGE,
         )
-
-    @property
-    def has_turn_model(self) -> bool:
-        return self._judge.has_turn_model
-
-    @property
-    def reads_text(self) -> bool:
-        return self._judge.reads_text
 
     def observe(self, recording: SpeechRecording, *, lead_samples: int = 0) -> list[ObservedPause]:
         """Return the pauses of a recording in order, after `lead_samples` of silence. Blocks."""
@@ -131,8 +125,8 @@ class PauseObserver:
             heard = pcm[pause.start * WINDOW_SAMPLES : (pause.last + age) * WINDOW_SAMPLES]
             # The end-of-turn model adds the silence itself that it was taught with.
             until = pause.end + max(0, age - begun - ASKED_EVERY_WINDOWS)
-            finished = self._judge.finished(pcm[pause.start * WINDOW_SAMPLES : until * WINDOW_SAMPLES])
-            known = self._judge.evidence(heard, finished)
+            finished = self.judge.finished(pcm[pause.start * WINDOW_SAMPLES : until * WINDOW_SAMPLES])
+            known = self.judge.evidence(heard, finished)
             if known is None:
                 return
             yield Asked(age, known)

@@ -52,7 +52,6 @@ class CrowdMember:
         self.session = VoiceSessionState(access, PersonPacketCounts())
         self._loop = asyncio.get_running_loop()
         self._held: list[dict[str, Any] | bytes] | None = None
-        self._next_beat: asyncio.TimerHandle | None = None
 
     def hold(self) -> None:
         """Answer nothing until `go_on`."""
@@ -67,13 +66,6 @@ class CrowdMember:
     def enter(self) -> None:
         """Begin the voice session."""
         self._gateway.opened(self)
-
-    def leave(self) -> None:
-        """End the voice session."""
-        if self._next_beat is not None:
-            self._next_beat.cancel()
-        self.close_code = 1000
-        self._gateway.closed(self)
 
     def announce(self) -> None:
         """Tell the others that this member speaks (op 5)."""
@@ -105,9 +97,9 @@ class CrowdMember:
                     self._gateway.text(self, {"op": op, "d": body})
 
     def _beat(self, interval_s: float) -> None:
-        """Send heartbeats until `leave`: without them the voice gateway ends the session."""
+        """Send heartbeats, without an end: without them the voice gateway ends the session."""
         self._gateway.text(self, {"op": _HEARTBEAT, "d": {"t": 0, "seq_ack": 0}})
-        self._next_beat = self._loop.call_later(interval_s, self._beat, interval_s)
+        self._loop.call_later(interval_s, self._beat, interval_s)
 
     def _answer(self, message: dict[str, Any]) -> list[GatewayMessage]:
         op, body = message["op"], message.get("d")
@@ -174,12 +166,6 @@ class Crowd:
             while not self._is_settled(size):  # noqa: ASYNC110 - the delivery service has no event for it
                 await asyncio.sleep(0.05)
 
-    async def leave(self) -> None:
-        """Let all members leave."""
-        for member in self.members:
-            member.leave()
-        self.members.clear()
-
     async def prepare(self, receiver_id: int, talks: Sequence[Talk]) -> list[Slot]:
         """Return the datagrams of the first members for one receiver, a slot for each 20 ms: `talks` is what each says.
 
@@ -220,15 +206,10 @@ class Crowd:
             sock.setblocking(True)
             start = time.monotonic() + 0.05
             for number, slot in enumerate(slots):
-                at, size = 0, max(1, len(slot))
-                while at < len(slot):
-                    due = start + number * FRAME_S + at * spread / size
-                    now = time.monotonic()
-                    if due > now:
+                for place, datagram in enumerate(slot):
+                    due = start + number * FRAME_S + place * spread / len(slot)
+                    while (now := time.monotonic()) < due:
                         time.sleep(max(_TICK_S, due - now))
-                        continue
-                    datagram = slot[at]
-                    at += 1
                     if datagram is not None:
                         latest = max(latest, now - due)
                         sock.sendto(datagram, address)
