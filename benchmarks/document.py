@@ -101,8 +101,14 @@ def _between_marks(page: str, lines: Iterable[str]) -> str:
 
 def _table(kept: Results) -> Iterator[str]:
     """Yield the targets of a benchmark's results that were measured, and the machines."""
+    # Behind a semicolon is what a sample tells besides what was counted.
     rows = [
-        (*(cell(target[each]) for each in ("name", "goal", "value")), met(target), _sample(target), file)
+        (
+            *(cell(target[each]) for each in ("name", "goal", "value")),
+            met(target),
+            cell(target.get("sample")).partition(";")[0],
+            file,
+        )
         for file, report in kept.items()
         for target in targets_of(report)
         if met(target) != "not measured"
@@ -124,11 +130,6 @@ def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
             figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
             head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
             yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
-
-
-def _sample(target: Mapping[str, Json]) -> str:
-    """Return what was counted, without what a sample tells besides."""
-    return cell(target.get("sample")).partition(";")[0]
 
 
 def targets_of(report: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -12,7 +13,7 @@ from benchmarks.machine import busy_sentence, describe_machine
 from benchmarks.report import BenchmarkReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
     from benchmarks.machine import Machine
     from benchmarks.progress import Progress
@@ -77,16 +78,24 @@ def measuring(
 
 
 @contextmanager
-def logging_disabled() -> Iterator[None]:
-    """Drop this process's log lines: writing thousands of them would be measured too. The end restores the logging."""
+def logging_disabled(kept: list[Mapping[str, Any]] | None = None) -> Iterator[None]:
+    """Drop this process's log lines, or put them all into `kept`: writing thousands of them would be measured too. The
+    end restores the logging.
+    """
+
+    def take(logger: object, name: str, event: MutableMapping[str, Any]) -> str:
+        del logger
+        if kept is not None:
+            kept.append({**event, "level": name})
+        raise structlog.DropEvent
+
     before = structlog.get_config()
-    structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, take],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL if kept is None else 0),
+        cache_logger_on_first_use=False,
+    )
     try:
         yield
     finally:
         structlog.configure(**before)
-
-
-def _drop(logger: object, name: str, event: object) -> str:
-    del logger, name, event
-    raise structlog.DropEvent

@@ -16,16 +16,3 @@ class Progress(Protocol):
 
     def say(self, line: str) -> None:
         """Show one plain sentence."""
-
-
-class NoProgress:
-    """Ignores all progress."""
-
-    def step(self, name: str, *, total: int) -> None:
-        """Show nothing."""
-
-    def advance(self, count: int = 1) -> None:
-        """Show nothing."""
-
-    def say(self, line: str) -> None:
-        """Show nothing."""

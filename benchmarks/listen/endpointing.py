@@ -84,7 +84,7 @@ async def measure_endpointing(
     """Return the figures of these recordings. Raises `VoiceError` if a model that is needed is missing."""
     observer = await asyncio.to_thread(PauseObserver, settings)
     progress.step("pauses inside speech", total=len(recordings))
-    pauses = await asyncio.to_thread(observe_all, recordings, observer, progress, leads=LEADS)
+    pauses = await asyncio.to_thread(observe_all, recordings, observer, leads=LEADS, on_done=progress.advance)
     return {
         "recordings": len(recordings),
         "passes": len(LEADS),

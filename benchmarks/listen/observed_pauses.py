@@ -31,9 +31,8 @@ from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from benchmarks.progress import Progress
     from benchmarks.recordings import SpeechRecording
     from config.schema import Settings
     from voice.audio import Pcm
@@ -148,12 +147,18 @@ class PauseObserver:
 
 
 def observe_all(
-    recordings: Sequence[SpeechRecording], observer: PauseObserver, progress: Progress, *, leads: Sequence[int]
+    recordings: Sequence[SpeechRecording],
+    observer: PauseObserver,
+    *,
+    leads: Sequence[int],
+    on_done: Callable[[], None] = lambda: None,
 ) -> list[ObservedPause]:
-    """Return the pauses of all recordings, each processed once for each of `leads` samples of silence before it."""
+    """Return the pauses of all recordings, each processed once for each of `leads` samples of silence before it.
+    `on_done`: called after each recording. Blocks.
+    """
     pauses: list[ObservedPause] = []
     for recording in recordings:
         for lead in leads:
             pauses += observer.observe(recording, lead_samples=lead)
-        progress.advance()
+        on_done()
     return pauses

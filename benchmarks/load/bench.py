@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport, Json
 
+_RECEIVER = "benchmarks.load.receiving_process"
 _JOIN_TIMEOUT_S = 180.0
 # 100 people who talk for 40 s are 160,000 packets, which are encrypted beforehand.
 _PREPARE_TIMEOUT_S = 240.0
@@ -106,7 +107,7 @@ async def _receive(found: Measuring, part: str, name: str, scenes: Sequence[Scen
     figures: dict[str, Json] = {}
     async with AsyncExitStack() as stack:
         crowd, address = await _crowd(stack, found.progress, max(scene.speakers for scene in scenes))
-        receiver = await _receiver(stack, name)
+        receiver = await stack.enter_async_context(child_process(name, _RECEIVER))
         if part == "link":
             await receiver.ask("enter", address=address)
             await receiver.ask("join_link")
@@ -133,7 +134,7 @@ async def _leaks(found: Measuring, options: LoadBenchOptions) -> None:
     """
     async with AsyncExitStack() as stack:
         _, address = await _crowd(stack, found.progress, 2)
-        receiver = await _receiver(stack, "the link")
+        receiver = await stack.enter_async_context(child_process("the link", _RECEIVER))
         await receiver.ask("enter", address=address)
         for op, total in (("joins", options.joins), ("encrypted packets", options.packets)):
             samples: list[dict[str, float]] = []
@@ -152,10 +153,6 @@ async def _crowd(stack: AsyncExitStack, progress: Progress, people: int) -> tupl
     progress.step(f"{people} people enter", total=1)
     crowd = await stack.enter_async_context(child_process("the crowd", "benchmarks.load.crowd_process"))
     return crowd, await crowd.ask("open", people=people, timeout_s=_JOIN_TIMEOUT_S)
-
-
-async def _receiver(stack: AsyncExitStack, name: str) -> ChildProcess:
-    return await stack.enter_async_context(child_process(name, "benchmarks.load.receiving_process"))
 
 
 async def perform(scene: Scene, crowd: ChildProcess, receiver: ChildProcess) -> tuple[dict[str, Json], dict[str, Json]]:

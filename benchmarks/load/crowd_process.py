@@ -18,7 +18,7 @@ from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import FRAME_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
     from benchmarks.load.crowd import Slot
@@ -65,12 +65,10 @@ class CrowdProcess:
     async def perform(self, *, in_step: bool, warm_up_s: float) -> Mapping[str, object]:
         """Send the packets. Returns what was sent, and how much of it after the warm-up (`measured`)."""
         assert self._crowd is not None, "opened before"
+        after = self._slots[round(warm_up_s / FRAME_S) :]
+        measured = sum(datagram is not None for slot in after for datagram in slot)
         sent = await self._crowd.perform(ROOMTONE_BOT_ID, self._slots, in_step=in_step)
-        return {**asdict(sent), "measured": _packets(self._slots[round(warm_up_s / FRAME_S) :])}
-
-
-def _packets(slots: Sequence[Slot]) -> int:
-    return sum(datagram is not None for slot in slots for datagram in slot)
+        return {**asdict(sent), "measured": measured}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -115,14 +114,14 @@ class ReceivingProcess:
             async with self._link():
                 pass
         await asyncio.sleep(_CLOSING_S)
-        return asdict(holding())
+        return holding()
 
     async def encrypted_packets(self, count: int) -> Mapping[str, object]:
         """Receive so many packets of an encrypted room, and return what the process holds."""
         if self._encrypted is None:
             self._encrypted = EncryptedRoom()
         self._encrypted.send(count)
-        return asdict(holding())
+        return holding()
 
     def observe(self, event: Event) -> None:
         """Take note of a room's event."""

@@ -10,7 +10,6 @@ import bot.__main__  # isort: skip  # noqa: F401
 
 import asyncio
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.child_process import answer_requests
@@ -65,7 +64,7 @@ class LiveBot:
 
     async def sample(self) -> Mapping[str, object]:
         """Return the least that it held since the sample before, and what it has heard and answered."""
-        looks = [*self._looks, asdict(holding())]
+        looks = [*self._looks, holding()]
         self._looks.clear()
         least = {name: min(each[name] for each in looks) for name in looks[0]}
         told = {"at_s": round(time.monotonic() - self._begun_at, 1), "payload_tokens": self._payload_tokens}
@@ -74,7 +73,7 @@ class LiveBot:
     async def _look(self) -> None:
         """Look at what is held between two samples, until cancelled."""
         while True:
-            self._looks.append(asdict(holding()))
+            self._looks.append(holding())
             await asyncio.sleep(LOOK_S)
 
     def _observe(self, event: events.Event) -> None:
