@@ -115,7 +115,7 @@ def voiced_after_s(path: Path, seconds: float) -> float:
     """Return how many seconds after the first voiced frame `seconds` of sound have been voiced. Blocks. Raises
     `LookupError` for a recording with less speech.
     """
-    voiced = np.flatnonzero(_voiced(read_sound(path)))
+    voiced = np.flatnonzero(voiced_frames(read_sound(path), FRAME_SAMPLES))
     wanted = round(seconds / FRAME_S)
     if len(voiced) < wanted:
         raise LookupError(f"{path} holds less than {seconds:g} s of speech")
@@ -124,12 +124,8 @@ def voiced_after_s(path: Path, seconds: float) -> float:
 
 def voice_end_s(sound: NDArray[np.int16]) -> float:
     """Return when the last voiced frame of a sound (48 kHz mono) ends, in seconds from its start."""
-    voiced = np.flatnonzero(_voiced(sound))
+    voiced = np.flatnonzero(voiced_frames(sound, FRAME_SAMPLES))
     return float(voiced[-1] + 1) * FRAME_S if len(voiced) else 0.0
-
-
-def _voiced(sound: NDArray[np.int16]) -> NDArray[np.bool_]:
-    return voiced_frames(sound, FRAME_SAMPLES)
 
 
 @dataclass(slots=True)

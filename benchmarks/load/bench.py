@@ -165,17 +165,12 @@ async def perform(scene: Scene, crowd: ChildProcess, receiver: ChildProcess) -> 
     await asyncio.sleep(_SETTLE_S)
     await receiver.ask("begin")
     performing = crowd.ask("perform", in_step=scene.in_step, warm_up_s=scene.warm_up_s)
-    sent, _ = await asyncio.gather(performing, _warm_up(receiver, scene.warm_up_s))
+    sent, _ = await asyncio.gather(performing, receiver.ask("warm_up", seconds=scene.warm_up_s))
     # At once: a moment in which nobody speaks any more would make the share of a core smaller, and what the bot still
     # recognises then is not the cost of the speakers.
     cost = await receiver.ask("end")
     await asyncio.sleep(_SETTLE_S)
     return sent, cost
-
-
-async def _warm_up(receiver: ChildProcess, seconds: float) -> None:
-    await asyncio.sleep(seconds)
-    await receiver.ask("warmed_up")
 
 
 def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:

@@ -63,15 +63,6 @@ class CrowdMember:
         for message in held:
             self._receive(message)
 
-    def enter(self) -> None:
-        """Begin the voice session."""
-        self._gateway.opened(self)
-
-    def announce(self) -> None:
-        """Tell the others that this member speaks (op 5)."""
-        body = {"speaking": 1, "delay": 0, "ssrc": self.session.ssrc}
-        self._gateway.text(self, {"op": _SPEAKING, "d": body})
-
     def send_json(self, message: dict[str, Any]) -> None:
         self._loop.call_soon(self._receive, message)
 
@@ -158,7 +149,7 @@ class Crowd:
         access = VoiceServerAccess.parse((await self.discord.join(user_id)).as_dict())
         member = CrowdMember(self.discord, access)
         self.members.append(member)
-        member.enter()
+        self.discord.voice_gateway.opened(member)
 
     async def settled(self, size: int, *, timeout_s: float = 60.0) -> None:
         """Wait until the group has so many members, no change is under way, and everybody here has its keys."""
@@ -186,9 +177,10 @@ class Crowd:
         return slots
 
     def announce(self, *, speakers: int) -> None:
-        """Announce the first `speakers` members as speaking."""
+        """Tell the others that the first `speakers` members speak (op 5)."""
         for member in self.members[:speakers]:
-            member.announce()
+            body = {"speaking": 1, "delay": 0, "ssrc": member.session.ssrc}
+            self.discord.voice_gateway.text(member, {"op": _SPEAKING, "d": body})
 
     async def perform(self, receiver_id: int, slots: Sequence[Slot], *, in_step: bool = False) -> Performance:
         """Send what was prepared, 20 ms a slot, from a thread. `in_step`: all members at the same moment; otherwise

@@ -54,7 +54,7 @@ class ReceivingProcess:
         self._reported: Mapping[str, int] = {}
         self._dropped: dict[str, int] = {}
         self._before: tuple[Mapping[str, int], Mapping[str, int]] = ({}, {})
-        # Since `begin`, or since `warmed_up`.
+        # Since `begin`, or since `warm_up`.
         self._lags_ms: list[float] = []
         self._spent_before = (0.0, 0.0)
         self._texts = 0
@@ -79,10 +79,11 @@ class ReceivingProcess:
         """Count from here on."""
         self._rooms_opened = 0
         self._before = dict(self._counters()), dict(self._dropped)
-        return await self.warmed_up()
+        return await self.warm_up(0.0)
 
-    async def warmed_up(self) -> Mapping[str, object]:
-        """Count the cost from here on, and no longer from `begin`, as the packets are."""
+    async def warm_up(self, seconds: float) -> Mapping[str, object]:
+        """Wait so long. Count the cost from then on, and no longer from `begin`, as the packets are."""
+        await asyncio.sleep(seconds)
         self._lags_ms.clear()
         self._texts = 0
         self._spent_before = time.monotonic(), time.process_time()

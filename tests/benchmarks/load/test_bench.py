@@ -32,7 +32,7 @@ def test_what_became_no_sound_is_lost_and_the_warm_up_costs_nothing() -> None:
 
 
 async def test_only_what_came_since_the_beginning_is_counted() -> None:
-    """Drops count from `begin`, texts from `warmed_up`; a room that began anew is told."""
+    """Drops count from `begin`, texts from `warm_up`; a room that began anew is told."""
     async with AsyncExitStack() as stack:
         process = ReceivingProcess(stack)
 
@@ -43,7 +43,7 @@ async def test_only_what_came_since_the_beginning_is_counted() -> None:
         await process.begin()
         process.observe(UtteranceTranscribed("warm-up", 1, "Hello.", 0.0, 1.0, 1.5))
         report(10)
-        await process.warmed_up()
+        await process.warm_up(0.0)
         process.observe(UtteranceTranscribed("measured", 1, "Hello.", 0.0, 1.0, 1.5))
         process.observe(RoomOpened("an-evening", 1, 2, resumed=True, at=0.0))
         assert (await process.end())["texts"] == 1
