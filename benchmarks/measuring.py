@@ -1,11 +1,11 @@
-"""One run of a benchmark and its results so far."""
+"""One run of a benchmark: how it reports its progress, and its results so far."""
 
 from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
@@ -16,10 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
     from benchmarks.machine import Machine
-    from benchmarks.progress import Progress
     from benchmarks.report import Json, Target
 
 _UNFINISHED = "This run was not finished when this was written."
+
+
+class Progress(Protocol):
+    """Receives a benchmark's progress. The command line shows it; tests collect it."""
+
+    def step(self, name: str, *, total: int) -> None:
+        """Start a step of `total` equal parts. The previous step is finished."""
+
+    def advance(self, count: int = 1) -> None:
+        """Report that `count` more parts of the step are done."""
+
+    def say(self, line: str) -> None:
+        """Show one plain sentence."""
 
 
 @dataclass(slots=True)

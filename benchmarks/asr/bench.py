@@ -27,8 +27,7 @@ from voice.speaking.resample import resample
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.measuring import Measuring
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Measuring, Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.report import BenchmarkReport, Json, Target
     from bot.settings import ModelsSettings
@@ -94,18 +93,17 @@ async def _recordings(
     found.progress.step(name, total=len(recordings))
     ours = RoomTranscriber(engine, options.language)
     words, cut = HeardWords(), Counter[str]()
-    audio_s = cpu_s = 0.0
+    audio_s = 0.0
     for recording in recordings:
         pieces, dropped = await asyncio.to_thread(_sounds, recording, path, options.loss)
         cut.update(dropped)
         heard = [await ours.transcribe(piece, speech_s=speech_s) for piece, speech_s in pieces]
-        words.add(recording.text, " ".join(one.text for one in heard if one.text))
-        cpu_s += sum(one.cpu_s for one in heard)
+        words.add(recording.text, " ".join(filter(None, heard)))
         audio_s += sum(duration_s(piece) for piece, _ in pieces)
         found.progress.advance()
     figures: dict[str, Json] = {
         **words.figures(),
-        "cpu_s_for_1_s": round(cpu_s / audio_s, 4) if audio_s else None,
+        "cpu_s_for_1_s": round(ours.cpu_s / audio_s, 4) if audio_s else None,
         "dropped_by_guards": dict(ours.dropped),
         "dropped_by_endpointing": dict(cut),
         "heard_again": dict(ours.again),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.pause_judge import PauseJudge
+from benchmarks.listen.observed_pauses import PauseJudge
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import FRAME_S
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ

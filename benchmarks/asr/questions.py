@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.asr.ours import RoomTranscriber
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.report import Json
     from bot.settings import ModelsSettings
     from rehearsal.words import WordErrors
@@ -111,19 +111,17 @@ async def ask_questions(ours: RoomTranscriber, sounds: Sequence[QuestionSound], 
     progress.step("questions", total=len(sounds))
     halves = {"tuning": HeardWords(), "judging": HeardWords()}
     every = HeardWords()
-    cpu_s = 0.0
     for sound in sounds:
         heard = await ours.transcribe(sound.pcm, speech_s=sound.speech_s)
-        cpu_s += heard.cpu_s
         for words in (every, halves["tuning" if sound.for_tuning else "judging"]):
-            words.add(sound.text, heard.text)
+            words.add(sound.text, heard)
         progress.advance()
     return {
         **every.figures(),
         "broken": _broken(every),
-        "cpu_ms_mean": round(1000 * cpu_s / len(sounds), 1),
+        "cpu_ms_mean": round(1000 * ours.cpu_s / len(sounds), 1),
         "first_hearing_cpu_ms_mean": round(1000 * ours.first_cpu_s / len(sounds), 1),
-        "cpu_beside_first_hearing": round(cpu_s / ours.first_cpu_s, 3),
+        "cpu_beside_first_hearing": round(ours.cpu_s / ours.first_cpu_s, 3),
         "heard_again": dict(ours.again),
         "dropped_by_guards": dict(ours.dropped),
         **{

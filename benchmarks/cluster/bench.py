@@ -28,8 +28,7 @@ from config.load import load
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.measuring import Measuring
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Measuring, Progress
     from benchmarks.report import BenchmarkReport, Json, Target
 
 # Ray's first start may take minutes on a busy machine.

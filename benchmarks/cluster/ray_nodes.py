@@ -107,11 +107,10 @@ class RayNodes:
 
     async def start(self, node: RayNode) -> None:
         """Start a node, and return when Ray says that it runs. Raises `BenchmarkError`."""
-        head = self.all[0].ip
         where = ("--head", "--port", "6379", "--include-dashboard", "false")
         words = (
             *("-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
-            *(where if node is self.all[0] else ("--address", f"{head}:6379")),
+            *(where if node is self.all[0] else ("--address", f"{self.all[0].ip}:6379")),
             *("--node-ip-address", node.ip, "--num-cpus", str(node.cpus)),
             *("--object-store-memory", str(_OBJECT_STORE_BYTES)),
         )

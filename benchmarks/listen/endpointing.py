@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import cut_sample, number_at, sample_at, share_of, spread
-from benchmarks.listen.observed_pauses import PauseObserver, observe_all
+from benchmarks.listen.observed_pauses import COUNTED_FROM_S, PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
-from benchmarks.pause_judge import COUNTED_FROM_S
 from benchmarks.report import Target, at_most
 from voice.listening.end_policy import END_POLICY
 from voice.listening.endpointing import ENDPOINTING, window_count
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.listen.observed_pauses import ObservedPause
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.report import Json
     from config.schema import Settings

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.pause_judge import COUNTED_FROM_S, PauseJudge
 from benchmarks.recordings import voice_end_s
-from bot.models.directory import whisper_folder
+from benchmarks.usual_glossary import USUAL_GLOSSARY
+from bot.models.catalogue import TURN_SMART, TURN_TEXT
+from bot.models.directory import CONVERTED_NAME, ModelDirectory, whisper_folder
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
+from voice.asr.text_end import LANGUAGE, SentenceReader
 from voice.asr.whisper import WhisperEngine
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -27,6 +30,7 @@ from voice.listening.endpointing import (
     SpeechResumed,
     window_count,
 )
+from voice.listening.turn_detection import SmartTurn
 from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
@@ -34,16 +38,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.recordings import SpeechRecording
+    from bot.settings import ModelsSettings
     from config.schema import Settings
+    from voice.asr.worker import Engine
     from voice.audio import Pcm
-    from voice.listening.end_policy import PauseEvidence
 
+# Seconds of silence from which a pause inside speech counts. A room asks about shorter ones too, which belong to
+# articulation and are never taken for an end: with them the share of pauses that are cut would look smaller.
+COUNTED_FROM_S = 0.2
 # Longer than any pause inside speech and than any silence that ends it.
 NEVER_S = 3.5
 _NEVER_ENDS = EndpointingParameters(end_silence_s=NEVER_S)
 # A client sends frames of 20 ms; an end is known when the frame that completes its last window has arrived.
 FRAME_S = 0.02
-LANGUAGE = "en"
 # The models are asked again every 0.1 s, until the longest silence that anybody is waited for.
 ASKED_EVERY_WINDOWS = 3
 ASKED_UNTIL_S = 1.1
@@ -84,6 +91,47 @@ class ObservedPause:
         """Return when an end is known that needs so much silence, in seconds from the end of the voice."""
         arrived = -(-round(silent_windows * WINDOW_S * 1000) // round(FRAME_S * 1000)) * FRAME_S
         return self.voice_end_s + arrived
+
+
+class PauseJudge:
+    """Judges pauses one after the other. Not thread-safe. Raises `VoiceError` for a model that cannot be loaded.
+
+    `recogniser`: its text in `language` helps, as in a room; None: intonation alone decides. Without the end-of-turn
+    model nothing is known of a pause but its length.
+    """
+
+    def __init__(self, models: ModelsSettings, *, recogniser: Engine | None = None, language: str = "en") -> None:
+        directory = ModelDirectory(models.directory)
+        wanted = directory.holds(TURN_SMART)
+        self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
+        self._recogniser = recogniser
+        reads = wanted and recogniser is not None and language == LANGUAGE and directory.holds(TURN_TEXT)
+        self._reader = SentenceReader(directory.path(TURN_TEXT) / CONVERTED_NAME) if reads else None
+        self._language = language
+
+    @property
+    def has_turn_model(self) -> bool:
+        """Return whether the end-of-turn model judges pauses."""
+        return self._turn is not None
+
+    @property
+    def reads_text(self) -> bool:
+        """Return whether a language model reads the text of each pause."""
+        return self._reader is not None
+
+    def finished(self, pcm: Pcm) -> float | None:
+        """Return the probability that the speech before a pause sounds finished; None without the model. Blocks."""
+        return None if self._turn is None else self._turn.probability(pcm)
+
+    def evidence(self, pcm: Pcm, finished: float | None) -> PauseEvidence | None:
+        """Return what is known of a pause after `pcm`, which sounds `finished`. Blocks."""
+        if finished is None:
+            return None
+        if self._recogniser is None:
+            return PauseEvidence(finished)
+        heard = self._recogniser.recognise(pcm, language=self._language, glossary=USUAL_GLOSSARY)
+        read = None if self._reader is None else self._reader.read(heard.text)
+        return PauseEvidence(finished, heard.sentence_end_probability, read)
 
 
 class PauseObserver:

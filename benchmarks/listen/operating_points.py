@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
-from benchmarks.pause_judge import COUNTED_FROM_S
+from benchmarks.listen.observed_pauses import COUNTED_FROM_S
 from voice.listening.end_policy import END_POLICY
 from voice.listening.endpointing import window_count
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.progress import Progress
     from benchmarks.report import Json
 
 PART = "unasked"

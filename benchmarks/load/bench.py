@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.child_process import ChildProcess
-    from benchmarks.measuring import Measuring
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Measuring, Progress
     from benchmarks.report import BenchmarkReport, Json
 
 _RECEIVER = "benchmarks.load.receiving_process"
@@ -94,21 +93,23 @@ async def run(
     """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
     with measuring("load", load_targets, progress, on_part, options.only) as found:
         if found.wants("link"):
-            await _receive(found, "link", "link", options.link)
+            await _receive(found, options, "link", options.link)
         if found.wants("bot"):
-            await _receive(found, "bot", "whole bot", (options.bot,))
+            await _receive(found, options, "whole bot", (options.bot,))
         if found.wants("leaks"):
             await _leaks(found, options)
     return found.report()
 
 
-async def _receive(found: Measuring, part: str, name: str, scenes: Sequence[Scene]) -> None:
-    """Measure the bare link or the whole bot."""
+async def _receive(found: Measuring, options: LoadBenchOptions, name: str, scenes: Sequence[Scene]) -> None:
+    """Measure the bare link or the whole bot, with as many people in the channel as the largest crowd needs."""
     figures: dict[str, Json] = {}
     async with AsyncExitStack() as stack:
-        crowd, address = await _crowd(stack, found.progress, max(scene.speakers for scene in scenes))
+        crowd, address = await _crowd(
+            stack, found.progress, max(each.speakers for each in (*options.link, options.bot))
+        )
         receiver = await stack.enter_async_context(child_process(name, _RECEIVER))
-        if part == "link":
+        if name == "link":
             await receiver.ask("enter", address=address)
             await receiver.ask("join_link")
         else:
@@ -118,7 +119,7 @@ async def _receive(found: Measuring, part: str, name: str, scenes: Sequence[Scen
         found.progress.step(f"{name}: people speak at once", total=len(scenes))
         for scene in scenes:
             sent, cost = await perform(scene, crowd, receiver)
-            if part == "bot":
+            if name != "link":
                 await asyncio.sleep(_REPORT_S)
             counted = await receiver.ask("counters")
             if counted["rooms_opened"]:
@@ -164,13 +165,15 @@ async def perform(scene: Scene, crowd: ChildProcess, receiver: ChildProcess) -> 
     await crowd.ask("prepare", timeout_s=_PREPARE_TIMEOUT_S, **prepared)
     await asyncio.sleep(_SETTLE_S)
     await receiver.ask("begin")
-    performing = crowd.ask("perform", in_step=scene.in_step, warm_up_s=scene.warm_up_s)
-    sent, _ = await asyncio.gather(performing, receiver.ask("warm_up", seconds=scene.warm_up_s))
+    performed = await asyncio.gather(
+        crowd.ask("perform", in_step=scene.in_step, warm_up_s=scene.warm_up_s),
+        receiver.ask("warm_up", seconds=scene.warm_up_s),
+    )
     # At once: a moment in which nobody speaks any more would make the share of a core smaller, and what the bot still
     # recognises then is not the cost of the speakers.
     cost = await receiver.ask("end")
     await asyncio.sleep(_SETTLE_S)
-    return sent, cost
+    return performed[0], cost
 
 
 def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:

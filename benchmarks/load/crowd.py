@@ -98,8 +98,13 @@ class CrowdMember:
         if op == _HELLO:
             self._beat(float(message["d"]["heartbeat_interval"]) / 1000)
             who = self._access
-            identity = {"server_id": str(who.guild_id), "session_id": who.session_id, "token": who.token}
-            identity |= {"user_id": str(who.user_id), "max_dave_protocol_version": MAX_VERSION}  # type: ignore[dict-item]
+            identity: dict[str, Any] = {
+                "server_id": str(who.guild_id),
+                "session_id": who.session_id,
+                "token": who.token,
+                "user_id": str(who.user_id),
+                "max_dave_protocol_version": MAX_VERSION,
+            }
             return [JsonMessage(_IDENTIFY, identity)]
         if op == READY:
             # A member without a socket has no address, so nothing is forwarded to it.

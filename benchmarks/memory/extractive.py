@@ -17,8 +17,8 @@ from compaction.window import BATCH_SIZE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.progress import Progress
     from benchmarks.report import Json
     from compaction.model import Segment
 

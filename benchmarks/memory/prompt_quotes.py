@@ -23,9 +23,9 @@ from compaction.window import RECENT_WINDOW
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.memory.roomtone_search import RoomtoneSearch
-    from benchmarks.progress import Progress
     from benchmarks.report import Json
     from compaction.memory.quotes import Quote
     from compaction.memory.recall import RecallHit

@@ -11,8 +11,8 @@ from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, gene
 from benchmarks.memory.roomtone_search import open_roomtone_search
 
 if TYPE_CHECKING:
+    from benchmarks.measuring import Progress
     from benchmarks.memory.roomtone_search import RoomtoneSearch
-    from benchmarks.progress import Progress
     from benchmarks.report import Json
 
 _EVENING_LINES = 2_000

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.report import BenchmarkReport, Json, Target
 
 _SYNTHETIC = (

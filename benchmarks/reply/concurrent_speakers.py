@@ -13,7 +13,7 @@ from rehearsal.runner.record import SpeechSpan, utterance_span
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json

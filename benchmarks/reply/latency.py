@@ -20,7 +20,7 @@ from rehearsal.people.clip import read_sound
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json

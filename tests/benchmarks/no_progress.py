@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class NoProgress:
-    """Implements `benchmarks.progress.Progress`, and shows nothing."""
+    """Implements `benchmarks.measuring.Progress`, and shows nothing."""
 
     def step(self, name: str, *, total: int) -> None:
         """Show nothing."""
