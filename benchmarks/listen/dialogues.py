@@ -15,7 +15,7 @@ from importlib.resources import files
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.listen.timed_talk import ANSWER_S, ReplyExpected, Talk, TalkLine
+from benchmarks.listen.timed_talk import ANSWER_S, ReplyExpected, Talk, TimedLine
 from benchmarks.memory.conversations.synthetic_evenings import BOT, TemplateSet, generate_evening
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ class _Script:
         self.random = Random(name)  # noqa: S311 - nothing secret about a conversation
         self.people = people
         self._table = table
-        self._lines: list[TalkLine] = []
+        self._lines: list[TimedLine] = []
         self._now_s = 0.0
 
     def say(self, speaker: str, text: str, owed: ReplyExpected, kind: str) -> None:
         """Add a line after a pause. If the bot should answer it, leave time for the answer."""
         started = self._now_s + self.random.uniform(*_PAUSE_S)
         ended = started + max(0.6, len(text.split()) / _WORDS_PER_S)
-        self._lines.append(TalkLine((speaker,), text, round(started, 2), round(ended, 2), kind, owed))
+        self._lines.append(TimedLine((speaker,), text, round(started, 2), round(ended, 2), kind, owed))
         self._now_s = ended + (ANSWER_S if owed is ReplyExpected.YES else 0.0)
 
     def done(self, name: str, bots: Sequence[str] = ()) -> Talk:

@@ -30,7 +30,7 @@ from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
-    from benchmarks.listen.timed_talk import Talk, TalkLine
+    from benchmarks.listen.timed_talk import Talk, TimedLine
     from bot.brain.decider import Decision, Reason
 
 _SESSION = "talk"
@@ -96,7 +96,7 @@ class _TalkRoom:
             running.cancel()
         return decisions
 
-    async def _hear(self, participation: Participation, line: TalkLine) -> LineDecision:
+    async def _hear(self, participation: Participation, line: TimedLine) -> LineDecision:
         self._advance(participation, to=line.ended_s)
         now = self._clock.monotonic()
         for spoken in self._spoken(line):
@@ -111,7 +111,7 @@ class _TalkRoom:
         return done
 
     def _decide(
-        self, participation: Participation, line: TalkLine, spoken: SpokenText, decision: Decision
+        self, participation: Participation, line: TimedLine, spoken: SpokenText, decision: Decision
     ) -> LineDecision:
         if not decision.answer:
             return LineDecision(decision.reason)
@@ -137,7 +137,7 @@ class _TalkRoom:
             participation.on_reply_ended(self._answering[0], text, tokens=0, spoken_s=0.0, skipped=skipped)
             self._answering = None
 
-    def _spoken(self, line: TalkLine) -> list[SpokenText]:
+    def _spoken(self, line: TimedLine) -> list[SpokenText]:
         began, ended = line.started_s, line.ended_s
         recognition = Recognition(line.text, "en", 0.0, 1.0, 0.0, ended - began, 0.0)
         nothing = np.zeros(0, dtype=np.int16)

@@ -46,7 +46,7 @@ class ReplyExpected(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TalkLine:
+class TimedLine:
     """One utterance, as a recogniser writes it. `speakers`: more than one said it together. Times are seconds of the
     talk. `kind`: of the episode that it belongs to; in a transcript, the number of its line from 0.
     """
@@ -65,7 +65,7 @@ class Talk:
 
     name: str
     people: tuple[str, ...]
-    lines: tuple[TalkLine, ...]
+    lines: tuple[TimedLine, ...]
     duration_s: float
     bots: tuple[str, ...] = ()
 
@@ -73,7 +73,7 @@ class Talk:
 def make_talk(conversation: RecordedConversation, cut: UtteranceCut) -> Talk:
     """Return the conversation as utterances. Lines without a spoken word are left out."""
     people: dict[str, None] = {}
-    lines: list[TalkLine] = []
+    lines: list[TimedLine] = []
     now_s = ended_s = 0.0
     for number, line in enumerate(conversation.lines):
         speakers = tuple(line.speaker.split(" and ")) if conversation.origin == _JOINS_SPEAKERS else (line.speaker,)
@@ -83,6 +83,6 @@ def make_talk(conversation: RecordedConversation, cut: UtteranceCut) -> Talk:
             if not any(letter.isalnum() for letter in piece):
                 continue
             ended_s = now_s + speech_duration_s(piece)
-            lines.append(TalkLine(speakers, piece, now_s, ended_s, f"line {number}"))
+            lines.append(TimedLine(speakers, piece, now_s, ended_s, f"line {number}"))
             now_s = ended_s + PAUSE_S
     return Talk(conversation.name, tuple(people), tuple(lines), ended_s)

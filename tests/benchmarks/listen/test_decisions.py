@@ -6,17 +6,17 @@ import pytest
 
 from benchmarks.listen.decisions import DecisionCounts, measure_decisions
 from benchmarks.listen.talk_room import LineDecision
-from benchmarks.listen.timed_talk import ReplyExpected, Talk, TalkLine
+from benchmarks.listen.timed_talk import ReplyExpected, Talk, TimedLine
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 
 TALK = Talk(
     "kitchen",
     ("Ada", "Ben"),
     (
-        TalkLine(("Ada",), "Roomtone, what is it?", 0, 1, "name", ReplyExpected.YES),
-        TalkLine(("Ada",), "And then?", 6, 7, "follow_up", ReplyExpected.YES),
-        TalkLine(("Ben",), "Pass the salt.", 8, 9, "chatter", ReplyExpected.NO),
-        TalkLine(("Ada",), "Thanks.", 10, 11, "thanks", ReplyExpected.MAY),
+        TimedLine(("Ada",), "Roomtone, what is it?", 0, 1, "name", ReplyExpected.YES),
+        TimedLine(("Ada",), "And then?", 6, 7, "follow_up", ReplyExpected.YES),
+        TimedLine(("Ben",), "Pass the salt.", 8, 9, "chatter", ReplyExpected.NO),
+        TimedLine(("Ada",), "Thanks.", 10, 11, "thanks", ReplyExpected.MAY),
     ),
     300.0,
 )
@@ -47,7 +47,7 @@ def test_nobody_goes_on_with_a_bot_that_has_not_answered() -> None:
 def test_time_alone_with_the_bot_is_no_time_in_which_it_can_be_unwanted() -> None:
     """Time alone with the bot is left out of the rate, because no answer can be unwanted there."""
     counts = counted(TALK, "Pass the salt.")
-    alone = TalkLine(("Kim",), "Hello.", 0, 1, "alone", ReplyExpected.YES)
+    alone = TimedLine(("Kim",), "Hello.", 0, 1, "alone", ReplyExpected.YES)
     counts.add(Talk("alone", ("Kim",), (alone,), 600.0), [LineDecision(in_vain=True)])
     assert (counts.unwanted_in_10_min, counts.in_vain) == (2.0, 0)
 

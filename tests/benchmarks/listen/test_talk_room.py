@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.listen.talk_room import play_talk
-from benchmarks.listen.timed_talk import ReplyExpected, Talk, TalkLine
+from benchmarks.listen.timed_talk import ReplyExpected, Talk, TimedLine
 from bot.brain.decider import Reason
 
 TALK_S = 2.0
@@ -17,7 +17,7 @@ def talk(*lines: tuple[str, str], apart_s: float = 0.5) -> Talk:
     """Return a talk of utterances of two seconds, `apart_s` from each other. Names joined by '+' speak together."""
     step = TALK_S + apart_s
     said = [
-        TalkLine(tuple(who.split("+")), text, number * step, number * step + TALK_S)
+        TimedLine(tuple(who.split("+")), text, number * step, number * step + TALK_S)
         for number, (who, text) in enumerate(lines)
     ]
     return Talk("kitchen", ("Ada", "Bo"), tuple(said), said[-1].ended_s, bots=("Jukebox",))
