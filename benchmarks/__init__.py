@@ -1,5 +1,5 @@
 """Benchmarks: `roomtone bench NAME`.
 
-Start at `registry`, which lists the benchmarks. Each is a folder with `bench.run(options, progress)`, a `Measuring` of
-`measuring`, which returns a `report.BenchmarkReport`. `document` writes kept results into the docs.
+Start at `registry`, which lists the benchmarks. Each is a folder with `bench.run(options, progress)`, which collects a
+run in a `measuring.Measuring` and returns a `report.BenchmarkReport`. `document` writes kept results into the docs.
 """

@@ -1,18 +1,24 @@
-"""A child process of a benchmark that answers requests: one JSON object a line, in both directions."""
+"""A child process of a benchmark that answers requests: one JSON object a line, in both directions.
+
+What a child can be asked are the public methods of one object, by name and with keyword arguments.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
+
+import structlog
 
 from benchmarks.errors import BenchmarkError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
 ANSWER_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 30.0
@@ -45,13 +51,13 @@ class ChildProcess:
 
 
 @asynccontextmanager
-async def child_process(name: str, command: Sequence[str]) -> AsyncIterator[ChildProcess]:
-    """Run `command` until the block is left. It gets `{"op": "stop"}` then, and is killed if that does not end it.
+async def child_process(name: str, module: str, *, inside: Sequence[str] = ()) -> AsyncIterator[ChildProcess]:
+    """Run a module that calls `answer_requests` until the block is left. It is killed if it does not end then.
 
-    `name`: what the process is for, in messages.
+    `name`: what the process is for, in messages. `inside`: the command that runs it, as `unshare` does.
     """
     process = await asyncio.create_subprocess_exec(
-        *command,
+        *(*inside, sys.executable, "-m", module),
         limit=_LINE_BYTES,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -60,45 +66,36 @@ async def child_process(name: str, command: Sequence[str]) -> AsyncIterator[Chil
     try:
         yield ChildProcess(name, process)
     finally:
-        await _stop(process)
-
-
-def python_module(name: str) -> tuple[str, ...]:
-    """Return the command that runs a module with this Python."""
-    return (sys.executable, "-m", name)
-
-
-async def serve(answers: int, answer: Callable[[dict[str, Any]], Awaitable[Mapping[str, object]]]) -> None:
-    """Answer requests on stdin until `stop` or its end, to the file descriptor `answers`. A failure becomes an answer
-    with `error`.
-    """
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        request = json.loads(line)
-        if request["op"] == "stop":
-            return
-        try:
-            found = await answer(request)
-        except Exception as error:  # noqa: BLE001 - whatever breaks is what the other side has to know
-            found = {"error": f"{type(error).__name__}: {error}"[:500]}
-        os.write(answers, (json.dumps(found) + "\n").encode())
-
-
-def keep_stdout_for_answers() -> int:
-    """Return a file descriptor for the answers. From now on, what libraries print to stdout goes to stderr."""
-    channel = os.dup(1)
-    os.dup2(2, 1)
-    return channel
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    assert process.stdin is not None
-    try:
-        process.stdin.write(b'{"op": "stop"}\n')
+        assert process.stdin is not None
+        # The child ends with its input.
         process.stdin.close()
-        async with asyncio.timeout(_STOP_TIMEOUT_S):
+        try:
+            async with asyncio.timeout(_STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
             await process.wait()
-    except (OSError, TimeoutError):
-        process.kill()
-        await process.wait()
+
+
+def answer_requests(make: Callable[[AsyncExitStack], object]) -> None:
+    """Answer requests until the input ends: the whole of a child process.
+
+    `make` returns the object whose methods are asked; its stack closes what they open. A method that fails is answered
+    with `error`. What libraries print goes to stderr.
+    """
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    asyncio.run(_answer_requests(answers, make))
+
+
+async def _answer_requests(answers: int, make: Callable[[AsyncExitStack], object]) -> None:
+    async with AsyncExitStack() as stack:
+        asked = make(stack)
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            request = json.loads(line)
+            try:
+                found = await getattr(asked, request.pop("op"))(**request)
+            except Exception as error:  # noqa: BLE001 - whatever breaks is what the other side has to know
+                found = {"error": f"{type(error).__name__}: {error}"[:500]}
+            os.write(answers, (json.dumps(found) + "\n").encode())

@@ -7,7 +7,6 @@ hand.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,37 +33,28 @@ LONG_RUNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """A result that the README shows, in plain words. `form`: the format of its value."""
-
-    result: str
-    target: str
-    words: str
-    form: str
-
-
+# What the README shows: the result, its target, plain words, and the form of the value.
 HEADLINES = (
-    Headline(
+    (
         "reply",
         "end of speech to first voiced sound, P50 ms",
         "End of a question to the first sound of the answer, median, without the language model's time",
         "{:,.0f} ms",
     ),
-    Headline("reply", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
-    Headline(
+    ("reply", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
+    (
         "listen",
         "answered of what was for it, held-out talks",
         "Share of the questions to the bot that it answers",
         "{:.1%}",
     ),
-    Headline(
+    (
         "listen",
         "spoken unasked in real talk among people, whole turns",
         "Answers that nobody asked for, in transcripts of meetings and games",
         "{:.0f}",
     ),
-    Headline(
+    (
         "memory",
         "answers among the quotes of a prompt, planted facts",
         "Share of questions about earlier talk whose answer reaches the model as a quote",
@@ -87,7 +77,12 @@ def update_page(page: str, results: Results) -> str:
 
 def update_readme(page: str, results: Results) -> str:
     """Return the README with its few headline figures from the results. Raises ValueError if a mark is missing."""
-    rows = [row for head in HEADLINES for row in _headline(head, results)]
+    rows = [
+        (words, form.format(target["value"]), cell(target.get("goal")), cell(target.get("sample")))
+        for result, name, words, form in HEADLINES
+        for target in targets_of(results.get(result, {}))
+        if target.get("name") == name and isinstance(target.get("value"), int | float)
+    ]
     return _between_marks(page, table(("", "measured", "goal", "of"), rows))
 
 
@@ -106,8 +101,14 @@ def _between_marks(page: str, lines: Iterable[str]) -> str:
 
 def _table(kept: Results) -> Iterator[str]:
     """Yield the targets of a benchmark's results that were measured, and the machines."""
+    # Behind a semicolon is what a sample tells besides what was counted.
     rows = [
-        (*(cell(target[each]) for each in ("name", "goal", "value")), met(target), _sample(target), file)
+        (
+            *(cell(target[each]) for each in ("name", "goal", "value")),
+            met(target),
+            cell(target.get("sample")).partition(";")[0],
+            file,
+        )
         for file, report in kept.items()
         for target in targets_of(report)
         if met(target) != "not measured"
@@ -129,18 +130,6 @@ def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
             figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
             head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
             yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
-
-
-def _sample(target: Mapping[str, Json]) -> str:
-    """Return what was counted, without what a sample tells besides."""
-    return cell(target.get("sample")).partition(";")[0]
-
-
-def _headline(head: Headline, results: Results) -> Iterator[tuple[str, ...]]:
-    for target in targets_of(results.get(head.result, {})):
-        value = target.get("value")
-        if target.get("name") == head.target and isinstance(value, int | float):
-            yield head.words, head.form.format(value), cell(target.get("goal")), cell(target.get("sample"))
 
 
 def targets_of(report: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:

@@ -1,8 +1,10 @@
-"""The recordings of a run and their texts: real ones from a folder, or those of the bundled scenarios."""
+"""The recordings of a run and their texts: real ones from a folder, or those of the bundled scenarios. And how much of
+them was heard.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -11,12 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from rehearsal.errors import ScenarioError
 from rehearsal.people.clip import FRAME_S, FRAME_SAMPLES, read_sound, voiced_frames
 from rehearsal.script.scenario_file import load_scenario, mistake, read_text, scenario_path, validation_mistakes
+from rehearsal.words import WordErrors, sum_word_errors, word_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from benchmarks.report import Json
 
 MANIFEST = "manifest.json"
 # Scenarios whose audio is bundled with the package, spoken by three synthetic voices.
@@ -110,7 +115,7 @@ def voiced_after_s(path: Path, seconds: float) -> float:
     """Return how many seconds after the first voiced frame `seconds` of sound have been voiced. Blocks. Raises
     `LookupError` for a recording with less speech.
     """
-    voiced = np.flatnonzero(_voiced(read_sound(path)))
+    voiced = np.flatnonzero(voiced_frames(read_sound(path), FRAME_SAMPLES))
     wanted = round(seconds / FRAME_S)
     if len(voiced) < wanted:
         raise LookupError(f"{path} holds less than {seconds:g} s of speech")
@@ -119,9 +124,38 @@ def voiced_after_s(path: Path, seconds: float) -> float:
 
 def voice_end_s(sound: NDArray[np.int16]) -> float:
     """Return when the last voiced frame of a sound (48 kHz mono) ends, in seconds from its start."""
-    voiced = np.flatnonzero(_voiced(sound))
+    voiced = np.flatnonzero(voiced_frames(sound, FRAME_SAMPLES))
     return float(voiced[-1] + 1) * FRAME_S if len(voiced) else 0.0
 
 
-def _voiced(sound: NDArray[np.int16]) -> NDArray[np.bool_]:
-    return voiced_frames(sound, FRAME_SAMPLES)
+@dataclass(slots=True)
+class HeardWords:
+    """The word errors of each recording. `lost`: recordings without any text. `unlike`: texts with at least as many
+    errors as words were said, as gibberish has.
+    """
+
+    errors: list[WordErrors] = field(default_factory=list)
+    lost: int = 0
+    unlike: int = 0
+
+    def add(self, said: str, heard: str) -> None:
+        """Add one recording."""
+        errors = word_errors(said, heard)
+        self.errors.append(errors)
+        self.lost += not heard
+        self.unlike += bool(heard) and errors.errors >= errors.words
+
+    @property
+    def rate(self) -> float:
+        """Return the word error rate over all recordings; a lost one counts with all its words."""
+        return sum_word_errors(self.errors).rate
+
+    def figures(self) -> dict[str, Json]:
+        """Return the figures for the report."""
+        return {
+            "recordings": len(self.errors),
+            "words": sum_word_errors(self.errors).words,
+            "word_error_rate": round(self.rate, 4),
+            "without_text": self.lost,
+            "unlike_what_was_said": self.unlike,
+        }

@@ -42,19 +42,9 @@ class BenchmarkReport:
     # Plain sentences for readers, such as which parts could not run and why.
     remarks: tuple[str, ...] = field(default=())
 
-    def as_dict(self) -> dict[str, Json]:
-        """Return the report as a JSON object."""
-        return {
-            "bench": self.bench,
-            "machine": dict(asdict(self.machine)),
-            "ours": dict(self.ours),
-            "targets": [dict(asdict(target)) for target in self.targets],
-            "remarks": list(self.remarks),
-        }
-
     def as_json(self) -> str:
-        """Return the report as text, ending in a newline."""
-        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
+        """Return the report as one JSON object, ending in a newline."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
 def at_least(name: str, goal: str, value: float | None, least: float, sample: str = "") -> Target:
@@ -76,12 +66,11 @@ def at_most(
     sample: str = "",
     *,
     failed: float | None = None,
-    undecided: bool = False,
 ) -> Target:
     """Return a target whose value must not exceed `most`. None: the value was not measured.
 
     `failed`: how many cases gave no value because what is measured did not happen, so the value is of the others alone.
-    One misses the target. `undecided`: `most` lies within the value's interval, so it neither meets nor misses it.
+    One misses the target.
     """
-    met = None if value is None or undecided else value <= most
+    met = None if value is None else value <= most
     return Target(name, goal, "not measured" if value is None else round(value, 4), False if failed else met, sample)

@@ -6,18 +6,16 @@ import asyncio
 import zlib
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import GLOSSARY, ask_questions, make_questions, question_sounds
-from benchmarks.disabled_logging import logging_disabled
 from benchmarks.figures import number_at, sample_at
-from benchmarks.heard_words import HeardWords
-from benchmarks.measuring import Measuring
-from benchmarks.recordings import load_recordings
-from benchmarks.report import BenchmarkReport, Target, at_most
+from benchmarks.measuring import measuring
+from benchmarks.recordings import HeardWords, load_recordings
+from benchmarks.report import at_most
 from bot.models.directory import whisper_folder
 from config.load import load
 from rehearsal.people.clip import Clip, read_sound
@@ -29,11 +27,10 @@ from voice.speaking.resample import resample
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.asr.options import AsrBenchOptions
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Measuring, Progress
     from benchmarks.recordings import SpeechRecording
-    from benchmarks.report import Json
-    from config.schema import Settings
+    from benchmarks.report import BenchmarkReport, Json, Target
+    from bot.settings import ModelsSettings
     from voice.asr.worker import Engine
     from voice.audio import Pcm
 
@@ -43,6 +40,23 @@ _SYNTHETIC = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class AsrBenchOptions:
+    """The options of one run. The defaults are a full run.
+
+    `speech`: a folder of real recordings with a manifest.json; None: the audio of the bundled scenarios. `recordings`:
+    how many are recognised; 0 means all. `loss`: the share of packets that is lost (0-1). `questions_dir` keeps what
+    the voices of the short questions say. `only`: the parts to measure; empty means all.
+    """
+
+    speech: Path | None = None
+    recordings: int = 0
+    language: str = "en"
+    loss: float = 0.05
+    questions_dir: Path = Path("data/questions")
+    only: tuple[str, ...] = ()
+
+
 async def run(
     options: AsrBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
@@ -50,94 +64,77 @@ async def run(
 
     Raises `ScenarioError` for a folder without a manifest, and the bot's own errors if one of its models is missing.
     """
-    measuring = _Measuring(options=options, progress=progress, on_part=on_part, settings=load())
-    measuring.remark_if_busy()
-    with logging_disabled():
-        await measuring.all_parts()
-    return measuring.report()
+    with measuring("asr", asr_targets, progress, on_part, options.only) as found:
+        settings = load()
+        engine = await asyncio.to_thread(WhisperEngine, whisper_folder(settings.models, settings.asr), settings.asr)
+        if found.wants("questions"):
+            await _questions(found, options, engine, settings.models)
+        said = load_recordings(options.speech)
+        if not said.real and (found.wants("alone") or found.wants("opus")):
+            found.remark(_SYNTHETIC)
+        recordings = said.some(options.recordings)
+        if found.wants("alone"):
+            await _recordings(found, "alone", options, engine, recordings)
+        if found.wants("opus"):
+            path = await asyncio.to_thread(lambda: DiscordPath(settings.models, engine, language=options.language))
+            await _recordings(found, "opus", options, engine, recordings, path)
+    return found.report()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Measuring(Measuring):
-    """One run and its results so far."""
+async def _recordings(
+    found: Measuring,
+    name: str,
+    options: AsrBenchOptions,
+    engine: Engine,
+    recordings: Sequence[SpeechRecording],
+    path: DiscordPath | None = None,
+) -> None:
+    """Recognise every recording as a room does: as it is, or what `path` makes of it."""
+    found.progress.step(name, total=len(recordings))
+    ours = RoomTranscriber(engine, options.language)
+    words, cut = HeardWords(), Counter[str]()
+    audio_s = 0.0
+    for recording in recordings:
+        pieces, dropped = await asyncio.to_thread(_sounds, recording, path, options.loss)
+        cut.update(dropped)
+        heard = [await ours.transcribe(piece, speech_s=speech_s) for piece, speech_s in pieces]
+        words.add(recording.text, " ".join(filter(None, heard)))
+        audio_s += sum(duration_s(piece) for piece, _ in pieces)
+        found.progress.advance()
+    figures: dict[str, Json] = {
+        **words.figures(),
+        "cpu_s_for_1_s": round(ours.cpu_s / audio_s, 4) if audio_s else None,
+        "dropped_by_guards": dict(ours.dropped),
+        "dropped_by_endpointing": dict(cut),
+        "heard_again": dict(ours.again),
+    }
+    found.part_measured(name, figures)
 
-    bench = "asr"
 
-    options: AsrBenchOptions
-    settings: Settings
+def _sounds(
+    recording: SpeechRecording, path: DiscordPath | None, loss: float
+) -> tuple[list[tuple[Pcm, float]], list[str]]:
+    """Return a recording's utterances with their seconds of speech, and what endpointing dropped. Blocks."""
+    if path is None:
+        pcm = resample(read_sound(recording.path), DISCORD_RATE_HZ, LISTEN_RATE_HZ)
+        return [(pcm, duration_s(pcm))], []
+    # The same packets are lost in every run.
+    seed = zlib.crc32(recording.path.name.encode())
+    heard = path.hear(lossy(Clip.load(recording.path).packets, loss=loss, seed=seed))
+    pieces = [(one.pcm, one.ended_at - one.started_at) for one in heard.utterances]
+    return pieces, [reason.value for reason in heard.dropped]
 
-    async def all_parts(self) -> None:
-        """Measure the chosen parts one after the other."""
-        options = self.options
-        model = whisper_folder(self.settings.models, self.settings.asr)
-        engine = await asyncio.to_thread(WhisperEngine, model, self.settings.asr)
-        if options.wants("questions"):
-            await self._questions(engine)
-        found = load_recordings(options.speech)
-        recordings = found.some(options.recordings)
-        if not found.real and (options.wants("alone") or options.wants("opus")):
-            self.remark(_SYNTHETIC)
-        if options.wants("alone"):
-            await self._recordings("alone", engine, recordings, path=None)
-        if options.wants("opus"):
-            path = await asyncio.to_thread(
-                partial(DiscordPath, self.settings.models, engine, language=options.language)
-            )
-            await self._recordings("opus", engine, recordings, path=path)
 
-    async def _recordings(
-        self, name: str, engine: Engine, recordings: Sequence[SpeechRecording], *, path: DiscordPath | None
-    ) -> None:
-        """Recognise every recording as a room does: as it is, or what `path` makes of it."""
-        self.progress.step(name, total=len(recordings))
-        ours = RoomTranscriber(engine, self.options.language)
-        words, cut = HeardWords(), Counter[str]()
-        audio_s = cpu_s = 0.0
-        for recording in recordings:
-            pieces, dropped = await asyncio.to_thread(self._sounds, recording, path)
-            cut.update(dropped)
-            heard = [await ours.transcribe(piece, speech_s=speech_s) for piece, speech_s in pieces]
-            words.add(recording.text, " ".join(one.text for one in heard if one.text))
-            cpu_s += sum(one.cpu_s for one in heard)
-            audio_s += sum(duration_s(piece) for piece, _ in pieces)
-            self.progress.advance()
-        self.part_measured(
-            name,
-            {
-                **words.figures(),
-                "cpu_s_for_1_s": round(cpu_s / audio_s, 4) if audio_s else None,
-                "dropped_by_guards": dict(ours.dropped),
-                "dropped_by_endpointing": dict(cut),
-                "heard_again": dict(ours.again),
-            },
-        )
-
-    def _sounds(
-        self, recording: SpeechRecording, path: DiscordPath | None
-    ) -> tuple[list[tuple[Pcm, float]], list[str]]:
-        """Return a recording's utterances with their seconds of speech, and what endpointing dropped. Blocks."""
-        if path is None:
-            pcm = resample(read_sound(recording.path), DISCORD_RATE_HZ, LISTEN_RATE_HZ)
-            return [(pcm, duration_s(pcm))], []
-        # The same packets are lost in every run.
-        seed = zlib.crc32(recording.path.name.encode())
-        heard = path.hear(lossy(Clip.load(recording.path).packets, loss=self.options.loss, seed=seed))
-        pieces = [(one.pcm, one.ended_at - one.started_at) for one in heard.utterances]
-        return pieces, [reason.value for reason in heard.dropped]
-
-    async def _questions(self, engine: Engine) -> None:
-        """Ask the short questions, and count the texts that nobody could answer."""
-        try:
-            await make_questions(self.options.questions_dir, self.settings.models, self.progress)
-        except SynthesisError as error:
-            self.remark(f"The questions were not asked. {error} `roomtone models pull voice-kokoro` brings the voices.")
-            return
-        sounds = await asyncio.to_thread(lambda: list(question_sounds(self.options.questions_dir)))
-        ours = RoomTranscriber(engine, self.options.language, GLOSSARY)
-        self.part_measured("questions", await ask_questions(ours, sounds, self.progress))
-
-    def targets(self) -> tuple[Target, ...]:
-        return asr_targets(self.ours)
+async def _questions(found: Measuring, options: AsrBenchOptions, engine: Engine, models: ModelsSettings) -> None:
+    """Ask the short questions, and count the texts that nobody could answer."""
+    try:
+        await make_questions(options.questions_dir, models, found.progress)
+    except SynthesisError as error:
+        found.remark(f"The questions were not asked. {error} `roomtone models pull voice-kokoro` brings the voices.")
+        return
+    sounds = await asyncio.to_thread(lambda: list(question_sounds(options.questions_dir)))
+    ours = RoomTranscriber(engine, options.language, GLOSSARY)
+    found.part_measured("questions", await ask_questions(ours, sounds, found.progress))
 
 
 def asr_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.pause_judge import PauseJudge
+from benchmarks.listen.observed_pauses import PauseJudge
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import FRAME_S
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
@@ -20,11 +20,11 @@ from voice.listening.listener import RoomListener
 from voice.listening.utterance import DropReason, PauseBegan, Utterance, UtteranceDropped
 from voice.transport import opus
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
-from voice.transport.jitter import FRAME_TICKS, JitterBuffer, MissingFrame, OrderedFrame, SpurtEnded
+from voice.transport.jitter import FRAME_TICKS, JitterBuffer, OrderedFrame, SpurtEnded
 from voice.transport.talkspurt_clock import CLOCK_HZ
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from bot.settings import ModelsSettings
     from voice.asr.worker import Engine
@@ -43,13 +43,10 @@ _TICK_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class HeardRecording:
-    """What endpointing made of one recording. `dropped`: why sounds were not passed on to the recogniser. `sound`: all
-    that was decoded.
-    """
+    """What endpointing made of one recording. `dropped`: why sounds were not passed on to the recogniser."""
 
     utterances: tuple[Utterance, ...]
     dropped: tuple[DropReason, ...]
-    sound: Pcm
 
 
 def lossy(packets: Sequence[bytes], *, loss: float, seed: int) -> list[tuple[int, bytes]]:
@@ -62,7 +59,8 @@ def decoded(packets: Sequence[tuple[int, bytes]]) -> Pcm:
     """Return the sound of `packets` (their numbers and contents, 20 ms each) as the jitter buffer and the decoder give
     it, uncut. Blocks.
     """
-    return _sound(event for _, events in _arriving(packets) for event in events)
+    heard = [event for _, events in _arriving(packets) for event in events]
+    return np.concatenate([np.zeros(0, np.int16), *(event.pcm for event in heard if isinstance(event, SpeechFrames))])
 
 
 class DiscordPath:
@@ -81,9 +79,7 @@ class DiscordPath:
         listener = RoomListener(self._detector, judged=self._judge.has_turn_model)
         utterances: list[Utterance] = []
         dropped: list[DropReason] = []
-        received: list[AudioEvent] = []
         for now, events in _arriving(packets):
-            received += events
             waiting = list(listener.hear(events, now)) + list(listener.tick(now))
             while waiting:
                 event = waiting.pop(0)
@@ -93,7 +89,7 @@ class DiscordPath:
                     utterances.append(event)
                 elif isinstance(event, UtteranceDropped):
                     dropped.append(event.reason)
-        return HeardRecording(tuple(utterances), tuple(dropped), _sound(received))
+        return HeardRecording(tuple(utterances), tuple(dropped))
 
     def _answered(self, listener: RoomListener, pause: PauseBegan, now: float) -> list[ListeningEvent]:
         if not pause.asks:
@@ -104,43 +100,28 @@ class DiscordPath:
 
 def _arriving(packets: Sequence[tuple[int, bytes]]) -> Iterator[tuple[float, list[AudioEvent]]]:
     """Yield every 20 ms the time, and what the jitter buffer releases, until well after the last packet."""
-    stream = _Stream()
+    jitter, decoder = JitterBuffer(), opus.Decoder()
     arrivals = dict(packets)
     for number in range(max(arrivals, default=0) + round(_AFTER_S / _TICK_S)):
         now = (number + 1) * FRAME_S
         payload = arrivals.get(number)
         if payload is not None:
-            stream.jitter.push(number, number * FRAME_TICKS, payload, arrived_at=now)
-        yield now, stream.take(now)
+            jitter.push(number, number * FRAME_TICKS, payload, arrived_at=now)
+        yield now, [_event(item, decoder) for item in jitter.release(now)]
 
 
-def _sound(events: Iterable[AudioEvent]) -> Pcm:
-    heard = [event.pcm for event in events if isinstance(event, SpeechFrames)]
-    return np.concatenate([np.zeros(0, np.int16), *heard])
-
-
-class _Stream:
-    """One person's jitter buffer and decoder, as `voice.transport.receiver` drives them."""
-
-    def __init__(self) -> None:
-        self.jitter = JitterBuffer()
-        self._decoder = opus.Decoder()
-
-    def take(self, now: float) -> list[AudioEvent]:
-        return [event for item in self.jitter.release(now) if (event := self._event(item)) is not None]
-
-    def _event(self, item: Released) -> AudioEvent | None:
-        if isinstance(item, SpurtEnded):
-            return TalkspurtEnded(_USER, _SSRC, item.at)
-        return SpeechFrames(_USER, _SSRC, item.captured_at, _whole(self._sound(item)))
-
-    def _sound(self, item: OrderedFrame | MissingFrame) -> Pcm:
-        samples = item.ticks * LISTEN_RATE_HZ // CLOCK_HZ
-        if isinstance(item, OrderedFrame):
-            return self._decoder.decode(item.payload)
-        if item.next_payload is not None and opus.carries_fec(item.next_payload):
-            return self._decoder.recover(item.next_payload, samples)
-        return self._decoder.conceal(samples)
+def _event(item: Released, decoder: opus.Decoder) -> AudioEvent:
+    """Decode what the jitter buffer releases, as `voice.transport.receiver` does."""
+    if isinstance(item, SpurtEnded):
+        return TalkspurtEnded(_USER, _SSRC, item.at)
+    samples = item.ticks * LISTEN_RATE_HZ // CLOCK_HZ
+    if isinstance(item, OrderedFrame):
+        pcm = decoder.decode(item.payload)
+    elif item.next_payload is not None and opus.carries_fec(item.next_payload):
+        pcm = decoder.recover(item.next_payload, samples)
+    else:
+        pcm = decoder.conceal(samples)
+    return SpeechFrames(_USER, _SSRC, item.captured_at, _whole(pcm))
 
 
 def _whole(pcm: Pcm) -> Pcm:

@@ -16,20 +16,12 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredText:
-    """The text of one sound; empty if there was none. `cpu_s`: of the whole process."""
-
-    text: str
-    cpu_s: float
-
-
 @dataclass(slots=True)
 class RoomTranscriber:
     """Recognises as a room of four people does while nobody else waits. `glossary`: what the room expects.
 
-    `dropped` counts the guards, `again` the second hearings by what came of them. `first_cpu_s`: CPU time of all first
-    hearings.
+    `dropped` counts the guards, `again` the second hearings by what came of them. `cpu_s`: CPU time of the whole
+    process in all hearings, `first_cpu_s`: in the first ones.
     """
 
     engine: Engine
@@ -37,10 +29,11 @@ class RoomTranscriber:
     glossary: tuple[str, ...] = USUAL_GLOSSARY
     dropped: Counter[str] = field(default_factory=Counter)
     again: Counter[str] = field(default_factory=Counter)
+    cpu_s: float = 0.0
     first_cpu_s: float = 0.0
 
-    async def transcribe(self, pcm: Pcm, *, speech_s: float) -> MeasuredText:
-        """Return the text that a room would keep. Raises `RecogniserError` if the first hearing fails."""
+    async def transcribe(self, pcm: Pcm, *, speech_s: float) -> str:
+        """Return the text that a room would keep, or nothing. Raises `RecogniserError` if the first hearing fails."""
         worked = time.process_time()
         hearings = await hear(
             lambda careful: self._recognise(pcm, careful=careful),
@@ -52,8 +45,8 @@ class RoomTranscriber:
         fault = hearings.used.fault(speech_s=speech_s)
         if fault is not None:
             self.dropped[fault.value] += 1
-        text = hearings.used.recognition.text if fault is None else ""
-        return MeasuredText(text, time.process_time() - worked)
+        self.cpu_s += time.process_time() - worked
+        return hearings.used.recognition.text if fault is None else ""
 
     async def _recognise(self, pcm: Pcm, *, careful: bool) -> PlainHearing:
         worked = time.process_time()

@@ -18,40 +18,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.asr.discord_path import decoded, lossy
-from benchmarks.heard_words import HeardWords
+from benchmarks.recordings import HeardWords
+from benchmarks.synthetic_speech import in_a_room, kokoro_voices, speak_evenly
 from benchmarks.usual_glossary import PEOPLE
 from bot.brain.settings import BrainSettings
-from bot.models.catalogue import VOICE_KOKORO
-from bot.models.directory import ModelDirectory
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, frame_rms, opus_packets, read_sound, voiced_bounds
+from rehearsal.people.clip import RATE_HZ, opus_packets, read_sound
 from voice.asr.glossary import choose_glossary
 from voice.audio import LISTEN_RATE_HZ
-from voice.errors import SynthesisError
-from voice.speaking.kokoro import KokoroModel, KokoroStyle
-from voice.speaking.port import synthesize_all
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.asr.ours import RoomTranscriber
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.report import Json
     from bot.settings import ModelsSettings
     from rehearsal.words import WordErrors
     from voice.audio import Pcm
-    from voice.speaking.kokoro import KokoroLanguage
-    from voice.speaking.port import Synthesizer
 
 TEXTS = Path(__file__).with_name("questions.toml")
-VOICES: tuple[tuple[str, KokoroLanguage], ...] = (
-    ("af_heart", "en-us"),
-    ("bm_george", "en-gb-x-rp"),
-    ("af_bella", "en-us"),
-    ("am_michael", "en-us"),
-    ("bf_emma", "en-gb-x-rp"),
-    ("am_fenrir", "en-us"),
-)
+VOICES = ("af_heart", "bm_george", "af_bella", "am_michael", "bf_emma", "am_fenrir")
 # Sound that is left around the voice, as after a hard start of push-to-talk.
 EDGE_S = 0.1
 SILENCES_S = (0.0, 0.1, 0.25, 0.5)
@@ -60,13 +47,6 @@ NOISES_RMS = (0.0, 41.0, 130.0)
 # One in so many sounds comes through Opus with this share of its packets lost.
 OPUS_ONE_IN, OPUS_LOSS = 3, 0.05
 SEED = 55
-# Voiced frames get -22 dBFS.
-SPEECH_RMS = 2600.0
-# How much of a room's noise stays from one sample to the next: most of its power is below 1 kHz.
-NOISE_MEMORY = 0.97
-FADE_S = 0.01
-# A busy machine may need longer for a sentence than the voice allows for one that somebody waits for.
-ATTEMPTS = 4
 # A text is broken if so many words are wrong, or half of them: nobody could answer it.
 BROKEN_WORDS, BROKEN_SHARE = 3, 0.5
 # Six names.
@@ -103,10 +83,9 @@ async def make_questions(folder: Path, models: ModelsSettings, progress: Progres
         return
     progress.step("voices of the questions", total=len(missing))
     async with AsyncExitStack() as stack:
-        kokoro = await stack.enter_async_context(KokoroModel.open(ModelDirectory(models.directory).path(VOICE_KOKORO)))
-        voices = [await kokoro.voice(KokoroStyle(f"{name}.bin", language)) for name, language in VOICES]
+        voices = await kokoro_voices(stack, models, dict.fromkeys(VOICES, 1.0))
         for number in missing:
-            sound = await speak_evenly(voices[number % len(voices)], texts[number])
+            sound = await speak_evenly(voices[VOICES[number % len(VOICES)]], texts[number])
             write_recording(recording_file(folder, number), sound)
             progress.advance()
 
@@ -118,9 +97,7 @@ def question_sounds(folder: Path) -> Iterator[QuestionSound]:
         for variant, (silence_s, noise_rms) in enumerate(product(SILENCES_S, NOISES_RMS)):
             seed = [SEED, number, variant]
             edges = (round((silence_s + EDGE_S) * RATE_HZ), round(EDGE_S * RATE_HZ))
-            sound = np.pad(voice, edges).astype(np.float64)
-            sound += room_noise(len(sound), noise_rms, seed)
-            pcm = np.clip(np.rint(sound), -32768, 32767).astype(np.int16)
+            pcm = in_a_room(np.pad(voice, edges), noise_rms, seed)
             if (number + variant) % OPUS_ONE_IN == 0:
                 heard = decoded(lossy(opus_packets(pcm), loss=OPUS_LOSS, seed=1000 * number + variant))
             else:
@@ -134,19 +111,17 @@ async def ask_questions(ours: RoomTranscriber, sounds: Sequence[QuestionSound], 
     progress.step("questions", total=len(sounds))
     halves = {"tuning": HeardWords(), "judging": HeardWords()}
     every = HeardWords()
-    cpu_s = 0.0
     for sound in sounds:
         heard = await ours.transcribe(sound.pcm, speech_s=sound.speech_s)
-        cpu_s += heard.cpu_s
         for words in (every, halves["tuning" if sound.for_tuning else "judging"]):
-            words.add(sound.text, heard.text)
+            words.add(sound.text, heard)
         progress.advance()
     return {
         **every.figures(),
         "broken": _broken(every),
-        "cpu_ms_mean": round(1000 * cpu_s / len(sounds), 1),
+        "cpu_ms_mean": round(1000 * ours.cpu_s / len(sounds), 1),
         "first_hearing_cpu_ms_mean": round(1000 * ours.first_cpu_s / len(sounds), 1),
-        "cpu_beside_first_hearing": round(cpu_s / ours.first_cpu_s, 3),
+        "cpu_beside_first_hearing": round(ours.cpu_s / ours.first_cpu_s, 3),
         "heard_again": dict(ours.again),
         "dropped_by_guards": dict(ours.dropped),
         **{
@@ -160,46 +135,9 @@ def _broken(words: HeardWords) -> int:
     return sum(map(is_broken, words.errors))
 
 
-def room_noise(samples: int, rms: float, seed: list[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return noise at 48 kHz whose power is mostly below 1 kHz. The same seed gives the same noise."""
-    white = np.random.default_rng(seed).normal(0.0, 1.0, samples)
-    spectrum = np.fft.rfft(white)
-    turn = np.exp(-1j * np.linspace(0.0, np.pi, len(spectrum)))
-    noise = np.fft.irfft(spectrum / (1 - NOISE_MEMORY * turn), samples)
-    return np.asarray(noise * (rms / np.sqrt(np.mean(noise**2))))
-
-
-async def speak_evenly(voice: Synthesizer, text: str) -> Pcm:
-    """Return a text as sound at 48 kHz and the common level, trimmed to its voice. Raises `SynthesisError`."""
-    for attempt in range(ATTEMPTS):
-        try:
-            speech = await synthesize_all(voice, text)
-            break
-        except SynthesisError:
-            if attempt == ATTEMPTS - 1:
-                raise
-    pcm = _trimmed(resample(speech.pcm, speech.rate_hz, RATE_HZ))
-    rms = frame_rms(pcm, FRAME_SAMPLES)
-    loud = float(np.sqrt(np.mean(rms[rms > 0.1 * rms.max()] ** 2)))
-    levelled = pcm.astype(np.float64) * (SPEECH_RMS / loud)
-    return np.clip(np.rint(levelled), -32768, 32767).astype(np.int16)
-
-
-def _trimmed(pcm: Pcm) -> Pcm:
-    """Return `pcm` without the silence around its voice, faded at both ends so that a cut does not click."""
-    bounds = voiced_bounds(pcm, FRAME_SAMPLES)
-    if bounds is None:
-        raise LookupError("a voice was silent where it should have spoken")
-    kept = pcm[bounds.first * FRAME_SAMPLES : (bounds.last + 1) * FRAME_SAMPLES].astype(np.float64)
-    fade = np.linspace(0.0, 1.0, round(FADE_S * RATE_HZ))
-    kept[: len(fade)] *= fade
-    kept[-len(fade) :] *= fade[::-1]
-    return np.rint(kept).astype(np.int16)
-
-
 def recording_file(folder: Path, number: int) -> Path:
     """Return the file of what a voice says of a question."""
-    return folder / f"{number:02}-{VOICES[number % len(VOICES)][0]}.wav"
+    return folder / f"{number:02}-{VOICES[number % len(VOICES)]}.wav"
 
 
 def write_recording(file: Path, sound: Pcm) -> None:

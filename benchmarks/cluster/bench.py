@@ -7,6 +7,7 @@ All share this one machine: what more recognisers bring is bounded by its cores,
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,28 +15,37 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.child_process import child_process, python_module
+from benchmarks.child_process import child_process
 from benchmarks.cluster.bot_process import measure_bot
 from benchmarks.cluster.ray_nodes import check_own_network, in_own_network
-from benchmarks.cluster.sizing import ASSUMED, sizes
 from benchmarks.figures import number_at
-from benchmarks.measuring import Measuring
+from benchmarks.measuring import measuring
 from benchmarks.recordings import load_recordings
-from benchmarks.report import Target, at_most
+from benchmarks.report import at_most
 from bot.models.directory import whisper_folder
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.progress import Progress
-    from benchmarks.report import BenchmarkReport, Json
+    from benchmarks.measuring import Measuring, Progress
+    from benchmarks.report import BenchmarkReport, Json, Target
 
 # Ray's first start may take minutes on a busy machine.
-_OPEN_TIMEOUT_S = 600.0
+_TIMEOUT_S = 600.0
 _MORE_MS = 10.0
 # Recordings that are recognised in turn. Each is kept in memory by both sides.
 _RECORDINGS = 12
+ROOMS = (100, 1_000, 10_000)
+# Of each second in a room, so much is speech of somebody, and each second of it is recognised this often: when it has
+# ended, and in part before, in its pauses.
+SPEECH_SHARE, HEARD_TIMES = 0.5, 1.5
+# Machines that worked all the time would let everybody wait.
+BUSY_SHARE = 0.5
+ASSUMED = (
+    f"Sizes are calculated: somebody speaks {SPEECH_SHARE:.0%} of the time, each second is recognised {HEARD_TIMES:g} "
+    f"times, cores work {BUSY_SHARE:.0%} of the time, and a recogniser takes two of them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,49 +73,73 @@ async def run(
     options: ClusterBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
     """Measure all. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
-    measuring = _Measuring(progress=progress, on_part=on_part)
-    measuring.remark_if_busy()
     await check_own_network()
     recordings = await asyncio.to_thread(load_recordings, options.speech)
     clips = [str(recording.path.absolute()) for recording in recordings.some(_RECORDINGS)]
     settings = load()
+    with measuring("cluster", cluster_targets, progress, on_part) as found:
+        model = whisper_folder(settings.models, settings.asr).absolute()
+        await _service(found, options, clips, str(model))
+        for rooms in options.rooms:
+            name = f"a bot with {rooms} room{'s' if rooms > 1 else ''}"
+            progress.step(name, total=1)
+            models = settings.models.directory.absolute()
+            with tempfile.TemporaryDirectory(prefix="roomtone-bot-") as place:
+                taken = await measure_bot(Path(place), models, clips, rooms=rooms, seconds=options.seconds)
+            found.part_measured(name, taken)
+        found.ours |= sizes(found.ours)
+        found.remark(f"All share the {found.machine.cores} cores of one machine, and no cable. {ASSUMED}")
+    return found.report()
+
+
+async def _service(found: Measuring, options: ClusterBenchOptions, clips: Sequence[str], model: str) -> None:
+    """Start the service, and ask it for recognitions: one at a time, and several at once."""
+    asked: list[tuple[str, str, dict[str, object]]] = [("a call", "pairs", {"calls": options.calls})]
+    for recognisers, at_once in product(options.recognisers, options.at_once):
+        name = f"{recognisers} recogniser{'s' if recognisers > 1 else ''}, {at_once} at once"
+        wanted = {"recognisers": recognisers, "at_once": at_once, "seconds": options.seconds}
+        asked.append((name, "throughput", {**wanted}))
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-cluster-"))
-        command = in_own_network(python_module("benchmarks.cluster.service_process"))
-        child = await stack.enter_async_context(child_process("the service", tuple(command)))
-        progress.step("starting Ray", total=1)
-        model = str(whisper_folder(settings.models, settings.asr).absolute())
-        opened = await child.ask("open", folder=folder, model=model, timeout_s=_OPEN_TIMEOUT_S)
-        measuring.part_measured("cluster", opened)
-        progress.step("calls, by the service and in process", total=1)
-        asked: dict[str, object] = {"clips": clips, "calls": options.calls}
-        measuring.part_measured("a call", await child.ask("pairs", **asked, timeout_s=_OPEN_TIMEOUT_S))
-        for recognisers, at_once in product(options.recognisers, options.at_once):
-            name = f"{recognisers} recogniser{'s' if recognisers > 1 else ''}, {at_once} at once"
-            progress.step(name, total=1)
-            asked = {"clips": clips, "recognisers": recognisers, "at_once": at_once, "seconds": options.seconds}
-            timeout_s = _OPEN_TIMEOUT_S + options.seconds
-            measuring.part_measured(name, await child.ask("throughput", **asked, timeout_s=timeout_s))
-    for rooms in options.rooms:
-        name = f"a bot with {rooms} room{'s' if rooms > 1 else ''}"
-        progress.step(name, total=1)
-        models = settings.models.directory.absolute()
-        with tempfile.TemporaryDirectory(prefix="roomtone-bot-") as place:
-            found = await measure_bot(Path(place), models, clips, rooms=rooms, seconds=options.seconds)
-            measuring.part_measured(name, dict(found))
-    measuring.ours |= sizes(measuring.ours)
-    measuring.remark(f"All share the {measuring.machine.cores} cores of one machine, and no cable. {ASSUMED}")
-    return measuring.report()
+        module = "benchmarks.cluster.service_process"
+        child = await stack.enter_async_context(child_process("the service", module, inside=in_own_network()))
+        found.progress.step("starting Ray", total=1)
+        opened = await child.ask("open", folder=folder, model=model, timeout_s=_TIMEOUT_S)
+        found.part_measured("cluster", opened)
+        for name, op, request in asked:
+            found.progress.step(name, total=1)
+            figures = await child.ask(op, clips=clips, timeout_s=_TIMEOUT_S + options.seconds, **request)
+            found.part_measured(name, figures)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Measuring(Measuring):
-    """One run and its results so far."""
-
-    bench = "cluster"
-
-    def targets(self) -> tuple[Target, ...]:
-        return cluster_targets(self.ours)
+def sizes(ours: Mapping[str, Json]) -> dict[str, Json]:
+    """Return bots, cores of recognisers and memory for some numbers of rooms: the figures of one machine, multiplied.
+    Nothing without the figures for it. Who sizes machines by the best case has too few.
+    """
+    entries = [name for name, each in ours.items() if isinstance(each, dict)]
+    heard = [each for name in entries if (each := number_at(ours, name, "cpu_s_a_speech_s")) and "at once" in name]
+    bots = sorted((rooms, name) for name in entries if (rooms := number_at(ours, name, "rooms")))
+    recogniser_mb, head_mb = (
+        number_at(ours, "cluster", f"memory_mb_{each}") for each in ("a_recogniser", "of_the_head")
+    )
+    if not heard or len(bots) < 2 or recogniser_mb is None or head_mb is None:
+        return {}
+    (few, first), *_, (many, last) = bots
+    few_mb, many_mb = (number_at(ours, name, "memory_mb") or 0.0 for name in (first, last))
+    room_mb = max(0.0, (many_mb - few_mb) / (many - few))
+    silent_s, speech_s = (number_at(ours, last, f"cpu_s_a_{each}_s") or 0.0 for each in ("silent", "speech"))
+    found: dict[str, Json] = {}
+    for rooms in ROOMS:
+        processes = math.ceil(rooms * (silent_s + SPEECH_SHARE * speech_s) / BUSY_SHARE)
+        cores = math.ceil(rooms * SPEECH_SHARE * HEARD_TIMES * max(heard) / BUSY_SHARE)
+        memory_mb = head_mb + math.ceil(cores / 2) * recogniser_mb
+        memory_mb += processes * (few_mb - few * room_mb) + rooms * room_mb
+        found[f"{rooms:,} rooms"] = {
+            "bots": processes,
+            "cores_of_recognisers": cores,
+            "memory_gb": round(memory_mb / 1_000, 1),
+        }
+    return found
 
 
 def cluster_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:

@@ -7,14 +7,13 @@ rooms alone.
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
+import signal
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cluster.processes import cpu_s, family, memory_mb, use_of
+from benchmarks.cluster.processes import family, signal_family, start_process, use_of, without_settings
 from benchmarks.errors import BenchmarkError
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
@@ -24,7 +23,7 @@ from rehearsal.people.person import scripted_member
 from rehearsal.servers.transcription import LocalTranscriptionServer, Transcription, TranscriptionBehaviour
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.report import Json
     from rehearsal.people.person import ScriptedPerson
@@ -58,17 +57,22 @@ async def measure_bot(
             "ROOMTONE_PARTICIPATION__VOICE_MODE": "name",
             "ROOMTONE_WEB__PORT": "0",
         }
-        pid = await stack.enter_async_context(_running(folder, environment))
+        (folder / "roomtone.toml").touch()
+        words, settings = ("-m", "bot", "run"), without_settings(environment)
+        bot = await start_process(words, folder, settings, until="is on Discord", within_s=_START_S)
+        # In reverse order.
+        stack.push_async_callback(bot.wait)
+        stack.callback(signal_family, bot.pid, signal.SIGTERM)
         people = [await _opened(stack, discord) for discord in discords]
-        before = _cpu_s(pid)
+        before = use_of(family(bot.pid)).cpu_s
         await asyncio.sleep(seconds)
-        silent_s = (_cpu_s(pid) - before) / seconds
-        before, begun = _cpu_s(pid), time.monotonic()
+        silent_s = (use_of(family(bot.pid)).cpu_s - before) / seconds
+        before, begun = use_of(family(bot.pid)).cpu_s, time.monotonic()
         spoken_s = sum(await asyncio.gather(*(_talk(each, loaded, seconds) for each in people)))
-        passed_s, used_s = time.monotonic() - begun, _cpu_s(pid) - before
+        passed_s, used_s = time.monotonic() - begun, use_of(family(bot.pid)).cpu_s - before
         return {
             "rooms": rooms,
-            "memory_mb": round(memory_mb(use_of(family(pid)))),
+            "memory_mb": round(use_of(family(bot.pid)).memory_mb),
             "cpu_s_a_silent_s": round(silent_s / rooms, 5),
             "cpu_s_a_speech_s": round(max(0.0, used_s - silent_s * passed_s) / spoken_s, 5),
         }
@@ -82,35 +86,6 @@ def _server(number: int) -> GuildSpec:
         text_channel=Channel(2_000 + number, "chat"),
         people=tuple(Member(person, name, moderator=True) for person, name in _PEOPLE),
     )
-
-
-@asynccontextmanager
-async def _running(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[int]:
-    """Run a bot during the block, and yield its process once it is on Discord. Raises `BenchmarkError`."""
-    (folder / "roomtone.toml").touch()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")}
-    output = folder / "output.txt"
-    with output.open("wb") as file:
-        bot = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "run"),
-            cwd=folder,
-            env={**kept, **environment, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
-            stdout=file,
-            stderr=file,
-        )
-    try:
-        async with asyncio.timeout(_START_S):
-            while b"is on Discord" not in await asyncio.to_thread(output.read_bytes):
-                if bot.returncode is not None:
-                    raise TimeoutError
-                await asyncio.sleep(0.1)
-        yield bot.pid
-    except TimeoutError as error:
-        raise BenchmarkError(f"The bot did not get on the local Discord: {output.read_text()[-400:]}") from error
-    finally:
-        if bot.returncode is None:
-            bot.terminate()
-            await bot.wait()
 
 
 async def _opened(stack: AsyncExitStack, discord: LocalDiscord) -> list[ScriptedPerson]:
@@ -135,10 +110,6 @@ async def _talk(people: Sequence[ScriptedPerson], clips: Sequence[Clip], seconds
         number += 1
         await asyncio.sleep(_GAP_S)
     return spoken
-
-
-def _cpu_s(pid: int) -> float:
-    return cpu_s(use_of(family(pid)))
 
 
 async def _hear(request: TranscriptionRequest) -> Transcription:

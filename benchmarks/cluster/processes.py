@@ -1,19 +1,25 @@
-"""Processes of this machine, read from /proc: who started whom, and what CPU time and memory they take.
+"""Processes of this machine: started with their output kept, and read from /proc: who started whom, and what CPU time
+and memory they take.
 
 A part of Ray leads a session of its own, and so does a bot that Ray keeps, so both are found by their parents.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.errors import BenchmarkError
+
 if TYPE_CHECKING:
-    import signal
-    from collections.abc import Iterable, Sequence
+    from asyncio.subprocess import Process
+    from collections.abc import Iterable, Mapping, Sequence
 
 PROC = Path("/proc")
 _KB_A_MB = 1_000
@@ -23,37 +29,70 @@ _PARENT, _USER, _SYSTEM = 1, 11, 12
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """One process. `cpu_s`: so far. `memory_mb`: its share of physical memory, with shared pages divided by their
-    users (PSS).
+    """What processes take. `cpu_s`: so far. `memory_mb`: their share of physical memory, with shared pages divided by
+    their users (PSS).
     """
 
-    command: str
     cpu_s: float
     memory_mb: float
 
 
-def running(proc: Path = PROC) -> list[int]:
+def without_settings(more: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a Python process that gets none of the operator's settings, and `more`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")}
+    return {**kept, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1", **more}
+
+
+async def start_process(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], *, until: str, within_s: float
+) -> Process:
+    """Run Python with these words in a folder, and return once it has printed `until`. Its output is kept there.
+
+    Raises `BenchmarkError` with what it printed last. Then, as on a cancellation, nothing of it is left.
+    """
+    output = folder / "output.txt"
+    with output.open("wb") as file:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, *words),
+            cwd=folder,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        async with asyncio.timeout(within_s):
+            while until not in await asyncio.to_thread(output.read_text, "utf-8", "replace"):
+                if process.returncode is not None:
+                    raise TimeoutError
+                await asyncio.sleep(0.1)
+    except BaseException as error:
+        signal_family(process.pid, signal.SIGKILL)
+        await process.wait()
+        if isinstance(error, TimeoutError):
+            said = output.read_text("utf-8", "replace")[-400:]
+            raise BenchmarkError(f"`{' '.join(words)}` did not start. It said: {said}") from error
+        raise
+    return process
+
+
+def running() -> list[int]:
     """Return all processes."""
-    return [int(folder.name) for folder in proc.iterdir() if folder.name.isdecimal()]
+    return [int(folder.name) for folder in PROC.iterdir() if folder.name.isdecimal()]
 
 
-def use_of(pids: Iterable[int], proc: Path = PROC) -> list[ProcessUse]:
-    """Return what those of the processes take that still run and can be read."""
-    found = []
-    for pid in pids:
+def use_of(pids: Iterable[int], named: str = "") -> ProcessUse:
+    """Return what those of the processes take together that still run and can be read, and whose command line has
+    `named`.
+    """
+    ticks = shared_kb = 0
+    for folder in (PROC / str(pid) for pid in pids):
         with suppress(OSError, IndexError, ValueError, StopIteration):
-            found.append(_use(proc / str(pid)))
-    return found
-
-
-def cpu_s(of: Sequence[ProcessUse], named: str = "") -> float:
-    """Return the CPU seconds of all processes whose command line has `named`."""
-    return sum(each.cpu_s for each in of if named in each.command)
-
-
-def memory_mb(of: Sequence[ProcessUse], named: str = "") -> float:
-    """Return the memory of all processes whose command line has `named`."""
-    return sum(each.memory_mb for each in of if named in each.command)
+            if named.encode() in (folder / "cmdline").read_bytes():
+                fields, lines = _fields(folder), (folder / "smaps_rollup").read_text("utf-8").splitlines()
+                shared_kb += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+                ticks += int(fields[_USER]) + int(fields[_SYSTEM])
+    return ProcessUse(ticks / os.sysconf("SC_CLK_TCK"), shared_kb / _KB_A_MB)
 
 
 def family(pid: int) -> list[int]:
@@ -70,15 +109,6 @@ def signal_family(pid: int, sign: signal.Signals) -> None:
     for each in family(pid):
         with suppress(ProcessLookupError):
             os.kill(each, sign)
-
-
-def _use(folder: Path) -> ProcessUse:
-    command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
-    fields = _fields(folder)
-    ticks = int(fields[_USER]) + int(fields[_SYSTEM])
-    lines = (folder / "smaps_rollup").read_text("utf-8").splitlines()
-    shared_kb = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return ProcessUse(command, ticks / os.sysconf("SC_CLK_TCK"), shared_kb / _KB_A_MB)
 
 
 def _parent(folder: Path) -> int:

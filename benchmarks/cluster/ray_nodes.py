@@ -6,14 +6,13 @@ Ray listens on every address, so nothing here runs in the machine's own network 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import signal
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from benchmarks.cluster.processes import family, signal_family
+from benchmarks.cluster.processes import family, signal_family, start_process, without_settings
 from benchmarks.errors import BenchmarkError
 from bot.cluster.ray_access import ray_environment, write_ray_files
 from bot.store.forgetting_key import KEY_FILE
@@ -38,8 +37,8 @@ _OBJECT_STORE_BYTES = 100_000_000
 _PATIENCE = {"RAY_agent_register_timeout_ms": "500000", "RAY_raylet_start_wait_time_s": "500"}
 
 
-def in_own_network(command: Sequence[str]) -> list[str]:
-    """Return the command line that runs `command` in a network of its own."""
+def in_own_network(*command: str) -> list[str]:
+    """Return the command line that runs `command`, or what is put after it, in a network of its own."""
     return [*OWN_NETWORK, "sh", "-c", _UP, "sh", *command]
 
 
@@ -48,7 +47,7 @@ async def check_own_network() -> None:
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         raise BenchmarkError(_NO_NETWORK)
     quiet = asyncio.subprocess.DEVNULL
-    trial = await asyncio.create_subprocess_exec(*in_own_network(["true"]), stdout=quiet, stderr=quiet)
+    trial = await asyncio.create_subprocess_exec(*in_own_network("true"), stdout=quiet, stderr=quiet)
     if await trial.wait():
         raise BenchmarkError(_NO_NETWORK)
 
@@ -83,9 +82,8 @@ class RayNodes:
     @property
     def own_environment(self) -> dict[str, str]:
         """Return the environment of everything here."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")}
-        path = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"}
-        return {**kept, **path, **_PATIENCE, **self.environment, **ray_environment(self.folder / "data" / "cluster")}
+        ray = ray_environment(self.folder / "data" / "cluster")
+        return without_settings({**_PATIENCE, **self.environment, **ray})
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(write_ray_files, self.folder / "data" / "cluster", {})
@@ -109,30 +107,14 @@ class RayNodes:
 
     async def start(self, node: RayNode) -> None:
         """Start a node, and return when Ray says that it runs. Raises `BenchmarkError`."""
-        head = self.all[0].ip
         where = ("--head", "--port", "6379", "--include-dashboard", "false")
-        output = node.folder / "ray.txt"
-        with output.open("wb") as file:
-            node.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
-                *(where if node is self.all[0] else ("--address", f"{head}:6379")),
-                *("--node-ip-address", node.ip, "--num-cpus", str(node.cpus)),
-                *("--object-store-memory", str(_OBJECT_STORE_BYTES)),
-                cwd=node.folder,
-                env=self.own_environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-            )
-        try:
-            async with asyncio.timeout(_START_S):
-                while _STARTED not in await asyncio.to_thread(output.read_text, "utf-8", "replace"):
-                    if node.process.returncode is not None:
-                        raise TimeoutError
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            said = (await asyncio.to_thread(output.read_text, "utf-8", "replace"))[-400:]
-            raise BenchmarkError(f"Ray did not start at {node.ip}. It said: {said}") from None
+        words = (
+            *("-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
+            *(where if node is self.all[0] else ("--address", f"{self.all[0].ip}:6379")),
+            *("--node-ip-address", node.ip, "--num-cpus", str(node.cpus)),
+            *("--object-store-memory", str(_OBJECT_STORE_BYTES)),
+        )
+        node.process = await start_process(words, node.folder, self.own_environment, until=_STARTED, within_s=_START_S)
 
     async def roomtone(self, *words: str) -> str:
         """Run a command of Roomtone on the first node, and return what it said. Raises `BenchmarkError`."""

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.endpoint.free_talk import TalkSet
+from benchmarks.figures import percentile
 from benchmarks.listen.endpointing import CUT_SHARE, KNOWN_P50_MS, LEADS, outcome
 from benchmarks.listen.observed_pauses import PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
-from benchmarks.progress import NoProgress
 from benchmarks.recordings import load_recordings
-from benchmarks.stats import percentile
 from config.load import load
 from voice.listening.end_policy import EndPolicy, ReadingWeights
 
@@ -120,13 +119,11 @@ def main() -> None:
     parser.add_argument("talk", type=Path)
     folders = parser.parse_args()
     observer = PauseObserver(load())
-    if not observer.reads_text:
+    if not observer.judge.reads_text:
         raise LookupError("the coefficients need all models of pauses; `roomtone models pull` brings them")
     folder_of = {"speech": folders.speech, **{part.value: folders.talk / part for part in TalkSet}}
     observed = {
-        name: observe_all(
-            load_recordings(folder).recordings, observer, NoProgress(), leads=LEADS if name == "speech" else LEADS[:1]
-        )
+        name: observe_all(load_recordings(folder).recordings, observer, leads=LEADS if name == "speech" else LEADS[:1])
         for name, folder in folder_of.items()
     }
     tuned_on = [observed["speech"], observed[TalkSet.TUNING]]

@@ -25,25 +25,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.endpoint.alignment import cut_points
-from benchmarks.progress import NoProgress
 from benchmarks.recordings import SYNTHETIC_SOURCE
-from bot.models.catalogue import VOICE_JOE, VOICE_KOKORO
+from benchmarks.synthetic_speech import in_a_room, kokoro_voices, speak_evenly, trimmed
+from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
 from config.load import load
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, encode_ogg, frame_rms, voiced_bounds
-from voice.errors import SynthesisError
-from voice.speaking.kokoro import KokoroModel, KokoroStyle
+from rehearsal.people.clip import RATE_HZ, encode_ogg
 from voice.speaking.piper import PiperSynthesizer
-from voice.speaking.port import synthesize_all
-from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.progress import Progress
     from bot.settings import ModelsSettings
     from voice.audio import Pcm
-    from voice.speaking.kokoro import KokoroLanguage
     from voice.speaking.port import Synthesizer
 
 TALKS = Path(__file__).parent / "talks"
@@ -58,15 +52,9 @@ PAUSE_SIGMA = 0.6
 PAUSE_SHORTEST_S, PAUSE_LONGEST_S = 0.2, 2.5
 # People differ: the median of each voice is the common one times a lognormal factor with this spread.
 PERSON_SIGMA = 0.2
-# Voiced frames get -22 dBFS. The room is at -66 to -58 dBFS, so that a pause is not digital silence.
-SPEECH_RMS = 2600.0
+# The room is at -66 to -58 dBFS, and voiced frames at -22, so that a pause is not digital silence.
 NOISE_RMS = (16.0, 41.0)
-# How much of a room's noise stays from one sample to the next: most of its power is below 1 kHz.
-NOISE_MEMORY = 0.97
 LEAD_S, TAIL_S = 0.3, 0.3
-FADE_S = 0.01
-# A busy machine may need longer for a piece than the voice allows for a sentence that somebody waits for.
-ATTEMPTS = 4
 # The pitches of Piper's voice, by the names in the manifest. Speed makes up for the change of tempo.
 PITCHES: Mapping[str, float] = {"joe": 1.0, "joe-deep": 0.86, "joe-low": 0.93, "joe-high": 1.08, "joe-bright": 1.16}
 
@@ -125,16 +113,13 @@ def _draw_pause_s(draw: np.random.Generator, median_s: float) -> float:
             return round(length_s, 3)
 
 
-async def make_free_talk(
-    folder: Path, models: ModelsSettings, progress: Progress, *, parts: Sequence[TalkSet] = tuple(TalkSet)
-) -> None:
-    """Write the recordings of these sets into `folder`. Raises `SynthesisError` if a voice is missing."""
+async def make_free_talk(folder: Path, models: ModelsSettings) -> None:
+    """Write the recordings of both sets into `folder`. Raises `SynthesisError` if a voice is missing."""
     async with AsyncExitStack() as stack:
-        for part in parts:
+        for part in TalkSet:
             lines = talk_lines(part)
             speeds = {line.voice: line.speed for line in lines}
-            speakers = await _open_voices(stack, ModelDirectory(models.directory), part, speeds)
-            progress.step(f"free talk, {part}", total=len(lines))
+            speakers = await _open_voices(stack, models, part, speeds)
             target = folder / part
             target.mkdir(parents=True, exist_ok=True)
             manifest = []
@@ -156,7 +141,6 @@ async def make_free_talk(
                         "source": f"{SYNTHETIC_SOURCE}, benchmarks/endpoint/talks/{part}.toml, seed {SEED}",
                     }
                 )
-                progress.advance()
             (target / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -165,7 +149,7 @@ def cut_at_pauses(whole: Pcm, alone: Sequence[Pcm]) -> list[Pcm]:
     if len(alone) == 1:
         return [whole]
     cuts = [0, *cut_points(whole, alone, RATE_HZ), len(whole)]
-    return [_trimmed(whole[start:end]) for start, end in pairwise(cuts) if end > start]
+    return [trimmed(whole[start:end]) for start, end in pairwise(cuts) if end > start]
 
 
 def assemble(spoken: list[Pcm], line: TalkLine, *, seed: list[int]) -> Pcm:
@@ -173,76 +157,28 @@ def assemble(spoken: list[Pcm], line: TalkLine, *, seed: list[int]) -> Pcm:
     parts = [np.zeros(round(LEAD_S * RATE_HZ), np.int16)]
     for piece, pause_s in zip(spoken, (*line.pauses_s, TAIL_S), strict=True):
         parts += [piece, np.zeros(round(pause_s * RATE_HZ), np.int16)]
-    sound = np.concatenate(parts).astype(np.float64)
-    noisy = sound + room_noise(len(sound), line.noise_rms, seed)
-    return np.clip(np.rint(noisy), -32768, 32767).astype(np.int16)
-
-
-def room_noise(samples: int, rms: float, seed: list[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return noise at 48 kHz whose power is mostly below 1 kHz. The same seed gives the same noise."""
-    white = np.random.default_rng(seed).normal(0.0, 1.0, samples)
-    spectrum = np.fft.rfft(white)
-    turn = np.exp(-1j * np.linspace(0.0, np.pi, len(spectrum)))
-    noise = np.fft.irfft(spectrum / (1 - NOISE_MEMORY * turn), samples)
-    return np.asarray(noise * (rms / np.sqrt(np.mean(noise**2))))
+    return in_a_room(np.concatenate(parts), line.noise_rms, seed)
 
 
 async def _open_voices(
-    stack: AsyncExitStack, directory: ModelDirectory, part: TalkSet, speeds: Mapping[str, float]
+    stack: AsyncExitStack, models: ModelsSettings, part: TalkSet, speeds: Mapping[str, float]
 ) -> dict[str, Synthesizer]:
     """Return the voices of a set by name."""
-    if part is TalkSet.TUNING:
-        # Without variety a voice says the same words in the same way each time.
-        return {
-            name: await stack.enter_async_context(
-                PiperSynthesizer.open(directory.path(VOICE_JOE), speed=speeds[name] / pitch, variety=0.0)
-            )
-            for name, pitch in PITCHES.items()
-        }
-    kokoro = await stack.enter_async_context(KokoroModel.open(directory.path(VOICE_KOKORO)))
+    if part is TalkSet.JUDGING:
+        return await kokoro_voices(stack, models, speeds)
+    folder = ModelDirectory(models.directory).path(VOICE_JOE)
+    # Without variety a voice says the same words in the same way each time.
     return {
-        name: await kokoro.voice(KokoroStyle(f"{name}.bin", _language(name)), speed=speed)
-        for name, speed in speeds.items()
+        name: await stack.enter_async_context(PiperSynthesizer.open(folder, speed=speeds[name] / pitch, variety=0.0))
+        for name, pitch in PITCHES.items()
     }
-
-
-async def speak_evenly(voice: Synthesizer, text: str, pitch: float = 1.0) -> Pcm:
-    """Return a text as sound at 48 kHz and the common level, trimmed to its voice. Raises `SynthesisError`."""
-    for attempt in range(ATTEMPTS):
-        try:
-            speech = await synthesize_all(voice, text)
-            break
-        except SynthesisError:
-            if attempt == ATTEMPTS - 1:
-                raise
-    pcm = _trimmed(resample(speech.pcm, round(speech.rate_hz * pitch), RATE_HZ))
-    rms = frame_rms(pcm, FRAME_SAMPLES)
-    loud = float(np.sqrt(np.mean(rms[rms > 0.1 * rms.max()] ** 2)))
-    levelled = pcm.astype(np.float64) * (SPEECH_RMS / loud)
-    return np.clip(np.rint(levelled), -32768, 32767).astype(np.int16)
-
-
-def _trimmed(pcm: Pcm) -> Pcm:
-    """Return `pcm` without the silence around its voice, faded at both ends so that a cut does not click."""
-    bounds = voiced_bounds(pcm, FRAME_SAMPLES)
-    if bounds is None:
-        raise LookupError("a voice was silent where it should have spoken")
-    kept = pcm[bounds.first * FRAME_SAMPLES : (bounds.last + 1) * FRAME_SAMPLES].astype(np.float64)
-    fade = np.linspace(0.0, 1.0, round(FADE_S * RATE_HZ))
-    kept[: len(fade)] *= fade
-    kept[-len(fade) :] *= fade[::-1]
-    return np.rint(kept).astype(np.int16)
-
-
-def _language(voice: str) -> KokoroLanguage:
-    return "en-gb-x-rp" if voice.startswith("b") else "en-us"
 
 
 def main() -> None:
     """Make both sets in a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    asyncio.run(make_free_talk(parser.parse_args().folder, load().models, NoProgress()))
+    asyncio.run(make_free_talk(parser.parse_args().folder, load().models))
 
 
 if __name__ == "__main__":

@@ -1,52 +1,48 @@
-"""Measure whether the bot replies when addressed, and only then: runs the room's decider on scripted dialogues.
+"""Measure whether the bot replies when addressed, and only then: plays scripted dialogues to a room's participation.
 
-There is no audio. Texts are as a recogniser would write them, and a reply takes its usual time. Where the decider asks
-a language model, that model is taken to be right; how often it is asked in vain is a figure of its own. Without a model
-whatever the decider lets through is said.
+There is no audio. Texts are as a recogniser would write them, and a reply takes its usual time. Where a room asks a
+language model, that model is taken to be right; how often it is asked in vain is a figure of its own.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from itertools import islice, permutations
+from random import Random
+from typing import TYPE_CHECKING
 
-from benchmarks.figures import number_at, sample_at
-from benchmarks.listen.dialogues import ANSWER_S, DialogueSet, ReplyExpected, load_dialogues
+from benchmarks.figures import number_at, percentile, sample_at, share_of
+from benchmarks.listen.dialogues import load_dialogues
+from benchmarks.listen.talk_room import play_talk
+from benchmarks.listen.timed_talk import ReplyExpected
+from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 from benchmarks.report import Target, at_least, at_most
-from benchmarks.stats import share_of
 from bot.brain.decider import Situation, decide
 from bot.brain.settings import BrainSettings
-from bot.brain.wakeword import asks_for_silence, call_names
-from bot.participation.engagement import Engagement
-from bot.tuning import UNTUNED
+from bot.brain.wakeword import call_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
-    from benchmarks.listen.dialogues import Dialogue, DialogueLine
+    from benchmarks.listen.talk_room import LineDecision
+    from benchmarks.listen.timed_talk import Talk
     from benchmarks.report import Json
 
 # The report shows at most this many wrong decisions as examples.
 _EXAMPLES = 24
-
-
-class DialogueResponder(Protocol):
-    """Decides for one dialogue which lines to answer. It gets every line in order. `in_vain`: how many lines that were
-    not for it a model was asked about.
-    """
-
-    in_vain: int
-
-    def hears(self, line: DialogueLine) -> bool:
-        """Return whether the bot answers this line. If so, assume that the answer is given."""
+# The hostile crowd.
+TEXTS = 100
+PEOPLE = 99
+WORDS = 400
+_NAME_CHARS = 32
 
 
 @dataclass(slots=True)
 class DecisionCounts:
-    """The decisions of a run. `owed`, `answered`, `unowed` and `unwanted` count lines by kind. `company_s`: the seconds
-    of dialogues with more than one person.
+    """The decisions of a run. `owed`, `answered`, `unowed` and `unwanted` count lines by kind. `in_vain`: how often a
+    model was asked about lines that were not for it. `company_s`: the seconds of dialogues with more than one person.
     """
 
     owed: Counter[str] = field(default_factory=Counter)
@@ -70,16 +66,27 @@ class DecisionCounts:
     def _in_10_min(self, count: int) -> float | None:
         return round(count * 600 / self.company_s, 3) if self.company_s else None
 
-    def note(self, line: DialogueLine, *, answers: bool) -> None:
-        """Record one decision."""
-        if line.owed is ReplyExpected.YES:
-            self.owed[line.kind] += 1
-            self.answered[line.kind] += answers
-        elif line.owed is ReplyExpected.NO:
-            self.unowed[line.kind] += 1
-            self.unwanted[line.kind] += answers
-        if (line.owed is ReplyExpected.YES and not answers) or (line.owed is ReplyExpected.NO and answers):
-            self.mistakes.append(f"{'unwanted' if answers else 'missed'}, {line.kind}: {line.text}")
+    def add(self, talk: Talk, decisions: Sequence[LineDecision]) -> None:
+        """Add what was decided on each line of a talk."""
+        ignored: set[tuple[str, ...]] = set()
+        for line, done in zip(talk.lines, decisions, strict=True):
+            # A follow-up does not count if the bot did not answer the same person before: nobody would say it then.
+            if line.owed is ReplyExpected.MAY or (line.kind == "follow_up" and line.speakers in ignored):
+                continue
+            if line.owed is ReplyExpected.YES:
+                self.owed[line.kind] += 1
+                self.answered[line.kind] += done.answers
+                (ignored.discard if done.answers else ignored.add)(line.speakers)
+                wrong = "" if done.answers else "missed"
+            else:
+                self.unowed[line.kind] += 1
+                self.unwanted[line.kind] += done.answers
+                wrong = "unwanted" if done.answers else ""
+            if wrong:
+                self.mistakes.append(f"{wrong}, {line.kind}: {line.text}")
+        if len(talk.people) > 1:
+            self.company_s += talk.duration_s
+            self.in_vain += sum(done.in_vain for done in decisions)
 
     def figures(self, *, examples: bool) -> dict[str, Json]:
         """Return the figures for the report. `examples`: include the wrongly decided lines, for tuning."""
@@ -100,104 +107,84 @@ class DecisionCounts:
         return told
 
 
-class RoomtoneDecider:
-    """The bot's own decider in one dialogue, with its default settings. `model`: whether there is one."""
-
-    def __init__(self, talk: Dialogue, *, model: bool) -> None:
-        self.in_vain = 0
-        self._talk = talk
-        self._can_skip = model
-        self._wake_names = BrainSettings().names
-        self._engagement = Engagement(window_s=UNTUNED.engagement_s)
-        everybody = dict.fromkeys((*talk.people, *talk.bots, *(line.speaker for line in talk.lines)))
-        self._ids = {name: number for number, name in enumerate(everybody)}
-        self._names = {name: call_names(name) for name in everybody}
-
-    def hears(self, line: DialogueLine) -> bool:
-        """See `DialogueResponder.hears`."""
-        speaker_id = self._ids[line.speaker]
-        situation = Situation(
-            people=len(self._talk.people),
-            wake_names=self._wake_names,
-            other_names=frozenset().union(*(called for name, called in self._names.items() if name != line.speaker)),
-            engaged=self._engagement.is_engaged(speaker_id, at=line.started_s, at_once=not self._can_skip),
-            by_bot=line.by_bot,
-            can_skip=self._can_skip,
-        )
-        if not line.by_bot and asks_for_silence(line.text, self._wake_names):
-            # Only the engagement ends here. A later call by name is answered: the caller is assumed to have ended the
-            # silence.
-            self._engagement.clear()
-            return False
-        decision = decide(line.text, situation)
-        self._engagement.on_utterance(speaker_id, decision, started_at=line.started_s, ended_at=line.ended_s)
-        skips = decision.may_skip and self._can_skip and line.owed is ReplyExpected.NO
-        self.in_vain += skips
-        if skips:
-            self._engagement.remove(speaker_id)
-        elif decision.answer:
-            self._engagement.on_reply_ended(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
-        return decision.answer and not skips
-
-
-def score_dialogues(all_talks: Iterable[Dialogue], room_of: Callable[[Dialogue], DialogueResponder]) -> DecisionCounts:
-    """Play each dialogue to its own decider, and return the decisions."""
-    verdicts = DecisionCounts()
-    for talk in all_talks:
-        room = room_of(talk)
-        ignored: set[str] = set()
-        for line in talk.lines:
-            answers = room.hears(line)
-            # A follow-up does not count if the bot did not answer the same person before: nobody would say it then.
-            if line.kind == "follow_up" and line.speaker in ignored:
-                continue
-            verdicts.note(line, answers=answers)
-            if line.owed is ReplyExpected.YES:
-                (ignored.discard if answers else ignored.add)(line.speaker)
-        if len(talk.people) > 1:
-            verdicts.company_s += talk.duration_s
-            verdicts.in_vain += room.in_vain
-    return verdicts
-
-
-def measure_decisions() -> dict[str, Json]:
+async def measure_decisions() -> dict[str, Json]:
     """Return the figures of both dialogue sets, with a language model and, as `without_model`, without one. The
     held-out set has only counts, so that nobody tunes to its lines.
     """
 
-    def figures(part: DialogueSet, *, model: bool) -> dict[str, Json]:
-        counts = score_dialogues(load_dialogues(part), partial(RoomtoneDecider, model=model))
-        return counts.figures(examples=part is DialogueSet.TUNING)
+    async def figures(part: TemplateSet, *, model: bool) -> dict[str, Json]:
+        counts = DecisionCounts()
+        for talk in load_dialogues(part):
+            counts.add(talk, await play_talk(talk, can_skip=model))
+        return counts.figures(examples=part is TemplateSet.TUNING)
 
     return {
-        part.value: {**figures(part, model=True), "without_model": figures(part, model=False)} for part in DialogueSet
+        part.value: {**await figures(part, model=True), "without_model": await figures(part, model=False)}
+        for part in TemplateSet
     }
+
+
+def measure_crowd() -> dict[str, Json]:
+    """Return the processor time of a decision in the event loop's thread, by crowd, and the greatest P95 of all.
+
+    The names are made to be found in the text as often as possible. Every text is new, as what people say is, so
+    nothing is remembered from the one before.
+    """
+    random = Random(1)  # noqa: S311 - nothing secret about a name
+    letters = [random.choice("abcdefgh") for _ in range(WORDS)]
+    # All of them have the letters of one word, and it begins as the bot's name does.
+    scrambled = ["r" + "".join(each) for each in islice(permutations("omontie"), 0, 12 * WORDS, 12)]
+    times = {
+        "names and text of single letters": _times_ms(random, letters, " "),
+        "names and text of words with the same letters": _times_ms(random, scrambled, " "),
+        "the same with a pause after each word": _times_ms(random, scrambled, ", "),
+    }
+    p95s = {label: round(percentile(each, 0.95), 2) for label, each in times.items()}
+    figures: dict[str, Json] = {"decisions": TEXTS * len(p95s), "worst_p95_ms": max(p95s.values())}
+    return figures | {f"p95_ms, {label}": value for label, value in p95s.items()}
+
+
+def _times_ms(random: Random, words: Sequence[str], between: str) -> list[float]:
+    """Return the processor time of each decision in milliseconds."""
+    names = [" ".join(random.choices(words, k=16))[:_NAME_CHARS] for _ in range(PEOPLE)]
+    situation = Situation(
+        people=PEOPLE + 1,
+        wake_names=BrainSettings().names,
+        other_names=frozenset().union(*map(call_names, names)),
+    )
+    times = []
+    for number in range(TEXTS):
+        heard = f"{between.join(words)} {number}"
+        begun = time.thread_time()
+        decide(heard, situation)
+        times.append(1_000 * (time.thread_time() - begun))
+    return times
 
 
 def deciding_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets with their values in `ours`: those of the held-out dialogues."""
-    recall = number_at(ours, "deciding", DialogueSet.HELD_OUT, "recall")
+    recall = number_at(ours, "deciding", TemplateSet.HELD_OUT, "recall")
     return (
         at_least(
             "answered of what was for it, held-out talks",
             ">= 95 %",
             recall,
             0.95,
-            sample_at(ours, "questions", "deciding", DialogueSet.HELD_OUT, "owed"),
+            sample_at(ours, "questions", "deciding", TemplateSet.HELD_OUT, "owed"),
         ),
         at_most(
             "unwanted answers in 10 minutes of company, held-out talks",
             "<= 0.8",
-            number_at(ours, "deciding", DialogueSet.HELD_OUT, "unwanted_in_10_min"),
+            number_at(ours, "deciding", TemplateSet.HELD_OUT, "unwanted_in_10_min"),
             0.8,
-            sample_at(ours, "minutes", "deciding", DialogueSet.HELD_OUT, "minutes_of_company"),
+            sample_at(ours, "minutes", "deciding", TemplateSet.HELD_OUT, "minutes_of_company"),
         ),
         at_most(
             "unwanted answers in 10 minutes of company without a model, held-out talks",
             "<= 0.8",
-            number_at(ours, "deciding", DialogueSet.HELD_OUT, "without_model", "unwanted_in_10_min"),
+            number_at(ours, "deciding", TemplateSet.HELD_OUT, "without_model", "unwanted_in_10_min"),
             0.8,
-            sample_at(ours, "minutes", "deciding", DialogueSet.HELD_OUT, "minutes_of_company"),
+            sample_at(ours, "minutes", "deciding", TemplateSet.HELD_OUT, "minutes_of_company"),
         ),
         at_most(
             "deciding with 99 hostile names and 400 words, CPU P95 ms",

@@ -10,12 +10,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import cut_sample, number_at, sample_at
-from benchmarks.listen.observed_pauses import PauseObserver, observe_all
+from benchmarks.figures import cut_sample, number_at, sample_at, share_of, spread
+from benchmarks.listen.observed_pauses import COUNTED_FROM_S, PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
-from benchmarks.pause_judge import COUNTED_FROM_S
 from benchmarks.report import Target, at_most
-from benchmarks.stats import share_of, spread
 from voice.listening.end_policy import END_POLICY
 from voice.listening.endpointing import ENDPOINTING, window_count
 from voice.listening.vad import WINDOW_SAMPLES
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.listen.observed_pauses import ObservedPause
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.report import Json
     from config.schema import Settings
@@ -85,12 +83,12 @@ async def measure_endpointing(
     """Return the figures of these recordings. Raises `VoiceError` if a model that is needed is missing."""
     observer = await asyncio.to_thread(PauseObserver, settings)
     progress.step("pauses inside speech", total=len(recordings))
-    pauses = await asyncio.to_thread(observe_all, recordings, observer, progress, leads=LEADS)
+    pauses = await asyncio.to_thread(observe_all, recordings, observer, leads=LEADS, on_done=progress.advance)
     return {
         "recordings": len(recordings),
         "passes": len(LEADS),
-        "end_of_turn_model": observer.has_turn_model,
-        "text_read": observer.reads_text,
+        "end_of_turn_model": observer.judge.has_turn_model,
+        "text_read": observer.judge.reads_text,
         **outcome(pauses).as_json(),
         "operating_points": operating_points(pauses),
     }

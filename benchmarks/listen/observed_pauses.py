@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.pause_judge import COUNTED_FROM_S, PauseJudge
 from benchmarks.recordings import voice_end_s
-from bot.models.directory import whisper_folder
+from benchmarks.usual_glossary import USUAL_GLOSSARY
+from bot.models.catalogue import TURN_SMART, TURN_TEXT
+from bot.models.directory import CONVERTED_NAME, ModelDirectory, whisper_folder
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
+from voice.asr.text_end import LANGUAGE, SentenceReader
 from voice.asr.whisper import WhisperEngine
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -27,24 +30,27 @@ from voice.listening.endpointing import (
     SpeechResumed,
     window_count,
 )
+from voice.listening.turn_detection import SmartTurn
 from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from benchmarks.progress import Progress
     from benchmarks.recordings import SpeechRecording
+    from bot.settings import ModelsSettings
     from config.schema import Settings
+    from voice.asr.worker import Engine
     from voice.audio import Pcm
-    from voice.listening.end_policy import PauseEvidence
 
+# Seconds of silence from which a pause inside speech counts. A room asks about shorter ones too, which belong to
+# articulation and are never taken for an end: with them the share of pauses that are cut would look smaller.
+COUNTED_FROM_S = 0.2
 # Longer than any pause inside speech and than any silence that ends it.
 NEVER_S = 3.5
 _NEVER_ENDS = EndpointingParameters(end_silence_s=NEVER_S)
 # A client sends frames of 20 ms; an end is known when the frame that completes its last window has arrived.
 FRAME_S = 0.02
-LANGUAGE = "en"
 # The models are asked again every 0.1 s, until the longest silence that anybody is waited for.
 ASKED_EVERY_WINDOWS = 3
 ASKED_UNTIL_S = 1.1
@@ -87,24 +93,59 @@ class ObservedPause:
         return self.voice_end_s + arrived
 
 
+class PauseJudge:
+    """Judges pauses one after the other. Not thread-safe. Raises `VoiceError` for a model that cannot be loaded.
+
+    `recogniser`: its text in `language` helps, as in a room; None: intonation alone decides. Without the end-of-turn
+    model nothing is known of a pause but its length.
+    """
+
+    def __init__(self, models: ModelsSettings, *, recogniser: Engine | None = None, language: str = "en") -> None:
+        directory = ModelDirectory(models.directory)
+        wanted = directory.holds(TURN_SMART)
+        self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
+        self._recogniser = recogniser
+        reads = wanted and recogniser is not None and language == LANGUAGE and directory.holds(TURN_TEXT)
+        self._reader = SentenceReader(directory.path(TURN_TEXT) / CONVERTED_NAME) if reads else None
+        self._language = language
+
+    @property
+    def has_turn_model(self) -> bool:
+        """Return whether the end-of-turn model judges pauses."""
+        return self._turn is not None
+
+    @property
+    def reads_text(self) -> bool:
+        """Return whether a language model reads the text of each pause."""
+        return self._reader is not None
+
+    def finished(self, pcm: Pcm) -> float | None:
+        """Return the probability that the speech before a pause sounds finished; None without the model. Blocks."""
+        return None if self._turn is None else self._turn.probability(pcm)
+
+    def evidence(self, pcm: Pcm, finished: float | None) -> PauseEvidence | None:
+        """Return what is known of a pause after `pcm`, which sounds `finished`. Blocks."""
+        if finished is None:
+            return None
+        if self._recogniser is None:
+            return PauseEvidence(finished)
+        heard = self._recogniser.recognise(pcm, language=self._language, glossary=USUAL_GLOSSARY)
+        read = None if self._reader is None else self._reader.read(heard.text)
+        return PauseEvidence(finished, heard.sentence_end_probability, read)
+
+
 class PauseObserver:
-    """A room's models. Not thread-safe. Raises `VoiceError` if one that is needed is missing."""
+    """A room's models. `judge`: those that judge pauses. Not thread-safe. Raises `VoiceError` if one that is needed is
+    missing.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._vad = open_vad(settings.models)
-        self._judge = PauseJudge(
+        self.judge = PauseJudge(
             settings.models,
             recogniser=WhisperEngine(whisper_folder(settings.models, settings.asr), settings.asr),
             language=LANGUAGE,
         )
-
-    @property
-    def has_turn_model(self) -> bool:
-        return self._judge.has_turn_model
-
-    @property
-    def reads_text(self) -> bool:
-        return self._judge.reads_text
 
     def observe(self, recording: SpeechRecording, *, lead_samples: int = 0) -> list[ObservedPause]:
         """Return the pauses of a recording in order, after `lead_samples` of silence. Blocks."""
@@ -131,8 +172,8 @@ class PauseObserver:
             heard = pcm[pause.start * WINDOW_SAMPLES : (pause.last + age) * WINDOW_SAMPLES]
             # The end-of-turn model adds the silence itself that it was taught with.
             until = pause.end + max(0, age - begun - ASKED_EVERY_WINDOWS)
-            finished = self._judge.finished(pcm[pause.start * WINDOW_SAMPLES : until * WINDOW_SAMPLES])
-            known = self._judge.evidence(heard, finished)
+            finished = self.judge.finished(pcm[pause.start * WINDOW_SAMPLES : until * WINDOW_SAMPLES])
+            known = self.judge.evidence(heard, finished)
             if known is None:
                 return
             yield Asked(age, known)
@@ -154,12 +195,18 @@ class PauseObserver:
 
 
 def observe_all(
-    recordings: Sequence[SpeechRecording], observer: PauseObserver, progress: Progress, *, leads: Sequence[int]
+    recordings: Sequence[SpeechRecording],
+    observer: PauseObserver,
+    *,
+    leads: Sequence[int],
+    on_done: Callable[[], None] = lambda: None,
 ) -> list[ObservedPause]:
-    """Return the pauses of all recordings, each processed once for each of `leads` samples of silence before it."""
+    """Return the pauses of all recordings, each processed once for each of `leads` samples of silence before it.
+    `on_done`: called after each recording. Blocks.
+    """
     pauses: list[ObservedPause] = []
     for recording in recordings:
         for lead in leads:
             pauses += observer.observe(recording, lead_samples=lead)
-        progress.advance()
+        on_done()
     return pauses

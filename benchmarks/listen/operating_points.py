@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from benchmarks.pause_judge import COUNTED_FROM_S
-from benchmarks.stats import percentile
+from benchmarks.figures import percentile
+from benchmarks.listen.observed_pauses import COUNTED_FROM_S
 from voice.listening.end_policy import END_POLICY
 from voice.listening.endpointing import window_count
 

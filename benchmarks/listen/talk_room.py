@@ -1,4 +1,4 @@
-"""Plays a talk to a room's own participation, on a clock that is advanced by hand, and notes when the bot speaks.
+"""Plays a talk to a room's own participation, on a clock that is advanced by hand, and tells which lines it answers.
 
 The parts are those of a room, with their default settings: requests for silence, grouping of utterances, engagement,
 decisions. Only sound, memory and the answer itself are missing; an answer takes its usual time.
@@ -7,14 +7,14 @@ decisions. Only sound, memory and the answer itself are missing; an answer takes
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.listen.dialogues import ANSWER_S
+from benchmarks.listen.timed_talk import ANSWER_S, ReplyExpected
 from bot.brain.decider import PendingReply
+from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import use_of_name
 from bot.channel.participants import Participants
 from bot.channel.port import Person
@@ -30,69 +30,54 @@ from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
-    from benchmarks.listen.timed_talk import Talk, TimedUtterance
+    from benchmarks.listen.timed_talk import Talk, TimedLine
     from bot.brain.decider import Decision, Reason
 
 _SESSION = "talk"
+_WAKE_NAMES = BrainSettings().names
 # Somebody who did not mean the bot would still have been answered, and so be in a conversation with it.
 _ANSWER = "So it is."
 
 
 @dataclass(frozen=True, slots=True)
-class UnaskedReply:
-    """An utterance that the bot would have answered. `kind`: the decision's reason."""
+class LineDecision:
+    """What a room did with a line. `reason`: of its decision; None if there was none, because somebody repeated
+    themselves. `in_vain`: a model was asked, and found that the line is not for the bot.
+    """
 
-    talk: str
-    line: int
-    kind: str
-
-
-@dataclass(slots=True)
-class TalkDecisions:
-    """The decisions of one or more talks. `kept_silent`: by reason."""
-
-    talks: int = 0
-    utterances: int = 0
-    duration_s: float = 0.0
-    replies: list[UnaskedReply] = field(default_factory=list)
-    kept_silent: Counter[Reason] = field(default_factory=Counter)
-
-    def add(self, other: TalkDecisions) -> None:
-        """Add the decisions of other talks."""
-        self.talks += other.talks
-        self.utterances += other.utterances
-        self.duration_s += other.duration_s
-        self.replies += other.replies
-        self.kept_silent += other.kept_silent
+    reason: Reason | None = None
+    answers: bool = False
+    in_vain: bool = False
 
 
-async def play_talk(talk: Talk, wake_names: tuple[str, ...]) -> TalkDecisions:
-    """Play a talk to a room in which the bot has these names, and return its decisions."""
-    room = TalkRoom(talk, wake_names)
-    await room.play()
-    return room.decisions
+async def play_talk(talk: Talk, *, can_skip: bool = True) -> list[LineDecision]:
+    """Play a talk to a room, and return what it did with each line.
+
+    `can_skip`: there is a language model, which is taken to be right about lines of which it is known whether they are
+    for the bot. Without one, whatever is decided is said.
+    """
+    return await _TalkRoom(talk, can_skip=can_skip).play()
 
 
-class TalkRoom:
+class _TalkRoom:
     """A room without sound. It implements `bot.participation.reply_control.ReplyControl`."""
 
-    can_skip = True
-
-    def __init__(self, talk: Talk, wake_names: tuple[str, ...]) -> None:
-        self.decisions = TalkDecisions(talks=1, utterances=len(talk.utterances), duration_s=talk.duration_s)
+    def __init__(self, talk: Talk, *, can_skip: bool) -> None:
+        self.can_skip = can_skip
         self._talk = talk
-        self._wake_names = wake_names
-        self._ids = {name: number for number, name in enumerate(talk.people, start=1)}
-        self._place = WrittenChannel([Person(number, name, is_bot=False) for name, number in self._ids.items()])
+        self._ids = {name: number for number, name in enumerate((*talk.people, *talk.bots), start=1)}
+        self._place = WrittenChannel(
+            [Person(number, name, is_bot=name in talk.bots) for name, number in self._ids.items()]
+        )
         self._clock = ManualClock()
         self._guilds = GuildParticipations(
-            no_server_settings(), _NothingStored(), ParticipationSettings(), wake_names=wake_names, clock=self._clock
+            no_server_settings(), _NothingStored(), ParticipationSettings(), wake_names=_WAKE_NAMES, clock=self._clock
         )
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         # The person whom the bot is answering, and until when.
         self._answering: tuple[int, float] | None = None
 
-    async def play(self) -> None:
+    async def play(self) -> list[LineDecision]:
         """Hear the whole talk."""
         participation = Participation(
             self._guilds,
@@ -107,32 +92,36 @@ class TalkRoom:
             running = tasks.create_task(participation.run(), name="participation")
             # It begins before the first word.
             await asyncio.sleep(0)
-            for utterance in self._talk.utterances:
-                await self._hear(participation, utterance)
+            decisions = [await self._hear(participation, line) for line in self._talk.lines]
             running.cancel()
+        return decisions
 
-    async def _hear(self, participation: Participation, utterance: TimedUtterance) -> None:
-        self._advance(participation, to=utterance.ended_s)
+    async def _hear(self, participation: Participation, line: TimedLine) -> LineDecision:
+        self._advance(participation, to=line.ended_s)
         now = self._clock.monotonic()
-        for spoken in self._spoken(utterance):
+        for spoken in self._spoken(line):
             participation.on_utterance(spoken.user_id, spoken.text, ended_at=spoken.ended_at)
-            if participation.silenced:
-                # Nothing after a request for silence is to be missed.
-                await self._guilds.lift_silence(self._place.guild_id, by=spoken.user_id, moderator=True)
-            self._coalescing.add(spoken, urgent=use_of_name(spoken.text, self._wake_names).mentioned, now=now)
-        if group := self._coalescing.release(anybody_speaks=False, now=now):
-            self._note(participation, utterance, *participation.choose_utterance(group))
+            self._coalescing.add(spoken, urgent=use_of_name(spoken.text, _WAKE_NAMES).mentioned, now=now)
+        group = self._coalescing.release(anybody_speaks=False, now=now)
+        done = self._decide(participation, line, *participation.choose_utterance(group)) if group else LineDecision()
+        if participation.silenced:
+            # Nothing after a request for silence is to be missed.
+            by = self._ids[line.speakers[0]]
+            await self._guilds.lift_silence(self._place.guild_id, by=by, moderator=True)
+        return done
 
-    def _note(
-        self, participation: Participation, utterance: TimedUtterance, spoken: SpokenText, decision: Decision
-    ) -> None:
+    def _decide(
+        self, participation: Participation, line: TimedLine, spoken: SpokenText, decision: Decision
+    ) -> LineDecision:
         if not decision.answer:
-            self.decisions.kept_silent[decision.reason] += 1
-            return
-        self.decisions.replies.append(UnaskedReply(self._talk.name, utterance.line, decision.reason.value))
+            return LineDecision(decision.reason)
         self._end_answer(participation)
         participation.on_reply_begun(spoken.user_id)
         self._answering = (spoken.user_id, self._clock.monotonic() + ANSWER_S)
+        if decision.may_skip and self.can_skip and line.owed is ReplyExpected.NO:
+            self._end_answer(participation, skipped=True)
+            return LineDecision(decision.reason, in_vain=True)
+        return LineDecision(decision.reason, answers=True)
 
     def _advance(self, participation: Participation, *, to: float) -> None:
         """Advance the clock; an answer that is over by then ends at its own time."""
@@ -141,30 +130,22 @@ class TalkRoom:
             self._end_answer(participation)
         self._clock.advance(to - self._clock.monotonic())
 
-    def _end_answer(self, participation: Participation) -> None:
+    def _end_answer(self, participation: Participation, *, skipped: bool = False) -> None:
         """End the answer in progress, if there is one. It costs nothing, so no ceiling hides what comes after it."""
         if self._answering is not None:
-            participation.on_reply_ended(self._answering[0], _ANSWER, tokens=0, spoken_s=0.0, skipped=False)
+            text = "" if skipped else _ANSWER
+            participation.on_reply_ended(self._answering[0], text, tokens=0, spoken_s=0.0, skipped=skipped)
             self._answering = None
 
-    def _spoken(self, utterance: TimedUtterance) -> list[SpokenText]:
-        began, ended = utterance.started_s, utterance.ended_s
-        recognition = Recognition(utterance.text, "en", 0.0, 1.0, 0.0, ended - began, 0.0)
+    def _spoken(self, line: TimedLine) -> list[SpokenText]:
+        began, ended = line.started_s, line.ended_s
+        recognition = Recognition(line.text, "en", 0.0, 1.0, 0.0, ended - began, 0.0)
+        nothing = np.zeros(0, dtype=np.int16)
         return [
             SpokenText(
-                Utterance(
-                    f"{utterance.line}-{began:.2f}-{speaker}",
-                    self._ids[speaker],
-                    began,
-                    ended,
-                    ended,
-                    np.zeros(0, dtype=np.int16),
-                ),
-                recognition,
-                ended,
-                ended,
+                Utterance(f"{began:.2f}-{who}", self._ids[who], began, ended, ended, nothing), recognition, ended, ended
             )
-            for speaker in utterance.speakers
+            for who in line.speakers
         ]
 
     # -- called by participation ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Turn a transcript into utterances with times, as a room hears them.
+"""Talk as a room hears it: lines with their speakers and times. And transcripts turned into it.
 
 Transcripts have neither sound nor, mostly, times, so times come from the number of words. A room cuts a turn where the
 speaker pauses, which a transcript does not tell either. So a talk is made in both extremes, each turn in one piece and
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # From one utterance to the next. The median between two speakers of ten languages (Stivers et al., 2009).
 PAUSE_S = 0.2
+# How long an answer of the bot takes.
+ANSWER_S = 4.0
 # The origin whose reader joins the names of people who spoke at the same time.
 _JOINS_SPEAKERS = "CRD3"
 # What nobody says: '(laughter)', '{disfmarker}', '[cheering]'.
@@ -35,38 +37,44 @@ class UtteranceCut(StrEnum):
     SENTENCES = "sentence by sentence"
 
 
+class ReplyExpected(StrEnum):
+    """Whether the bot should answer a line. MAY: both an answer and silence are right, or nobody has told."""
+
+    YES = "yes"
+    NO = "no"
+    MAY = "may"
+
+
 @dataclass(frozen=True, slots=True)
-class TimedUtterance:
-    """One utterance. `line`: its line in the transcript, from 0. `speakers`: more than one said it together. Times are
-    seconds of the talk.
+class TimedLine:
+    """One utterance, as a recogniser writes it. `speakers`: more than one said it together. Times are seconds of the
+    talk. `kind`: of the episode that it belongs to; in a transcript, the number of its line from 0.
     """
 
-    line: int
     speakers: tuple[str, ...]
     text: str
     started_s: float
     ended_s: float
+    kind: str = ""
+    owed: ReplyExpected = ReplyExpected.MAY
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One conversation. `people`: everybody who speaks in it; all of them are in the channel all the time."""
+    """One conversation. `people`, and other `bots`: who is in the channel, all the time."""
 
     name: str
-    origin: str
     people: tuple[str, ...]
-    utterances: tuple[TimedUtterance, ...]
-
-    @property
-    def duration_s(self) -> float:
-        return self.utterances[-1].ended_s if self.utterances else 0.0
+    lines: tuple[TimedLine, ...]
+    duration_s: float
+    bots: tuple[str, ...] = ()
 
 
 def make_talk(conversation: RecordedConversation, cut: UtteranceCut) -> Talk:
     """Return the conversation as utterances. Lines without a spoken word are left out."""
     people: dict[str, None] = {}
-    utterances: list[TimedUtterance] = []
-    now_s = 0.0
+    lines: list[TimedLine] = []
+    now_s = ended_s = 0.0
     for number, line in enumerate(conversation.lines):
         speakers = tuple(line.speaker.split(" and ")) if conversation.origin == _JOINS_SPEAKERS else (line.speaker,)
         people.update(dict.fromkeys(speakers))
@@ -75,6 +83,6 @@ def make_talk(conversation: RecordedConversation, cut: UtteranceCut) -> Talk:
             if not any(letter.isalnum() for letter in piece):
                 continue
             ended_s = now_s + speech_duration_s(piece)
-            utterances.append(TimedUtterance(number, speakers, piece, now_s, ended_s))
+            lines.append(TimedLine(speakers, piece, now_s, ended_s, f"line {number}"))
             now_s = ended_s + PAUSE_S
-    return Talk(conversation.name, conversation.origin, tuple(people), tuple(utterances))
+    return Talk(conversation.name, tuple(people), tuple(lines), ended_s)

@@ -11,18 +11,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import number_at, sample_at
-from benchmarks.listen.talk_room import TalkDecisions, play_talk
+from benchmarks.listen.talk_room import play_talk
 from benchmarks.listen.timed_talk import UtteranceCut, make_talk
 from benchmarks.memory.conversations.transcripts import read_conversations
 from benchmarks.report import Target, at_most
-from bot.brain.settings import BrainSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.progress import Progress
     from benchmarks.report import Json
 
 PART = "unasked"
@@ -43,11 +42,27 @@ async def measure_unasked(folder: Path, progress: Progress) -> tuple[dict[str, J
     progress.step("talk among people", total=len(UtteranceCut) * len(played))
     figures: dict[str, Json] = {}
     for cut in UtteranceCut:
-        total = TalkDecisions()
+        replies: list[Json] = []
+        kept_silent: Counter[str] = Counter()
+        duration_s, utterances = 0.0, 0
         for conversation in played:
-            total.add(await play_talk(make_talk(conversation, cut), BrainSettings().names))
+            talk = make_talk(conversation, cut)
+            duration_s += talk.duration_s
+            utterances += len(talk.lines)
+            for line, done in zip(talk.lines, await play_talk(talk), strict=True):
+                if done.answers:
+                    replies.append(f"{talk.name}, {line.kind}, {done.reason}")
+                elif done.reason is not None:
+                    kept_silent[done.reason] += 1
             progress.advance()
-        figures[cut.value] = talk_figures(total)
+        figures[cut.value] = {
+            "conversations": len(played),
+            "minutes": round(duration_s / 60, 1),
+            "utterances": utterances,
+            "spoken_unasked": len(replies),
+            "kept_silent": {str(reason): count for reason, count in sorted(kept_silent.items())},
+            "examples": replies[:_EXAMPLES],
+        }
     remarks = [
         f"Of {len(every)} conversations, {count} {reason}, and were left out." for reason, count in reasons.items()
     ]
@@ -61,19 +76,6 @@ def why_left_out(conversation: RecordedConversation) -> str:
     if any(line.by_bot for line in conversation.lines):
         return "have an assistant in them"
     return "have one speaker, who would be alone with the bot" if len(conversation.speakers) < 2 else ""
-
-
-def talk_figures(total: TalkDecisions) -> dict[str, Json]:
-    """Return the figures of the decisions in all talks."""
-    places: Sequence[Json] = [f"{reply.talk}, line {reply.line}, {reply.kind}" for reply in total.replies[:_EXAMPLES]]
-    return {
-        "conversations": total.talks,
-        "minutes": round(total.duration_s / 60, 1),
-        "utterances": total.utterances,
-        "spoken_unasked": len(total.replies),
-        "kept_silent": {reason.value: count for reason, count in sorted(total.kept_silent.items())},
-        "examples": list(places),
-    }
 
 
 def unasked_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:

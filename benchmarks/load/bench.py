@@ -13,21 +13,21 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.child_process import child_process, python_module
+from benchmarks.child_process import child_process
 from benchmarks.errors import BenchmarkError
 from benchmarks.figures import number_at, sample_at
 from benchmarks.load.growth import growth
-from benchmarks.measuring import Measuring
+from benchmarks.measuring import measuring
 from benchmarks.report import Target, at_most
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.child_process import ChildProcess
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Measuring, Progress
     from benchmarks.report import BenchmarkReport, Json
 
+_RECEIVER = "benchmarks.load.receiving_process"
 _JOIN_TIMEOUT_S = 180.0
 # 100 people who talk for 40 s are 160,000 packets, which are encrypted beforehand.
 _PREPARE_TIMEOUT_S = 240.0
@@ -86,124 +86,94 @@ class LoadBenchOptions:
         link = (Scene(3, 1.0, 0.2), Scene(3, 1.0, 0.2, in_step=True))
         return cls(link, Scene(3, 2.0, 1.0, pauses=True), joins=20, packets=800, only=only)
 
-    def wants(self, part: str) -> bool:
-        """Return whether this part has to be measured."""
-        return not self.only or part in self.only
-
-    @property
-    def people(self) -> int:
-        """How many people are in the channel: as many as the largest crowd needs, and two who are joined."""
-        scenes = [*(self.link if self.wants("link") else ()), *((self.bot,) if self.wants("bot") else ())]
-        return max((scene.speakers for scene in scenes), default=2)
-
 
 async def run(
     options: LoadBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
     """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
-    measuring = _Measuring(options=options, progress=progress, on_part=on_part)
-    measuring.remark_if_busy()
-    for part, scenes in (("link", options.link), ("bot", (options.bot,))):
-        if options.wants(part):
-            await measuring.receive(part, scenes)
-    if options.wants("leaks"):
-        await measuring.leaks()
-    return measuring.report()
+    with measuring("load", load_targets, progress, on_part, options.only) as found:
+        if found.wants("link"):
+            await _receive(found, options, "link", options.link)
+        if found.wants("bot"):
+            await _receive(found, options, "whole bot", (options.bot,))
+        if found.wants("leaks"):
+            await _leaks(found, options)
+    return found.report()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Measuring(Measuring):
-    """One run and its results so far."""
-
-    bench = "load"
-
-    options: LoadBenchOptions
-
-    def targets(self) -> tuple[Target, ...]:
-        return load_targets(self.ours)
-
-    async def receive(self, part: str, scenes: Sequence[Scene]) -> None:
-        """Measure the bare link or the whole bot."""
-        name = {"link": "link", "bot": "whole bot"}[part]
-        figures: dict[str, Json] = {}
-        async with AsyncExitStack() as stack:
-            crowd, where = await self._crowd(stack, self.options.people)
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-load-"))
-            receiver = await stack.enter_async_context(
-                child_process(name, python_module("benchmarks.load.receiving_process"))
-            )
-            settings = {**_BOT_SETTINGS, "storage.data_dir": folder}
-            await receiver.ask(part, settings=settings, discord=where, timeout_s=_JOIN_TIMEOUT_S)
-            self.progress.step(f"{name}: people speak at once", total=len(scenes))
-            for scene in scenes:
-                sent, cost = await perform(scene, crowd, receiver)
-                if part == "bot":
-                    await asyncio.sleep(_REPORT_S)
-                counted = await receiver.ask("counters")
-                if counted["rooms_opened"]:
-                    raise BenchmarkError(f"The room began anew when {scene.speakers} people spoke. See the bot's log.")
-                figures[scene.name] = summary(sent, {**cost, **counted})
-                self.progress.advance()
-        self.part_measured(name, figures)
-
-    async def leaks(self) -> None:
-        """Join and leave again and again, and let packets arrive while people come and go."""
-        async with AsyncExitStack() as stack:
-            _, where = await self._crowd(stack, 2)
-            process = await stack.enter_async_context(
-                child_process("the link", python_module("benchmarks.load.leaks_process"))
-            )
-            await process.ask("enter", discord=where)
-            for op, total in (("joins", self.options.joins), ("encrypted packets", self.options.packets)):
-                self.part_measured(f"{total:,} {op}", await self._sampled(process, op, total))
-
-    async def _crowd(self, stack: AsyncExitStack, people: int) -> tuple[ChildProcess, dict[str, Json]]:
-        self.progress.step(f"{people} people enter", total=1)
-        crowd = await stack.enter_async_context(
-            child_process("the crowd", python_module("benchmarks.load.crowd_process"))
+async def _receive(found: Measuring, options: LoadBenchOptions, name: str, scenes: Sequence[Scene]) -> None:
+    """Measure the bare link or the whole bot, with as many people in the channel as the largest crowd needs."""
+    figures: dict[str, Json] = {}
+    async with AsyncExitStack() as stack:
+        crowd, address = await _crowd(
+            stack, found.progress, max(each.speakers for each in (*options.link, options.bot))
         )
-        where = await crowd.ask("open", people=people, timeout_s=_JOIN_TIMEOUT_S)
-        self.progress.advance()
-        return crowd, where
+        receiver = await stack.enter_async_context(child_process(name, _RECEIVER))
+        if name == "link":
+            await receiver.ask("enter", address=address)
+            await receiver.ask("join_link")
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-load-"))
+            settings = {**_BOT_SETTINGS, "storage.data_dir": folder}
+            await receiver.ask("join_bot", address=address, settings=settings, timeout_s=_JOIN_TIMEOUT_S)
+        found.progress.step(f"{name}: people speak at once", total=len(scenes))
+        for scene in scenes:
+            sent, cost = await perform(scene, crowd, receiver)
+            if name != "link":
+                await asyncio.sleep(_REPORT_S)
+            counted = await receiver.ask("counters")
+            if counted["rooms_opened"]:
+                raise BenchmarkError(f"The room began anew when {scene.speakers} people spoke. See the bot's log.")
+            figures[scene.name] = summary(sent, {**cost, **counted})
+            found.progress.advance()
+    found.part_measured(name, figures)
 
-    async def _sampled(self, process: ChildProcess, op: str, total: int) -> dict[str, Json]:
-        """Do something `total` times, and return by how much what the process holds grew on the way."""
-        samples: list[dict[str, float]] = []
-        self.progress.step(f"{total:,} {op}", total=_LEAK_SAMPLES)
-        for number in range(_LEAK_SAMPLES):
-            count = total * (number + 1) // _LEAK_SAMPLES - total * number // _LEAK_SAMPLES
-            samples.append(await process.ask(op, count=count, timeout_s=_LEAKS_TIMEOUT_S))
-            self.progress.advance()
-        return {"growth": growth(samples), "first": {**samples[0]}, "last": {**samples[-1]}}
+
+async def _leaks(found: Measuring, options: LoadBenchOptions) -> None:
+    """Join and leave again and again, and let packets arrive while people come and go: by how much what the process
+    holds grows on the way.
+    """
+    async with AsyncExitStack() as stack:
+        _, address = await _crowd(stack, found.progress, 2)
+        receiver = await stack.enter_async_context(child_process("the link", _RECEIVER))
+        await receiver.ask("enter", address=address)
+        for op, total in (("joins", options.joins), ("encrypted packets", options.packets)):
+            samples: list[dict[str, float]] = []
+            found.progress.step(f"{total:,} {op}", total=_LEAK_SAMPLES)
+            for number in range(_LEAK_SAMPLES):
+                count = total * (number + 1) // _LEAK_SAMPLES - total * number // _LEAK_SAMPLES
+                held = await receiver.ask(op.replace(" ", "_"), count=count, timeout_s=_LEAKS_TIMEOUT_S)
+                samples.append(held)
+                found.progress.advance()
+            figures: dict[str, Json] = {"growth": growth(samples), "first": {**samples[0]}, "last": {**samples[-1]}}
+            found.part_measured(f"{total:,} {op}", figures)
+
+
+async def _crowd(stack: AsyncExitStack, progress: Progress, people: int) -> tuple[ChildProcess, dict[str, Json]]:
+    """Let so many people enter a Discord of their own. Returns its process, and its address."""
+    progress.step(f"{people} people enter", total=1)
+    crowd = await stack.enter_async_context(child_process("the crowd", "benchmarks.load.crowd_process"))
+    return crowd, await crowd.ask("open", people=people, timeout_s=_JOIN_TIMEOUT_S)
 
 
 async def perform(scene: Scene, crowd: ChildProcess, receiver: ChildProcess) -> tuple[dict[str, Json], dict[str, Json]]:
     """Let people speak. Returns what was sent, and what it cost the receiver from the warm-up to the last packet. Then
     every sound has been delivered, so that it can be counted.
     """
-    await crowd.ask(
-        "prepare",
-        receiver=ROOMTONE_BOT_ID,
-        speakers=scene.speakers,
-        seconds=scene.warm_up_s + scene.seconds,
-        pauses=scene.pauses,
-        timeout_s=_PREPARE_TIMEOUT_S,
-    )
-    await crowd.ask("announce", speakers=scene.speakers)
+    seconds = scene.warm_up_s + scene.seconds
+    prepared = {"speakers": scene.speakers, "seconds": seconds, "pauses": scene.pauses}
+    await crowd.ask("prepare", timeout_s=_PREPARE_TIMEOUT_S, **prepared)
     await asyncio.sleep(_SETTLE_S)
     await receiver.ask("begin")
-    performing = crowd.ask("perform", receiver=ROOMTONE_BOT_ID, in_step=scene.in_step, warm_up_s=scene.warm_up_s)
-    sent, _ = await asyncio.gather(performing, _warm_up(receiver, scene.warm_up_s))
+    performed = await asyncio.gather(
+        crowd.ask("perform", in_step=scene.in_step, warm_up_s=scene.warm_up_s),
+        receiver.ask("warm_up", seconds=scene.warm_up_s),
+    )
     # At once: a moment in which nobody speaks any more would make the share of a core smaller, and what the bot still
     # recognises then is not the cost of the speakers.
     cost = await receiver.ask("end")
     await asyncio.sleep(_SETTLE_S)
-    return sent, cost
-
-
-async def _warm_up(receiver: ChildProcess, seconds: float) -> None:
-    await asyncio.sleep(seconds)
-    await receiver.ask("warmed_up")
+    return performed[0], cost
 
 
 def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:

@@ -52,7 +52,6 @@ class CrowdMember:
         self.session = VoiceSessionState(access, PersonPacketCounts())
         self._loop = asyncio.get_running_loop()
         self._held: list[dict[str, Any] | bytes] | None = None
-        self._next_beat: asyncio.TimerHandle | None = None
 
     def hold(self) -> None:
         """Answer nothing until `go_on`."""
@@ -63,22 +62,6 @@ class CrowdMember:
         held, self._held = self._held or [], None
         for message in held:
             self._receive(message)
-
-    def enter(self) -> None:
-        """Begin the voice session."""
-        self._gateway.opened(self)
-
-    def leave(self) -> None:
-        """End the voice session."""
-        if self._next_beat is not None:
-            self._next_beat.cancel()
-        self.close_code = 1000
-        self._gateway.closed(self)
-
-    def announce(self) -> None:
-        """Tell the others that this member speaks (op 5)."""
-        body = {"speaking": 1, "delay": 0, "ssrc": self.session.ssrc}
-        self._gateway.text(self, {"op": _SPEAKING, "d": body})
 
     def send_json(self, message: dict[str, Any]) -> None:
         self._loop.call_soon(self._receive, message)
@@ -105,9 +88,9 @@ class CrowdMember:
                     self._gateway.text(self, {"op": op, "d": body})
 
     def _beat(self, interval_s: float) -> None:
-        """Send heartbeats until `leave`: without them the voice gateway ends the session."""
+        """Send heartbeats, without an end: without them the voice gateway ends the session."""
         self._gateway.text(self, {"op": _HEARTBEAT, "d": {"t": 0, "seq_ack": 0}})
-        self._next_beat = self._loop.call_later(interval_s, self._beat, interval_s)
+        self._loop.call_later(interval_s, self._beat, interval_s)
 
     def _answer(self, message: dict[str, Any]) -> list[GatewayMessage]:
         op, body = message["op"], message.get("d")
@@ -115,8 +98,13 @@ class CrowdMember:
         if op == _HELLO:
             self._beat(float(message["d"]["heartbeat_interval"]) / 1000)
             who = self._access
-            identity = {"server_id": str(who.guild_id), "session_id": who.session_id, "token": who.token}
-            identity |= {"user_id": str(who.user_id), "max_dave_protocol_version": MAX_VERSION}  # type: ignore[dict-item]
+            identity: dict[str, Any] = {
+                "server_id": str(who.guild_id),
+                "session_id": who.session_id,
+                "token": who.token,
+                "user_id": str(who.user_id),
+                "max_dave_protocol_version": MAX_VERSION,
+            }
             return [JsonMessage(_IDENTIFY, identity)]
         if op == READY:
             # A member without a socket has no address, so nothing is forwarded to it.
@@ -166,19 +154,13 @@ class Crowd:
         access = VoiceServerAccess.parse((await self.discord.join(user_id)).as_dict())
         member = CrowdMember(self.discord, access)
         self.members.append(member)
-        member.enter()
+        self.discord.voice_gateway.opened(member)
 
     async def settled(self, size: int, *, timeout_s: float = 60.0) -> None:
         """Wait until the group has so many members, no change is under way, and everybody here has its keys."""
         async with asyncio.timeout(timeout_s):
             while not self._is_settled(size):  # noqa: ASYNC110 - the delivery service has no event for it
                 await asyncio.sleep(0.05)
-
-    async def leave(self) -> None:
-        """Let all members leave."""
-        for member in self.members:
-            member.leave()
-        self.members.clear()
 
     async def prepare(self, receiver_id: int, talks: Sequence[Talk]) -> list[Slot]:
         """Return the datagrams of the first members for one receiver, a slot for each 20 ms: `talks` is what each says.
@@ -200,9 +182,10 @@ class Crowd:
         return slots
 
     def announce(self, *, speakers: int) -> None:
-        """Announce the first `speakers` members as speaking."""
+        """Tell the others that the first `speakers` members speak (op 5)."""
         for member in self.members[:speakers]:
-            member.announce()
+            body = {"speaking": 1, "delay": 0, "ssrc": member.session.ssrc}
+            self.discord.voice_gateway.text(member, {"op": _SPEAKING, "d": body})
 
     async def perform(self, receiver_id: int, slots: Sequence[Slot], *, in_step: bool = False) -> Performance:
         """Send what was prepared, 20 ms a slot, from a thread. `in_step`: all members at the same moment; otherwise
@@ -220,15 +203,10 @@ class Crowd:
             sock.setblocking(True)
             start = time.monotonic() + 0.05
             for number, slot in enumerate(slots):
-                at, size = 0, max(1, len(slot))
-                while at < len(slot):
-                    due = start + number * FRAME_S + at * spread / size
-                    now = time.monotonic()
-                    if due > now:
+                for place, datagram in enumerate(slot):
+                    due = start + number * FRAME_S + place * spread / len(slot)
+                    while (now := time.monotonic()) < due:
                         time.sleep(max(_TICK_S, due - now))
-                        continue
-                    datagram = slot[at]
-                    at += 1
                     if datagram is not None:
                         latest = max(latest, now - due)
                         sock.sendto(datagram, address)

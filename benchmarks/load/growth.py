@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -19,27 +18,18 @@ if TYPE_CHECKING:
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What this process holds: resident memory, threads, file descriptors, asyncio tasks, and Python objects."""
-
-    rss_mb: float
-    threads: int
-    files: int
-    tasks: int
-    objects: int
-
-
-def holding() -> Holding:
-    """Return what this process holds after a garbage collection. Call it in the event loop."""
+def holding() -> dict[str, float]:
+    """Return what this process holds after a garbage collection: resident memory in MB, threads, file descriptors,
+    asyncio tasks, and Python objects. Call it in the event loop.
+    """
     gc.collect()
-    return Holding(
-        rss_mb=round(int(Path("/proc/self/statm").read_text("ascii").split()[1]) * _PAGE_BYTES / 1e6, 2),
-        threads=threading.active_count(),
-        files=sum(1 for _ in Path("/proc/self/fd").iterdir()),
-        tasks=len(asyncio.all_tasks()),
-        objects=len(gc.get_objects()),
-    )
+    return {
+        "rss_mb": round(int(Path("/proc/self/statm").read_text("ascii").split()[1]) * _PAGE_BYTES / 1e6, 2),
+        "threads": threading.active_count(),
+        "files": sum(1 for _ in Path("/proc/self/fd").iterdir()),
+        "tasks": len(asyncio.all_tasks()),
+        "objects": len(gc.get_objects()),
+    }
 
 
 def growth(samples: Sequence[dict[str, float]]) -> dict[str, Json]:

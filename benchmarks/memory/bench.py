@@ -6,32 +6,28 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.disabled_logging import logging_disabled
 from benchmarks.figures import number_at, sample_at
-from benchmarks.measuring import Measuring
+from benchmarks.measuring import measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
 from benchmarks.memory.extractive import measure_extractive
 from benchmarks.memory.other_languages import measure_languages
 from benchmarks.memory.prompt_quotes import quotes_in_prompts
 from benchmarks.memory.recorded_answers import RECORDED, WRITTEN, measure_recorded
-from benchmarks.memory.roomtone_search import open_roomtone_search
-from benchmarks.memory.search_speed import fill_index, measure_search_speed
-from benchmarks.report import Target, at_least, at_most
+from benchmarks.memory.search_speed import measure_search_speed
+from benchmarks.report import at_least, at_most
 from bot.embedding.factory import open_embedder
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.progress import Progress
-    from benchmarks.report import BenchmarkReport, Json
+    from benchmarks.measuring import Progress
+    from benchmarks.report import BenchmarkReport, Json, Target
     from compaction.ports import Embedder
 
 _EVENING_LINES = 300
-_SETS = ("planted", "supplied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,70 +46,43 @@ class MemoryBenchOptions:
     search_turns: int = 100_000
     only: tuple[str, ...] = ()
 
-    def wants(self, part: str) -> bool:
-        """Return whether this part has to be measured."""
-        return not self.only or part in self.only
-
 
 async def run(
     options: MemoryBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
-    """Run the chosen parts. `on_part` gets the unfinished report after each part.
+    """Run the chosen parts, the short ones first. `on_part` gets the unfinished report after each part.
 
     Raises TranscriptFormatError when supplied conversations cannot be read.
     """
-    measuring = _Measuring(options=options, progress=progress, on_part=on_part)
     supplied = [] if options.transcripts is None else read_conversations(options.transcripts)
-    with logging_disabled():
-        async with AsyncExitStack() as stack:
-            embedder: Embedder | None = None
-            if options.embeddings:
-                settings = load()
-                embedder = await stack.enter_async_context(
-                    open_embedder(settings.recall, models=settings.models, llm=settings.llm)
-                )
-            measuring.remark_if_busy()
-            await measuring.measure(supplied, embedder)
-    return measuring.report()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Measuring(Measuring):
-    """One run and its results so far."""
-
-    bench = "memory"
-
-    options: MemoryBenchOptions
-
-    def targets(self) -> tuple[Target, ...]:
-        return memory_targets(self.ours)
-
-    async def measure(self, supplied: Sequence[RecordedConversation], embedder: Embedder | None) -> None:
-        """Measure the parts that are wanted, the short ones first."""
-        made = [
-            generate_evening(self.options.seed + number, templates, lines=_EVENING_LINES)
-            for templates in TemplateSet
-            for number in range(self.options.evenings)
-        ]
-        if self.options.wants("recorded"):
-            recorded = await measure_recorded()
-            self.part_measured("recorded", recorded)
-        if self.options.wants("extractive"):
+    made = [
+        generate_evening(options.seed + number, templates, lines=_EVENING_LINES)
+        for templates in TemplateSet
+        for number in range(options.evenings)
+    ]
+    async with AsyncExitStack() as stack:
+        found = stack.enter_context(measuring("memory", memory_targets, progress, on_part, options.only))
+        embedder: Embedder | None = None
+        if options.embeddings:
+            settings = load()
+            opening = open_embedder(settings.recall, models=settings.models, llm=settings.llm)
+            embedder = await stack.enter_async_context(opening)
+        if found.wants("recorded"):
+            found.part_measured("recorded", await measure_recorded())
+        if found.wants("extractive"):
             written = [each for name in WRITTEN for each in read_conversation_file(RECORDED / f"{name}.jsonl")]
-            quotes = await measure_extractive([*written, *made, *supplied], self.progress)
-            self.part_measured("extractive", quotes)
-        if self.options.wants("search"):
-            found: dict[str, Json] = {"embedder": None if embedder is None else embedder.model}
-            for name, conversations in zip(_SETS, (made, supplied), strict=True):
+            found.part_measured("extractive", await measure_extractive([*written, *made, *supplied], progress))
+        if found.wants("search"):
+            figures: dict[str, Json] = {"embedder": None if embedder is None else embedder.model}
+            for name, conversations in (("planted", made), ("supplied", supplied)):
                 if any(each.facts or each.questions for each in conversations):
-                    found[name] = await quotes_in_prompts(conversations, embedder, self.progress)
-            self.part_measured("search", found)
-        if self.options.wants("languages"):
-            self.part_measured("languages", await measure_languages(embedder, self.progress))
-        if self.options.wants("speed"):
-            async with open_roomtone_search() as search:
-                filled = await fill_index(search, self.options.search_turns, self.progress)
-                self.part_measured("speed", await measure_search_speed(search, filled, self.progress))
+                    figures[name] = await quotes_in_prompts(conversations, embedder, progress)
+            found.part_measured("search", figures)
+        if found.wants("languages"):
+            found.part_measured("languages", await measure_languages(embedder, progress))
+        if found.wants("speed"):
+            found.part_measured("speed", await measure_search_speed(options.search_turns, progress))
+    return found.report()
 
 
 def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:

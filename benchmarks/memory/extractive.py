@@ -6,7 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.stats import percentile
+from benchmarks.figures import percentile
 from compaction.language.text import words
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
@@ -17,8 +17,8 @@ from compaction.window import BATCH_SIZE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.progress import Progress
     from benchmarks.report import Json
     from compaction.model import Segment
 

@@ -16,7 +16,7 @@ from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT
 from benchmarks.memory.roomtone_search import open_roomtone_search
 
 if TYPE_CHECKING:
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.report import Json
     from compaction.ports import Embedder
 

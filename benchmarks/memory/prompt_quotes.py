@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import share_of
 from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
-from benchmarks.stats import share_of
 from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
 from bot.tuning import UNTUNED
@@ -23,9 +23,9 @@ from compaction.window import RECENT_WINDOW
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from benchmarks.measuring import Progress
     from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.memory.roomtone_search import RoomtoneSearch
-    from benchmarks.progress import Progress
     from benchmarks.report import Json
     from compaction.memory.quotes import Quote
     from compaction.memory.recall import RecallHit
@@ -56,8 +56,7 @@ async def quotes_in_prompts(
     them. `corrected`: questions whose answer was corrected; `stale_first`: those of them with the old
     answer quoted first, without a mark. `stale_alone`: questions of which only an old answer is quoted, without a mark.
     """
-    asked = answered = among_ten = corrected = stale_first = stale_alone = without = quotes = 0
-    tokens: list[int] = []
+    asked: list[dict[str, int]] = []
     progress.step("quotes in prompts", total=len(conversations))
     for conversation in conversations:
         seen = len(conversation.lines) - RECENT_WINDOW
@@ -66,41 +65,42 @@ async def quotes_in_prompts(
             async with open_roomtone_search(embedder) as search:
                 await search.add(conversation.lines)
                 await search.embed_all()
-                for each in questions:
-                    hits, found = await _quotes(conversation, search, each.text, seen)
-                    near = {turn.seq for hit in hits[:_TEN] for turn in hit.turns}
-                    shown = {quote.recalled.seq for quote in found}
-                    outdated = {quote.recalled.seq for quote in found if quote.recalled.superseded_by is None}
-                    asked += 1
-                    answered += not each.answers.isdisjoint(shown)
-                    among_ten += not each.answers.isdisjoint(near)
-                    corrected += bool(each.stale)
-                    stale_first += _is_stale_first(each, found)
-                    stale_alone += each.answers.isdisjoint(shown) and not each.stale.isdisjoint(outdated)
-                    without += not found
-                    quotes += len(found)
-                    tokens.append(sum(quote.part.tokens for quote in found))
+                asked += [_counted(each, *await _quotes(conversation, search, each.text, seen)) for each in questions]
         progress.advance()
-    figures: dict[str, Json] = {"questions": asked, "conversations": len(conversations)}
+    figures: dict[str, Json] = {"questions": len(asked), "conversations": len(conversations)}
     if asked:
+        total = {name: sum(each[name] for each in asked) for name in asked[0]}
         figures |= {
-            "answered": round(answered / asked, 4),
-            "among_ten": round(among_ten / asked, 4),
-            "corrected": corrected,
-            "stale_first": share_of(stale_first, corrected),
-            "stale_alone": round(stale_alone / asked, 4),
-            "without_quote": without,
-            "quotes": round(quotes / asked, 2),
-            "tokens_mean": round(sum(tokens) / asked, 1),
-            "tokens_most": max(tokens),
+            "answered": round(total["answered"] / len(asked), 4),
+            "among_ten": round(total["among_ten"] / len(asked), 4),
+            "corrected": total["corrected"],
+            "stale_first": share_of(total["stale_first"], total["corrected"]),
+            "stale_alone": round(total["stale_alone"] / len(asked), 4),
+            "without_quote": total["without_quote"],
+            "quotes": round(total["quotes"] / len(asked), 2),
+            "tokens_mean": round(total["tokens"] / len(asked), 1),
+            "tokens_most": max(each["tokens"] for each in asked),
         }
     return figures
 
 
-def _is_stale_first(asked: _AskedFact, found: Sequence[Quote]) -> bool:
-    """Return whether an old answer without a mark is quoted before the answer that holds."""
-    about = [quote.recalled for quote in found if quote.recalled.seq in asked.answers | asked.stale]
-    return bool(about) and about[0].seq in asked.stale and about[0].superseded_by is None
+def _counted(asked: _AskedFact, hits: Sequence[RecallHit], found: Sequence[Quote]) -> dict[str, int]:
+    """Return what one question adds to the figures."""
+    near = {turn.seq for hit in hits[:_TEN] for turn in hit.turns}
+    shown = [quote.recalled.seq for quote in found]
+    # Old answers that no mark tells as such.
+    stale = {quote.recalled.seq for quote in found if quote.recalled.superseded_by is None} & asked.stale
+    first = next((seq for seq in shown if seq in asked.answers | asked.stale), None)
+    return {
+        "answered": not asked.answers.isdisjoint(shown),
+        "among_ten": not asked.answers.isdisjoint(near),
+        "corrected": bool(asked.stale),
+        "stale_first": first in stale,
+        "stale_alone": asked.answers.isdisjoint(shown) and bool(stale),
+        "without_quote": not found,
+        "quotes": len(found),
+        "tokens": sum(quote.part.tokens for quote in found),
+    }
 
 
 def _asked_facts(conversation: RecordedConversation) -> Iterator[_AskedFact]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from benchmarks.disabled_logging import logging_disabled
+from benchmarks.measuring import logging_disabled
 from bot.clock import SystemClock
 from bot.llm.factory import open_model
 from bot.memory.replay import replay
@@ -50,15 +50,12 @@ _KEY_CHARS = 16
 class RecordedAnswers:
     """A model that answers what was answered before. `model` answers the rest, and is kept in `path`; None fails."""
 
+    model = "recorded"
+
     def __init__(self, path: Path, model: Completion | None = None) -> None:
         self._path = path
         self._model = model
         self._kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-
-    @property
-    def model(self) -> str:
-        """Return a name for logs."""
-        return "recorded"
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return the kept answer, or ask for it."""

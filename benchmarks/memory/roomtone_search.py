@@ -71,20 +71,15 @@ class RoomtoneSearch:
         self._added += len(told)
         self._last_words = words[-1]
 
-    async def embed_all(self) -> int:
-        """Embed every passage that has no embedding yet, and return how many were embedded."""
-        if self._embedder is None:
-            return 0
-        count = 0
-        while waiting := await self._vectors.unembedded(limit=_BATCH):
+    async def embed_all(self) -> None:
+        """Embed every passage that has no embedding yet, if there is an embedder."""
+        while self._embedder is not None and (waiting := await self._vectors.unembedded(limit=_BATCH)):
             texts = [text for _, text in waiting if text is not None]
             made = iter(await self._embedder.embed(texts) if texts else ())
             await self._vectors.store(
                 self._embedder.model,
                 {passage_id: None if text is None else next(made) for passage_id, text in waiting},
             )
-            count += len(waiting)
-        return count
 
     async def search(self, query: str, *, limit: int) -> Sequence[RecallHit]:
         """Return at most `limit` turns with their neighbours, best first."""

@@ -5,26 +5,50 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.disabled_logging import logging_disabled
-from benchmarks.measuring import Measuring
-from benchmarks.recordings import RecordingSet, load_recordings
+from benchmarks.figures import counted_of, number_at, sample_at
+from benchmarks.measuring import measuring
+from benchmarks.recordings import load_recordings
 from benchmarks.reply.concurrent_speakers import measure_speakers
 from benchmarks.reply.interruption import measure_interruption
 from benchmarks.reply.latency import measure_latency
-from benchmarks.reply.targets import reply_targets
+from benchmarks.report import at_least, at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-    from benchmarks.progress import Progress
-    from benchmarks.reply.options import ReplyBenchOptions
-    from benchmarks.report import BenchmarkReport, Target
+    from benchmarks.measuring import Progress
+    from benchmarks.report import BenchmarkReport, Json, Target
 
 _SYNTHETIC = (
     "Nobody's recordings were named, so the bundled ones were spoken: sentences of three synthetic voices, which are "
     "easier to tell the end of than people's. `--speech DIR` takes real ones."
 )
 _READ = "Real recordings are mostly read speech, whose sentences break off where nobody talking freely would stop."
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyBenchOptions:
+    """The options of one run. The defaults are a full run.
+
+    `speech`: a folder of real recordings with a manifest; without it the audio of the bundled scenarios is used.
+    `recordings`: how many recordings are answered one by one; 0 means all. `crowd_recordings`: how many are spoken by
+    four people at the same time. `interruptions`: how many answers are interrupted. `first_token_ms`: the delay of the
+    model's server before its first token, which is reported separately. `only`: the parts to measure; empty means all.
+    """
+
+    speech: Path | None = None
+    # Fewer than fifty cases say little about a share or a tail.
+    recordings: int = 50
+    crowd_recordings: int = 52
+    interruptions: int = 50
+    first_token_ms: float = 0.0
+    only: tuple[str, ...] = ()
+
+    @classmethod
+    def quick(cls, **chosen: object) -> ReplyBenchOptions:
+        """Return the options for a short run of a minute or two, which only checks that everything works."""
+        return cls(**{"recordings": 2, "crowd_recordings": 4, "interruptions": 1, **chosen})  # type: ignore[arg-type]
 
 
 async def run(
@@ -34,42 +58,82 @@ async def run(
 
     Raises `ScenarioError` for a folder without a manifest, and the bot's own errors if one of its models is missing.
     """
-    measuring = _Measuring(
-        options=options,
-        progress=progress,
-        on_part=on_part,
-        recordings=load_recordings(options.speech),
+    said = load_recordings(options.speech)
+    with measuring("reply", reply_targets, progress, on_part, options.only) as found:
+        found.remark(_READ if said.real else _SYNTHETIC)
+        if found.wants("latency"):
+            asked = said.some(options.recordings)
+            answers = await measure_latency(asked, first_token_ms=options.first_token_ms, progress=progress)
+            found.part_measured("answers", answers)
+        if found.wants("speakers"):
+            speakers = await measure_speakers(said.some(options.crowd_recordings), progress=progress)
+            found.part_measured("four speakers", speakers)
+        if found.wants("interruption"):
+            stopped = await measure_interruption(options.interruptions, progress=progress)
+            found.part_measured("interruptions", stopped)
+    return found.report()
+
+
+def reply_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return every target with its measured value. A target that this run could not measure says so."""
+    silent = number_at(ours, "answers", "unanswered")
+    said = counted_of(ours, "recordings", ("answers", "recordings"), silent)
+    whole_path = sample_at(ours, "recordings", "answers", "heard", "recordings")
+    lost = number_at(ours, "four speakers", "without_text")
+    utterances = sample_at(ours, "utterances", "four speakers", "utterances")
+    spoke_on = number_at(ours, "interruptions", "not_measured")
+
+    def begun(percentile: str, goal: str, most_ms: float) -> Target:
+        words = f"end of speech to first voiced sound, {percentile} ms"
+        measured = number_at(ours, "answers", "besides_the_model_server_ms", percentile.lower())
+        return at_most(words, goal, measured, most_ms, said, failed=silent)
+
+    return (
+        begun("P50", "<= 500 ms", 500),
+        begun("P95", "<= 1 s", 1000),
+        at_least(
+            "answers whose text was recognised ahead",
+            ">= 95 %",
+            number_at(ours, "answers", "recognised_ahead"),
+            0.95,
+            said,
+        ),
+        at_most(
+            "recordings without any text, through Discord's whole path",
+            "0",
+            number_at(ours, "answers", "heard", "without_text"),
+            0,
+            whole_path,
+        ),
+        at_most(
+            "texts unlike what was said, through Discord's whole path",
+            "0",
+            number_at(ours, "answers", "heard", "unlike_what_was_said"),
+            0,
+            whole_path,
+        ),
+        at_most(
+            "final text after the end was sure, four speakers, P95 ms",
+            "<= 600 ms",
+            number_at(ours, "four speakers", "final_text_ms", "p95"),
+            600,
+            utterances,
+            failed=lost,
+        ),
+        at_most(
+            "end of speech to text, four speakers, P95 ms",
+            "<= 1 s",
+            number_at(ours, "four speakers", "end_of_speech_to_text_ms", "p95"),
+            1000,
+            utterances,
+            failed=lost,
+        ),
+        at_most(
+            "silent after the overlap qualified, P95 ms",
+            "<= 250 ms",
+            number_at(ours, "interruptions", "silent_after_ms", "p95"),
+            250,
+            counted_of(ours, "interruptions", ("interruptions", "interruptions"), spoke_on),
+            failed=spoke_on,
+        ),
     )
-    measuring.remark(_READ if measuring.recordings.real else _SYNTHETIC)
-    measuring.remark_if_busy()
-    with logging_disabled():
-        await measuring.all_parts()
-    return measuring.report()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Measuring(Measuring):
-    """One run and its results so far."""
-
-    bench = "reply"
-
-    options: ReplyBenchOptions
-    recordings: RecordingSet
-
-    def targets(self) -> tuple[Target, ...]:
-        return reply_targets(self.ours)
-
-    async def all_parts(self) -> None:
-        """Measure the chosen parts one after the other."""
-        options, said = self.options, self.recordings
-        if options.wants("latency"):
-            answers = await measure_latency(
-                said.some(options.recordings), first_token_ms=options.first_token_ms, progress=self.progress
-            )
-            self.part_measured("answers", answers)
-        if options.wants("speakers"):
-            speakers = await measure_speakers(said.some(options.crowd_recordings), progress=self.progress)
-            self.part_measured("four speakers", speakers)
-        if options.wants("interruption"):
-            stopped = await measure_interruption(options.interruptions, progress=self.progress)
-            self.part_measured("interruptions", stopped)

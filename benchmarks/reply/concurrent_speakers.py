@@ -6,14 +6,14 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.figures import share_of, spread
 from benchmarks.reply.room import open_room
-from benchmarks.stats import share_of, spread
 from rehearsal.runner.record import SpeechSpan, utterance_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import spread
 from benchmarks.recordings import INTERRUPTION, QUESTION, find_recording, voiced_after_s
 from benchmarks.reply.room import LONG_ANSWER, SHORT_ANSWER, open_room
-from benchmarks.stats import spread
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.errors import PersonError
 
 if TYPE_CHECKING:
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json

@@ -12,16 +12,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.heard_words import HeardWords
-from benchmarks.recordings import voice_end_s
+from benchmarks.figures import share_of, spread
+from benchmarks.recordings import HeardWords, voice_end_s
 from benchmarks.reply.room import open_room
-from benchmarks.stats import share_of, spread
 from rehearsal.people.clip import read_sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.progress import Progress
+    from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json

@@ -8,12 +8,11 @@ which then answers everything. The listener receives what another participant wo
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
+from benchmarks.measuring import logging_disabled
 from benchmarks.usual_glossary import CHANNEL, PEOPLE, SERVER
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
@@ -26,7 +25,7 @@ from rehearsal.runner.record import RunRecord
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from rehearsal.people.person import ClipPlayback, ScriptedPerson
@@ -83,7 +82,9 @@ async def open_room(*, people: int, first_token_s: float = 0.0) -> AsyncIterator
 
     Raises `RehearsalError`, or the bot's own error if one of its models is missing.
     """
-    with _log_kept() as lines:
+    lines: list[Mapping[str, Any]] = []
+    # The figures are read from lines of all levels. Writing them to a file would be measured too.
+    with logging_disabled(kept=lines):
         async with AsyncExitStack() as stack:
             behaviour = ChatBehaviour(answer=lambda call: SHORT_ANSWER, first_token_delay_s=first_token_s)
             model = await stack.enter_async_context(LocalChatServer(behaviour))
@@ -91,7 +92,8 @@ async def open_room(*, people: int, first_token_s: float = 0.0) -> AsyncIterator
             overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "tuning.summariser": "extractive"}
             companion = await stack.enter_async_context(InProcessCompanion(overrides))
             record = RunRecord()
-            await companion.start(_environment(discord), record.observe)
+            addresses = discord_addresses(discord, f"{ROOMTONE_BOT_ID}.local.benchmark")
+            await companion.start(BotSetup(addresses, bot_name="Roomtone", settings={}), record.observe)
             stack.push_async_callback(companion.stop)
             present = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(people)]
             listener = await enter_person(stack, discord, LISTENER_ID)
@@ -117,34 +119,3 @@ def benchmark_guild(people: int) -> GuildSpec:
         people=tuple(Member(FIRST_PERSON_ID + number, PEOPLE[number]) for number in range(people)),
         bots=(Member(ROOMTONE_BOT_ID, "Roomtone"), Member(LISTENER_ID, "Listener")),
     )
-
-
-def _environment(discord: LocalDiscord) -> BotSetup:
-    return BotSetup(
-        discord_addresses(discord, f"{ROOMTONE_BOT_ID}.local.benchmark"),
-        bot_name="Roomtone",
-        settings={},
-    )
-
-
-@contextmanager
-def _log_kept() -> Iterator[list[Mapping[str, Any]]]:
-    """Keep the log in memory while the room is open, because writing it to a file would be measured too."""
-    lines: list[Mapping[str, Any]] = []
-
-    def keep(logger: object, name: str, event: Any) -> str:
-        del logger
-        lines.append({**event, "level": name})
-        raise structlog.DropEvent
-
-    before = structlog.get_config()
-    structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, keep],
-        # A command shows warnings alone (`bot.logs.output`); the figures are read from the others, too.
-        wrapper_class=structlog.make_filtering_bound_logger(0),
-        cache_logger_on_first_use=False,
-    )
-    try:
-        yield lines
-    finally:
-        structlog.configure(**before)

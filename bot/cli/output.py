@@ -192,7 +192,7 @@ def dashboard_line(link: str, data_dir: Path) -> str:
 
 
 class ProgressBar:
-    """Shows the present step (`benchmarks.progress.Progress`) while its block lasts."""
+    """Shows the present step (`benchmarks.measuring.Progress`) while its block lasts."""
 
     def __init__(self) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.asr.bench import asr_targets
-from benchmarks.cluster.bench import cluster_targets
-from benchmarks.cluster.sizing import sizes
+from benchmarks.cluster.bench import cluster_targets, sizes
 from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
 from benchmarks.listen.decisions import deciding_targets
 from benchmarks.listen.endpointing import endpointing_targets
 from benchmarks.listen.unasked import unasked_targets
 from benchmarks.load.bench import load_targets
 from benchmarks.memory.bench import memory_targets
-from benchmarks.reply.targets import reply_targets
+from benchmarks.reply.bench import reply_targets
 from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:

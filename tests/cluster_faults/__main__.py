@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the faults and return the exit status: 1 if any target was missed, which a sentence names."""
     chosen = _options(arguments)
     if _INSIDE not in os.environ:
-        inner = in_own_network([sys.executable, "-m", "tests.cluster_faults", *arguments])
+        inner = in_own_network(sys.executable, "-m", "tests.cluster_faults", *arguments)
         return subprocess.run(inner, env={**os.environ, _INSIDE: "1"}, check=False).returncode
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     options = RunOptions(

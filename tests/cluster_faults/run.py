@@ -95,7 +95,8 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
         home.mkdir()
         async with running_cluster(options, home, say) as (cluster, url):
             spread = {node.ip: len(cluster.rooms_of(node.pids)) for node in cluster.nodes.all}
-            processes = use_of([pid for pid in {cluster.pid_of(room) for room in cluster.rooms} if pid is not None])
+            bots = {cluster.pid_of(room) for room in cluster.rooms}
+            processes = [use_of([pid]) for pid in bots if pid is not None]
             say(f"rooms: {spread}, set up in {time.monotonic() - started_at:.0f} s")
             for name in options.faults:
                 begun = time.monotonic()

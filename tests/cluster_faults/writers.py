@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from benchmarks.figures import percentile
 from benchmarks.machine import describe_machine
 from benchmarks.report import BenchmarkReport, at_least
-from benchmarks.stats import percentile
 from bot.clock import SystemClock
 from bot.store.claims import claim_room, fenced
 from bot.store.database import open_database

@@ -1,10 +1,6 @@
 """The bot of the live room in its own process (`python -m tests.endurance.live_bot`), so that its memory is its own.
 
-It is composed and logs as `roomtone run` does. The Discord, the people and the model's server are in the parent. One
-JSON object a line:
-
-    {"op": "start", "settings": {...}, "discord": {...}}    -> {}    the bot runs and is in the voice channel
-    {"op": "sample"}    -> the least that it held since the sample before, and what it has heard and answered
+It is composed and logs as `roomtone run` does. The Discord, the people and the model's server are in the parent.
 """
 
 from __future__ import annotations
@@ -14,26 +10,22 @@ import bot.__main__  # isort: skip  # noqa: F401
 
 import asyncio
 import time
-from contextlib import AsyncExitStack
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.bot_address import settings_at
-from benchmarks.child_process import keep_stdout_for_answers, serve
+from benchmarks.child_process import answer_requests
 from benchmarks.load.growth import holding
+from benchmarks.local_bot import join_bot
 from bot import events
-from bot.app import running_bot
 from bot.background_task import background_task
 from bot.cli.environment import logging_from_settings, null_console
-from bot.local_zone import LocalZone
 from bot.runtime_tuning import release_free_memory
 from bot.tuning import split_overrides
-from bot.wiring.settings import BotSettings
 from config.load import load
 from tests.endurance.full_size import bring_to_full_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AsyncExitStack
 
 
 # While somebody is recognised, which takes a second or two, a room needs up to 170 MB more, and a second request to the
@@ -55,42 +47,33 @@ class LiveBot:
         self._looks: list[dict[str, float]] = []
         self._heard = self._answered = self._payload_tokens = 0
 
-    async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
-        """Carry out one request."""
-        match request["op"]:
-            case "start":
-                console = self._stack.enter_context(null_console())
-                settings = load(overrides=split_overrides(request["settings"])[1])
-                self._stack.enter_context(logging_from_settings(settings, console=console))
-                await self._start(request["settings"], request["discord"])
-                await bring_to_full_size(settings.storage.database_path)
-                self._begun_at = time.monotonic()
-                # Before it was loaded, the bot held less.
-                self._looks.clear()
-                return {}
-            case "sample":
-                looks = [*self._looks, asdict(holding())]
-                self._looks.clear()
-                least = {name: min(each[name] for each in looks) for name in looks[0]}
-                told = {"at_s": round(time.monotonic() - self._begun_at, 1), "payload_tokens": self._payload_tokens}
-                return {"sample": told | least, "heard": self._heard, "answered": self._answered}
-            case other:
-                raise ValueError(f"unknown request {other}")
+    async def start(self, settings: Mapping[str, Any], discord: Mapping[str, Any]) -> Mapping[str, object]:
+        """Run the bot. Returns when it is in the voice channel."""
+        await self._stack.enter_async_context(background_task(self._look(), name="least-use"))
+        release = release_free_memory(lambda _: asyncio.sleep(RELEASE_S))
+        await self._stack.enter_async_context(background_task(release, name="more-memory-release"))
+        console = self._stack.enter_context(null_console())
+        chosen = load(overrides=split_overrides(settings)[1])
+        self._stack.enter_context(logging_from_settings(chosen, console=console))
+        await join_bot(self._stack, settings, discord, self._observe)
+        await bring_to_full_size(chosen.storage.database_path)
+        self._begun_at = time.monotonic()
+        # Before it was loaded, the bot held less.
+        self._looks.clear()
+        return {}
 
-    async def _start(self, settings: Mapping[str, Any], discord: Mapping[str, Any]) -> None:
-        tuning, chosen = split_overrides({**settings, **settings_at(discord)})
-        parts = BotSettings.from_schema(load(overrides=chosen), tuning)
-        bot = await self._stack.enter_async_context(
-            running_bot(parts, observe=self._observe, rejoin=False, zone=LocalZone())
-        )
-        place = bot.client.place(discord["guild_id"], discord["channel_id"])
-        assert place is not None, "a channel of the local Discord"
-        await bot.rooms.join(place)
+    async def sample(self) -> Mapping[str, object]:
+        """Return the least that it held since the sample before, and what it has heard and answered."""
+        looks = [*self._looks, holding()]
+        self._looks.clear()
+        least = {name: min(each[name] for each in looks) for name in looks[0]}
+        told = {"at_s": round(time.monotonic() - self._begun_at, 1), "payload_tokens": self._payload_tokens}
+        return {"sample": told | least, "heard": self._heard, "answered": self._answered}
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         """Look at what is held between two samples, until cancelled."""
         while True:
-            self._looks.append(asdict(holding()))
+            self._looks.append(holding())
             await asyncio.sleep(LOOK_S)
 
     def _observe(self, event: events.Event) -> None:
@@ -105,14 +88,5 @@ class LiveBot:
                 pass
 
 
-async def _run(answers: int) -> None:
-    async with AsyncExitStack() as stack:
-        bot = LiveBot(stack)
-        await stack.enter_async_context(background_task(bot.look(), name="least-use"))
-        release = release_free_memory(lambda _: asyncio.sleep(RELEASE_S))
-        await stack.enter_async_context(background_task(release, name="more-memory-release"))
-        await serve(answers, bot.answer)
-
-
 if __name__ == "__main__":
-    asyncio.run(_run(keep_stdout_for_answers()))
+    answer_requests(LiveBot)

@@ -12,8 +12,8 @@ import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.bot_address import bot_address
-from benchmarks.child_process import child_process, python_module
+from benchmarks.child_process import child_process
+from benchmarks.local_bot import bot_address
 from benchmarks.recordings import load_recordings
 from benchmarks.reply.room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_ANSWER, benchmark_guild, enter_person
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -57,7 +57,7 @@ async def live_in_real_time(
         discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(PEOPLE)))
         people = [await enter_person(stack, discord, FIRST_PERSON_ID + number) for number in range(PEOPLE)]
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-live-"))
-        bot = await stack.enter_async_context(child_process("the bot", python_module("tests.endurance.live_bot")))
+        bot = await stack.enter_async_context(child_process("the bot", "tests.endurance.live_bot"))
         await bot.ask(
             "start", timeout_s=START_TIMEOUT_S, settings=_settings(model.base_url, folder), discord=bot_address(discord)
         )

@@ -9,9 +9,11 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from benchmarks.memory.conversations.conversation import (
     ConversationLine,
@@ -19,9 +21,6 @@ from benchmarks.memory.conversations.conversation import (
     PlantedFact,
     RecordedConversation,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 # A fixed date, so that clock times in payloads are always the same.
@@ -45,21 +44,23 @@ class TemplateSet(StrEnum):
     HELD_OUT = "held_out"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _FactTemplate:
     keys: str
     values: str
     say: tuple[str, ...]
-    correct: tuple[str, ...]
-    back: tuple[str, ...]
-    bare: tuple[str, ...]
     ask: tuple[str, ...]
+    correct: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Templates:
+    """A file of templates, as it stands."""
+
     speakers: tuple[str, ...]
-    facts: tuple[_FactTemplate, ...]
+    fact: tuple[_FactTemplate, ...]
     pools: dict[str, tuple[str, ...]]
     chatter: dict[str, tuple[str, ...]]
 
@@ -75,6 +76,11 @@ class _Growing:
     statements: list[FactStatement] = field(default_factory=list)
     due: int = -1  # the line from which on it is corrected, or -1
 
+    @property
+    def spoken(self) -> str:
+        """Return how people say the present value; empty before it is told."""
+        return self.statements[-1].value[0] if self.statements else ""
+
 
 def generate_evening(seed: int, templates: TemplateSet, *, lines: int) -> RecordedConversation:
     """Return one evening of about `lines` lines. The same arguments give the same evening."""
@@ -87,7 +93,7 @@ class _Writer:
         self._templates = templates
         self._random = random
         self._speakers = tuple(random.sample(templates.speakers, random.randint(3, len(templates.speakers))))
-        self._keys = {name: _shuffled(random, pool) for name, pool in templates.pools.items()}
+        self._keys = {name: random.sample(pool, len(pool)) for name, pool in templates.pools.items()}
         self._lines: list[ConversationLine] = []
         self._facts: list[_Growing] = []
         self._at = STARTED_AT
@@ -116,14 +122,14 @@ class _Writer:
     # -- what is said ----------------------------------------------------------------------------------------
 
     def _plant(self) -> None:
-        template = self._random.choice(self._templates.facts)
+        template = self._random.choice(self._templates.fact)
         pool = self._keys[template.keys]
         if not pool:
             # All subjects of this template have been used in this evening.
             self._chat()
             return
-        fact = _Growing(template, pool.pop(), self._random.choice(self._speakers), [])
-        fact.values = _shuffled(self._random, self._templates.pools[template.values])
+        key, speaker, values = pool.pop(), self._random.choice(self._speakers), self._templates.pools[template.values]
+        fact = _Growing(template, key, speaker, self._random.sample(values, len(values)))
         self._facts.append(fact)
         self._tell(fact, self._random.choice(template.say), wrapped=self._random.random() < _WRAPPED_SHARE)
         if (template.correct or template.bare) and self._random.random() < _CORRECTED_SHARE:
@@ -135,18 +141,18 @@ class _Writer:
         bare = bool(template.bare) and (not template.correct or self._random.random() < _BARE_SHARE)
         if bare:
             others = [name for name in self._speakers if name != fact.speaker]
-            back = self._random.choice(template.back).format(key=fact.key, old=_spoken(_old(fact)))
+            back = self._random.choice(template.back).format(key=fact.key, old=fact.spoken)
             self._say(self._random.choice(others), back)
         self._tell(fact, self._random.choice(template.bare if bare else template.correct), wrapped=False)
 
     def _tell(self, fact: _Growing, text: str, *, wrapped: bool) -> None:
-        value = fact.values.pop()
-        old = _spoken("|".join(fact.statements[-1].value)) if fact.statements else ""
-        told = text.format(key=fact.key, value=_spoken(value), old=old)
+        old = fact.spoken
+        value = tuple(fact.values.pop().split("|"))
+        fact.statements.append(FactStatement(len(self._lines), fact.speaker, value))
+        told = text.format(key=fact.key, value=fact.spoken, old=old)
         told = told[0].upper() + told[1:]
         if wrapped:
             told = self._wrapped(told)
-        fact.statements.append(FactStatement(len(self._lines), fact.speaker, tuple(value.split("|"))))
         self._say(fact.speaker, told)
 
     def _wrapped(self, told: str) -> str:
@@ -177,58 +183,15 @@ class _Writer:
         self._last = speaker
 
 
-def _old(fact: _Growing) -> str:
-    return "|".join(fact.statements[-1].value)
-
-
-def _spoken(value: str) -> str:
-    return value.split("|", 1)[0]
-
-
 def _is_name(text: str) -> bool:
     """Return whether a sentence begins with a name, which keeps its capital letter inside another sentence."""
     first = text.split()[0].rstrip(",'s")
-    return first in _names()
-
-
-def _names() -> frozenset[str]:
     named = ("first_names", "helpers", "siblings", "musicians", "drivers", "children", "relatives", "pets", "days")
-    return frozenset(
-        name.split("|")[0] for each in TemplateSet for pool in named for name in _load(each).pools.get(pool, ())
-    )
+    pools = [_load(each).pools.get(pool, ()) for each in TemplateSet for pool in named]
+    return any(first == name.split("|")[0] for pool in pools for name in pool)
 
 
-def _shuffled(random: Random, pool: Sequence[str]) -> list[str]:
-    return random.sample(pool, len(pool))
-
-
+@cache
 def _load(name: TemplateSet) -> _Templates:
-    if name not in _LOADED:
-        text = (TEMPLATES / f"{name}.toml").read_text("utf-8")
-        _LOADED[name] = _parsed(tomllib.loads(text))
-    return _LOADED[name]
-
-
-_LOADED: dict[TemplateSet, _Templates] = {}
-
-
-def _parsed(table: dict[str, Any]) -> _Templates:
-    return _Templates(
-        speakers=tuple(table["speakers"]),
-        facts=tuple(_fact_templates(table["fact"])),
-        pools={name: tuple(pool) for name, pool in table["pools"].items()},
-        chatter={name: tuple(lines) for name, lines in table["chatter"].items()},
-    )
-
-
-def _fact_templates(entries: list[dict[str, Any]]) -> Iterator[_FactTemplate]:
-    for entry in entries:
-        yield _FactTemplate(
-            keys=entry["keys"],
-            values=entry["values"],
-            say=tuple(entry["say"]),
-            correct=tuple(entry.get("correct", ())),
-            back=tuple(entry.get("back", ())),
-            bare=tuple(entry.get("bare", ())),
-            ask=tuple(entry["ask"]),
-        )
+    table = tomllib.loads((TEMPLATES / f"{name}.toml").read_text("utf-8"))
+    return TypeAdapter(_Templates).validate_python(table)

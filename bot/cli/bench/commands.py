@@ -148,8 +148,7 @@ def reply(
     quick: Quick = False,
 ) -> None:
     """Measure how fast the bot answers and stops."""
-    from benchmarks.reply.bench import run
-    from benchmarks.reply.options import ReplyBenchOptions
+    from benchmarks.reply.bench import ReplyBenchOptions, run
 
     given: dict[str, Any] = {
         "speech": speech,
@@ -190,8 +189,7 @@ def asr(
     only: Only = None,
 ) -> None:
     """Measure the recogniser's errors and cost."""
-    from benchmarks.asr.bench import run
-    from benchmarks.asr.options import AsrBenchOptions
+    from benchmarks.asr.bench import AsrBenchOptions, run
 
     options = AsrBenchOptions(
         speech=speech, recordings=recordings, language=language, loss=loss, only=_parts("asr", only)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.asr.discord_path import DiscordPath, lossy
+from benchmarks.asr.discord_path import DiscordPath, decoded, lossy
 from benchmarks.recordings import load_recordings
 from bot.settings import ModelsSettings
 from rehearsal.people.clip import Clip
@@ -35,10 +35,11 @@ def test_packets_are_lost_by_chance_and_the_same_in_every_run(count: int, loss: 
 def test_a_recording_is_one_utterance_with_and_without_loss(tmp_path: Path, loss: float) -> None:
     """A sentence arrives as one utterance, hardly shorter for lost packets, and nothing is dropped."""
     clip = Clip.load(load_recordings(None).recordings[0].path)
-    heard = DiscordPath(ModelsSettings(directory=tmp_path)).hear(lossy(clip.packets, loss=loss, seed=1))
+    packets = lossy(clip.packets, loss=loss, seed=1)
+    heard = DiscordPath(ModelsSettings(directory=tmp_path)).hear(packets)
     assert len(heard.utterances) == 1
     assert heard.dropped == ()
-    assert duration_s(heard.sound) == pytest.approx(clip.duration_s, abs=0.2)
+    assert duration_s(decoded(packets)) == pytest.approx(clip.duration_s, abs=0.2)
 
 
 def test_a_click_is_reported_as_dropped(tmp_path: Path) -> None:

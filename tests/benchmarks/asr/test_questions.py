@@ -10,8 +10,8 @@ import pytest
 from benchmarks.asr import questions
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import GLOSSARY, ask_questions, is_broken, question_sounds, question_texts
-from benchmarks.progress import NoProgress
 from rehearsal.words import word_errors
+from tests.benchmarks.no_progress import NoProgress
 from tests.fakes.recogniser import AnsweringEngine, recognition
 from voice.audio import duration_s
 

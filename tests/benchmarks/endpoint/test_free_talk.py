@@ -13,7 +13,6 @@ from benchmarks.endpoint.free_talk import (
     PAUSE_LONGEST_S,
     PAUSE_MEDIAN_S,
     PAUSE_SHORTEST_S,
-    SPEECH_RMS,
     TAIL_S,
     VOICES,
     TalkLine,
@@ -22,6 +21,7 @@ from benchmarks.endpoint.free_talk import (
     cut_at_pauses,
     talk_lines,
 )
+from benchmarks.synthetic_speech import SPEECH_RMS
 from rehearsal.people.clip import RATE_HZ
 
 if TYPE_CHECKING:

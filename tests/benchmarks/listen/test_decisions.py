@@ -4,61 +4,59 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.listen.decisions import measure_decisions, score_dialogues
-from benchmarks.listen.dialogues import Dialogue, DialogueLine, DialogueSet, ReplyExpected
+from benchmarks.listen.decisions import DecisionCounts, measure_decisions
+from benchmarks.listen.talk_room import LineDecision
+from benchmarks.listen.timed_talk import ReplyExpected, Talk, TimedLine
+from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 
-TALK = Dialogue(
+TALK = Talk(
     "kitchen",
     ("Ada", "Ben"),
-    (),
     (
-        DialogueLine("Ada", "Roomtone, what is it?", ReplyExpected.YES, "name", 0, 1),
-        DialogueLine("Ada", "And then?", ReplyExpected.YES, "follow_up", 6, 7),
-        DialogueLine("Ben", "Pass the salt.", ReplyExpected.NO, "chatter", 8, 9),
-        DialogueLine("Ada", "Thanks.", ReplyExpected.MAY, "thanks", 10, 11),
+        TimedLine(("Ada",), "Roomtone, what is it?", 0, 1, "name", ReplyExpected.YES),
+        TimedLine(("Ada",), "And then?", 6, 7, "follow_up", ReplyExpected.YES),
+        TimedLine(("Ben",), "Pass the salt.", 8, 9, "chatter", ReplyExpected.NO),
+        TimedLine(("Ada",), "Thanks.", 10, 11, "thanks", ReplyExpected.MAY),
     ),
     300.0,
 )
 
 
-class Answers:
-    """A room that answers exactly these texts."""
-
-    def __init__(self, *texts: str) -> None:
-        self._texts = texts
-        self.in_vain = 0
-
-    def hears(self, line: DialogueLine) -> bool:
-        return line.text in self._texts
+def counted(talk: Talk, *answered: str) -> DecisionCounts:
+    """Return the counts of a room that answers exactly these texts."""
+    counts = DecisionCounts()
+    counts.add(talk, [LineDecision(answers=line.text in answered) for line in talk.lines])
+    return counts
 
 
 def test_what_was_owed_and_what_nobody_asked_for_are_counted_apart() -> None:
     """Half of the expected answers is a recall of 0.5. One unwanted answer in five minutes is two in ten. Optional
     answers do not count.
     """
-    verdicts = score_dialogues([TALK], lambda talk: Answers("Roomtone, what is it?", "Pass the salt.", "Thanks."))
-    assert (verdicts.recall, verdicts.unwanted_in_10_min) == (0.5, 2.0)
-    assert verdicts.mistakes == ["missed, follow_up: And then?", "unwanted, chatter: Pass the salt."]
+    counts = counted(TALK, "Roomtone, what is it?", "Pass the salt.", "Thanks.")
+    assert (counts.recall, counts.unwanted_in_10_min) == (0.5, 2.0)
+    assert counts.mistakes == ["missed, follow_up: And then?", "unwanted, chatter: Pass the salt."]
 
 
 def test_nobody_goes_on_with_a_bot_that_has_not_answered() -> None:
     """A line that follows an unanswered call does not count, because nobody goes on with a silent bot."""
-    verdicts = score_dialogues([TALK], lambda talk: Answers("And then?"))
-    assert (verdicts.recall, verdicts.owed.total()) == (0.0, 1)
+    counts = counted(TALK, "And then?")
+    assert (counts.recall, counts.owed.total()) == (0.0, 1)
 
 
 def test_time_alone_with_the_bot_is_no_time_in_which_it_can_be_unwanted() -> None:
     """Time alone with the bot is left out of the rate, because no answer can be unwanted there."""
-    alone = Dialogue("alone", ("Kim",), (), (DialogueLine("Kim", "Hello.", ReplyExpected.YES, "alone", 0, 1),), 600.0)
-    verdicts = score_dialogues([TALK, alone], lambda talk: Answers("Pass the salt."))
-    assert verdicts.unwanted_in_10_min == 2.0
+    counts = counted(TALK, "Pass the salt.")
+    alone = TimedLine(("Kim",), "Hello.", 0, 1, "alone", ReplyExpected.YES)
+    counts.add(Talk("alone", ("Kim",), (alone,), 600.0), [LineDecision(in_vain=True)])
+    assert (counts.unwanted_in_10_min, counts.in_vain) == (2.0, 0)
 
 
 @pytest.mark.slow
-def test_the_held_out_part_tells_no_examples() -> None:
+async def test_the_held_out_part_tells_no_examples() -> None:
     """The figures of the held-out set list no mistakes, because people who tune must not see its lines."""
-    figures = measure_decisions()
-    assert set(figures) == {part.value for part in DialogueSet}
+    figures = await measure_decisions()
+    assert set(figures) == {part.value for part in TemplateSet}
     tuning, held_out = figures["tuning"], figures["held_out"]
     assert isinstance(tuning, dict)
     assert isinstance(held_out, dict)

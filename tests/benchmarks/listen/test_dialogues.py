@@ -8,11 +8,13 @@ from importlib.resources import files
 
 import pytest
 
-from benchmarks.listen.dialogues import DialogueSet, ReplyExpected, load_dialogues
+from benchmarks.listen.dialogues import load_dialogues
+from benchmarks.listen.timed_talk import ReplyExpected
+from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
 
 
-@pytest.mark.parametrize("part", DialogueSet)
-def test_there_is_enough_of_everything(part: DialogueSet) -> None:
+@pytest.mark.parametrize("part", TemplateSet)
+def test_there_is_enough_of_everything(part: TemplateSet) -> None:
     """Each set has hundreds of lines between one to five people, most of them meant for each other and not
     for the bot.
     """
@@ -33,7 +35,7 @@ def test_the_held_out_part_shares_nothing_with_the_tuning_part() -> None:
     """
     tables = [
         tomllib.loads((files("benchmarks.listen") / "talks" / f"{part.value}.toml").read_text("utf-8"))
-        for part in DialogueSet
+        for part in TemplateSet
     ]
     for pool in tables[0]:
         if pool not in {"conversation", "heard"}:

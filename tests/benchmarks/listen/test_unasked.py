@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from benchmarks.listen.unasked import measure_unasked
-from benchmarks.progress import NoProgress
+from tests.benchmarks.no_progress import NoProgress
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,7 +32,7 @@ def test_what_became_no_sound_is_lost_and_the_warm_up_costs_nothing() -> None:
 
 
 async def test_only_what_came_since_the_beginning_is_counted() -> None:
-    """Drops count from `begin`, texts from `warmed_up`; a room that began anew is told."""
+    """Drops count from `begin`, texts from `warm_up`; a room that began anew is told."""
     async with AsyncExitStack() as stack:
         process = ReceivingProcess(stack)
 
@@ -40,14 +40,14 @@ async def test_only_what_came_since_the_beginning_is_counted() -> None:
             process.observe(QueuesMeasured((QueueFigures("recognise", 0, 68, {"overloaded": overloaded}),), 0.0))
 
         report(3)
-        await process.answer({"op": "begin"})
+        await process.begin()
         process.observe(UtteranceTranscribed("warm-up", 1, "Hello.", 0.0, 1.0, 1.5))
         report(10)
-        await process.answer({"op": "warmed_up"})
+        await process.warm_up(0.0)
         process.observe(UtteranceTranscribed("measured", 1, "Hello.", 0.0, 1.0, 1.5))
         process.observe(RoomOpened("an-evening", 1, 2, resumed=True, at=0.0))
-        assert (await process.answer({"op": "end"}))["texts"] == 1
-        counted = await process.answer({"op": "counters"})
+        assert (await process.end())["texts"] == 1
+        counted = await process.counters()
     assert (counted["dropped"], counted["rooms_opened"]) == ({"recognise: overloaded": 7}, 1)
 
 

@@ -55,4 +55,3 @@ async def test_everybody_in_the_crowd_is_heard_whole(in_step: bool) -> None:
         await until(
             lambda: {e.user_id for e in heard if isinstance(e, SpeechFrames)} == set(PEOPLE[:3]), "three people"
         )
-        await crowd.leave()

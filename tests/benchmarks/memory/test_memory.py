@@ -17,12 +17,12 @@ from benchmarks.memory.conversations.conversation import (
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.prompt_quotes import quotes_in_prompts
 from benchmarks.memory.roomtone_search import SESSION, RoomtoneSearch
-from benchmarks.progress import NoProgress
 from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.tables import passages
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.benchmarks.no_progress import NoProgress
 
 if TYPE_CHECKING:
     from pathlib import Path

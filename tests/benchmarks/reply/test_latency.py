@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.figures import spread
 from benchmarks.reply.latency import STAGES, LatencySample, stages_between
-from benchmarks.stats import spread
 
 
 def test_stages_are_the_whole() -> None:

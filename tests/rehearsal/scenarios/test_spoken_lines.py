@@ -50,7 +50,7 @@ def ear(whisper_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Ca
     def hear(audio: Path, glossary: tuple[str, ...]) -> str:
         room = RoomTranscriber(engine, "en", glossary)
         spoken = path.hear(lossy(Clip.load(audio).packets, loss=0, seed=1)).utterances
-        texts = [asyncio.run(room.transcribe(one.pcm, speech_s=one.ended_at - one.started_at)).text for one in spoken]
+        texts = [asyncio.run(room.transcribe(one.pcm, speech_s=one.ended_at - one.started_at)) for one in spoken]
         return " ".join(texts)
 
     return hear

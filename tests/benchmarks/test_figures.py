@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.stats import percentile, share_of
+from benchmarks.figures import percentile, share_of
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(0.0, 1.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.bot_address import settings_at
+from benchmarks.local_bot import settings_at
 from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
