@@ -85,7 +85,7 @@ async def _explain(session: str | None, turn: int | None, fact: str | None, *, a
             return
         summary = (await turns.load(session_id)).state.summary
         replies = await explainer.replies(session_id)
-        facts = _matching(await explainer.facts_now(session_id), fact)
+        facts = _matching(await explainer.facts(session_id), fact)
         if as_json:
             print_json(
                 {

@@ -7,18 +7,14 @@ after a change of model the current session comes before old ones.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import background_task
 from compaction.errors import EmbeddingError, StoreError
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from bot.clock import Clock
     from bot.store.search.vector_store import VectorStore
     from compaction.ports import Embedder
@@ -39,19 +35,12 @@ LONGEST_RETRY_S = 300.0
 
 
 class Indexer:
-    """The background indexer."""
+    """The background indexer. *Ownership*: `run` is a task of the process; the next one does what is left."""
 
     def __init__(self, vectors: VectorStore, embedder: Embedder, clock: Clock) -> None:
         self._vectors = vectors
         self._embedder = embedder
         self._clock = clock
-
-    @classmethod
-    @asynccontextmanager
-    async def running(cls, vectors: VectorStore, embedder: Embedder, clock: Clock) -> AsyncIterator[None]:
-        """Run the indexer for the duration of the block. The next run does what is left."""
-        async with background_task(cls(vectors, embedder, clock).run(), name="recall-indexer"):
-            yield
 
     async def run(self) -> None:
         """Work until cancelled. A failure is logged once and retried with growing delays."""

@@ -40,21 +40,18 @@ class TranscriptClock:
 
     def __init__(self, started_at: float) -> None:
         self._at = started_at
-        self._ahead_s = 0.0
 
     def advance_to(self, at: float) -> None:
         """Move the clock to `at` (epoch seconds). It never goes back."""
-        if at > self._at:
-            self._ahead_s += at - self._at
-            self._at = at
+        self._at = max(self._at, at)
 
     def now(self) -> float:
         """Return the transcript's current time, UTC epoch seconds."""
         return self._at
 
     def monotonic(self) -> float:
-        """Return monotonic seconds: real time plus the time that the transcript skipped."""
-        return time.monotonic() + self._ahead_s
+        """Return monotonic seconds: real time plus the transcript's."""
+        return time.monotonic() + self._at
 
 
 @dataclass(frozen=True, slots=True)

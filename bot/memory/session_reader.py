@@ -58,7 +58,7 @@ class SessionReader:
     ) -> None:
         self._sessions = sessions
         self._turns = turns
-        self._withheld = withheld
+        self.withheld = withheld
 
     async def readable(self, reader: Reader) -> tuple[SessionBegin, ...]:
         """Return the newest sessions of which somebody may read something, newest first."""
@@ -94,14 +94,6 @@ class SessionReader:
         found = await self._sessions.attendance.of(session_ids, [reader.person_id])
         return {each: reading_of(reader, session, catches_up=catches_up) for each, session in found.items()}
 
-    async def attended(self, reader: Reader) -> frozenset[SessionId]:
-        """Return the newest sessions in which somebody was at some time."""
-        return await self._sessions.attendance.attended_by_all(reader.guild_id, [reader.person_id])
-
-    async def withheld_on(self, guild_id: int) -> frozenset[str]:
-        """Return the ids of the people of a guild who opted out."""
-        return await self._withheld(guild_id)
-
     async def read(
         self, session: StoredSession, reader: Reader | None = None, *, catches_up: bool = False
     ) -> ReadSession:
@@ -113,7 +105,7 @@ class SessionReader:
         first = Seq(max(0, session.turn_count - MOST_TURNS))
         stored = await self._turns.turns(session.id, first, _END)
         # Asked after the turns were read, so that who opts out meanwhile is left out.
-        hidden = await self._withheld(session.guild_id)
+        hidden = await self.withheld(session.guild_id)
         quotable = await self._sessions.quotable(session.id, hidden)
         reading = WHOLE
         if reader is not None:

@@ -184,14 +184,9 @@ def _written(form: TranscriptFormat, lines: Sequence[str], head: TranscriptHead,
 
 def _missing(head: TranscriptHead, left_out: int) -> list[str]:
     """Return what a file says of the turns and lines that it does not have."""
-    told = []
-    if head.missing:
-        first = "first turn is" if head.missing == 1 else f"first {head.missing:,} turns are"
-        told.append(f"The {first} not kept any more.")
-    if left_out:
-        oldest = "oldest line is" if left_out == 1 else f"oldest {left_out:,} lines are"
-        told.append(f"The {oldest} left out, because the file would be too large.")
-    return told
+    gone = f"Turns at the beginning that are not kept any more: {head.missing:,}."
+    cut = f"Lines at the beginning that are left out, because the file would be too large: {left_out:,}."
+    return [sentence for count, sentence in ((head.missing, gone), (left_out, cut)) if count]
 
 
 def _cue_times(line: _Line, head: TranscriptHead, point: str) -> str:

@@ -120,7 +120,7 @@ async def test_an_evening_is_explained(place: Place) -> None:
             assert traced.segment.start <= turn.seq < traced.segment.end
             assert traced.fact.text.startswith(f'{said.speaker}: "')
         assert [traced.turns[0].seq for traced in explained.facts if "4411" in traced.fact.text] == [0]
-        assert len(await explainer.facts_now(evening.session_id)) >= len(explained.facts)
+        assert len(await explainer.facts(evening.session_id)) >= len(explained.facts)
 
 
 @pytest.mark.slow
