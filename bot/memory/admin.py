@@ -95,16 +95,14 @@ class MemoryAdmin:
             raise MemoryAdminError("No session is stored yet. One begins when the bot joins a voice channel.")
         if session is None:
             return known[0]
-        begins = [each for each in known if each.startswith(session)]
-        if session in begins:
-            return SessionId(session)
-        if len(begins) > 1:
+        begins = [SessionId(session)] if session in known else [each for each in known if each.startswith(session)]
+        if len(begins) == 1:
+            return begins[0]
+        if begins:
             raise MemoryAdminError(
                 f"{len(begins)} sessions begin with {session}: {_list_some(begins)}. Give more of the id."
             )
-        if not begins:
-            raise MemoryAdminError(f"There is no session {session}. The last ones are {_list_some(known[:3])}.")
-        return begins[0]
+        raise MemoryAdminError(f"There is no session {session}. The last ones are {_list_some(known[:3])}.")
 
     async def overview(self, session_id: SessionId) -> SegmentOverview:
         tiers = await self._tiers.tiers_of(session_id)
@@ -129,13 +127,16 @@ class MemoryAdmin:
                 "ends that."
             )
         before = await self.overview(session_id)
+        # What the session's prompt would have if nothing were folded, without system prompts.
+        stored = await self._turns.load(session_id)
+        window = sum(turn_part(turn, PartKind.TURN).tokens for turn in stored.window)
         _, done = await move_segments(
             self._tiers,
             session_id,
             before.topics,
             await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns)),
             total_turns=before.total_turns,
-            context_tokens=await self._context_tokens(session_id),
+            context_tokens=unfolded_tokens(stored.segments, window + estimate_text_tokens(stored.state.summary or "")),
             max_input_tokens=max_input_tokens,
             now=self._clock.now(),
             regardless=regardless,
@@ -161,16 +162,9 @@ class MemoryAdmin:
 
     async def clear_archive(self, session_id: SessionId | None) -> int:
         """Prune everything in the archive now. Returns how many segments were pruned."""
-        archived = await self._tiers.archived()
-        if session_id is not None:
-            archived = {session_id: archived[session_id]} if session_id in archived else {}
+        everywhere = await self._tiers.archived()
+        archived = {each: names for each, names in everywhere.items() if session_id in {None, each}}
         return await self._tiers.prune(archived, now=self._clock.now())
-
-    async def _context_tokens(self, session_id: SessionId) -> int:
-        """Return what the session's prompt would have if nothing were folded, without system prompts."""
-        stored = await self._turns.load(session_id)
-        window = sum(turn_part(turn, PartKind.TURN).tokens for turn in stored.window)
-        return unfolded_tokens(stored.segments, window + estimate_text_tokens(stored.state.summary or ""))
 
 
 def location_of(kept: TieredSegment) -> str:

@@ -36,11 +36,6 @@ class Explanation:
     sent: tuple[SentPrompt, ...]
     facts: tuple[TracedFact, ...]
 
-    @property
-    def figures(self) -> PromptFigures:
-        """Return the figures of the last call."""
-        return self.sent[-1].figures
-
 
 class Explainer:
     """Explains replies from the stored data. Every method raises `StoreError`."""
@@ -52,8 +47,7 @@ class Explainer:
 
     async def replies(self, session_id: SessionId) -> tuple[PromptFigures, ...]:
         """Return the last prompt for each reply of a session, in numbers, oldest first."""
-        latest = {each.answer_to: each for each in await self._prompts.figures(session_id)}
-        return tuple(latest.values())
+        return tuple({each.answer_to: each for each in await self._prompts.figures(session_id)}.values())
 
     async def explain(self, session_id: SessionId, turn: int) -> Explanation | None:
         """Return what models were sent for the reply to a turn; None if nothing is stored of it."""

@@ -51,18 +51,16 @@ class Indexer:
                 if not prepared:
                     await self._vectors.discard_other_models(self._embedder.model)
                     prepared = True
-                busy = await self.step()
+                pause_s = PAUSE_S if await self.step() else IDLE_S
                 failures = 0
             except (StoreError, EmbeddingError, TimeoutError) as error:
                 failures += 1
-                retry_s = retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
+                pause_s = retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
                 if isinstance(error, EmbeddingError) and not error.retryable:
-                    retry_s = LONGEST_RETRY_S
+                    pause_s = LONGEST_RETRY_S
                 if failures == 1:
-                    log.warning("recall_indexing_failed", problem=error, retry_s=retry_s)
-                await self._clock.sleep(retry_s)
-                continue
-            await self._clock.sleep(PAUSE_S if busy else IDLE_S)
+                    log.warning("recall_indexing_failed", problem=error, retry_s=pause_s)
+            await self._clock.sleep(pause_s)
 
     async def step(self) -> bool:
         """Embed a few passages. Returns whether there were any."""

@@ -8,7 +8,6 @@ decides which may be told.
 from __future__ import annotations
 
 from collections import defaultdict
-from copy import copy
 from typing import TYPE_CHECKING
 
 import structlog
@@ -37,19 +36,18 @@ SECTION_TOKENS = 300
 class PeopleBook:
     """Facts about people, by guild and person. Not thread-safe."""
 
-    def __init__(self, store: PeopleStore, settings: PeopleSettings) -> None:
+    def __init__(self, store: PeopleStore, settings: PeopleSettings, *, session_id: SessionId | None = None) -> None:
         self._store = store
         self._settings = settings
-        # The session of a room that has its summary and its turns in its prompts.
-        self._told_in: SessionId | None = None
+        self._session_id = session_id
         self._cache: dict[tuple[int | None, str], tuple[PersonFact, ...]] = {}
 
     def for_session(self, session_id: SessionId, store: PeopleStore) -> PeopleBook:
         """Return this book for a session: it stores facts with `store`, and its prompts are told nothing that was said
         in the session, since the summary and the turns there say it. Both books have the same facts in memory.
         """
-        other = copy(self)
-        other._store, other._told_in = store, session_id
+        other = PeopleBook(store, self._settings, session_id=session_id)
+        other._cache = self._cache
         return other
 
     @property
@@ -58,7 +56,7 @@ class PeopleBook:
         return self._settings.enabled
 
     async def prime(self, guild_id: int | None, people: Iterable[str]) -> None:
-        """Load the facts about these people. Raises `StoreError`."""
+        """Load the facts about these people; without it prompts are told none. Raises `StoreError`."""
         wanted = sorted(set(people))
         if not wanted or not self.enabled:
             return
@@ -88,10 +86,8 @@ class PeopleBook:
         return lines
 
     def _tellable(self, audience: Audience, person_id: str) -> tuple[PersonFact, ...]:
-        if not self.enabled:
-            return ()
         known = self._cache.get((audience.guild_id, person_id), ())
-        return tuple(fact for fact in known if fact.session_id != self._told_in and audience.may_hear(fact))
+        return tuple(fact for fact in known if fact.session_id != self._session_id and audience.may_hear(fact))
 
     async def extracted_through(self, session_id: SessionId) -> int:
         """Return the turn number before which facts were extracted from a session. Raises `StoreError`."""

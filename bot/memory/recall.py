@@ -123,8 +123,6 @@ class Recall:
     async def _by_words(self, asked: SearchQuery, scope: Scope) -> tuple[SearchTerms, Sequence[PassageId]]:
         counts = await self._index.count(asked.terms)
         choice = choose_terms(asked, counts.passages, counts.total)
-        if not choice.terms:
-            return choice, ()
         return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
 
     async def _crowded_out(
@@ -257,9 +255,15 @@ class RoomRecall:
         scope = self.scope
         if session is not None and scope.session_id not in {None, session}:
             return ()
-        scope = replace(scope, session_id=session or scope.session_id)
-        scope = await self.narrowed(replace(scope, speaker=speaker, since=since, until=until, archived=archived))
-        return await self.allowed(await self._recall.search(query, scope, limit=limit))
+        scope = replace(
+            scope,
+            session_id=session or scope.session_id,
+            speaker=speaker,
+            since=since,
+            until=until,
+            archived=archived,
+        )
+        return await self.allowed(await self._recall.search(query, await self.narrowed(scope), limit=limit))
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
         """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""
@@ -295,54 +299,41 @@ class RoomAudience:
     async def sessions(self) -> frozenset[SessionId] | None:
         """Return the sessions in which to search; None: all."""
         readers = self._readers()
-        limited = [each for each in readers if not each.opened]
+        limited = [each.person_id for each in readers if not each.opened]
         if readers and not limited:
             return None
-        people = [each.person_id for each in limited]
         guild_id = readers[0].guild_id if readers else 0
-        attended = await self._attendance.attended_by_all(guild_id, people) if people else frozenset()
+        attended = await self._attendance.attended_by_all(guild_id, limited) if limited else frozenset()
         return attended | {self._session_id}
 
     async def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
         """Return the hits that everybody present may read. Nobody is told anything in an empty channel."""
         elsewhere = {hit.session_id for hit in found} - {self._session_id}
-        readers = self._readers()
-        sessions = await self._attendance.of(elsewhere, [each.person_id for each in readers]) if elsewhere else {}
+        people = [each.person_id for each in self._readers()]
+        sessions = await self._attendance.of(elsewhere, people) if elsewhere else {}
         # Asked again: somebody may have come meanwhile, of whom no attendance was read.
         readers = self._readers()
-
-        def readings_of(session_id: SessionId) -> Sequence[Reading]:
-            if session_id == self._session_id:
-                return [WHOLE]
-            session = sessions.get(session_id)
-            return [] if session is None else [reading_of(each, session) for each in readers]
-
-        known = [hit for hit in found if readings_of(hit.session_id)]
-        return readable_hits(known, readings_of)
+        readings = {each: [reading_of(reader, sessions[each]) for reader in readers] for each in sessions}
+        readings[self._session_id] = [WHOLE]
+        read = (_as_read(hit, readings.get(hit.session_id, ())) for hit in found)
+        return tuple(hit for hit in read if hit is not None)
 
 
-def readable_hits(
-    found: Sequence[RecallHit], readings_of: Callable[[SessionId], Sequence[Reading]]
-) -> tuple[RecallHit, ...]:
-    """Return the hits that may be read, with those of the turns around them that may. `readings_of`: returns what each
-    of those who get to see them may read of a session.
+def _as_read(hit: RecallHit, readings: Sequence[Reading]) -> RecallHit | None:
+    """Return a hit with those of the turns around it that may be read; None if it may not be read itself. `readings`:
+    what each of those who get to see it may read of its session; empty: nobody reads it.
 
     Nobody knows of a gist when the last turn was said that it is about, so it takes somebody who may read all.
     """
-    read: list[RecallHit] = []
-    for hit in found:
-        readings = readings_of(hit.session_id)
-        turns = tuple(turn for turn in hit.turns if all(reading.reads(turn) for reading in readings))
-        match hit.kind:
-            case PassageKind.TURN:
-                may = any(turn.seq == hit.seq for turn in turns)
-            case PassageKind.NOTE:
-                may = all(reading.covers(hit.at, hit.at) for reading in readings)
-            case PassageKind.SEGMENT:
-                may = all(reading.is_whole for reading in readings)
-        if may:
-            read.append(replace(hit, turns=turns))
-    return tuple(read)
+    turns = tuple(turn for turn in hit.turns if all(reading.reads(turn) for reading in readings))
+    match hit.kind:
+        case PassageKind.TURN:
+            may = any(turn.seq == hit.seq for turn in turns)
+        case PassageKind.NOTE:
+            may = all(reading.covers(hit.at, hit.at) for reading in readings)
+        case PassageKind.SEGMENT:
+            may = all(reading.is_whole for reading in readings)
+    return replace(hit, turns=turns) if may and readings else None
 
 
 def without_withheld(found: Sequence[RecallHit], withheld: frozenset[str]) -> tuple[RecallHit, ...]:

@@ -122,7 +122,6 @@ async def replay(
     clock = TranscriptClock(lines[0].at)
     own = ASSISTANTS.union(name.casefold() for name in own_names)
     seen: list[CompactionEvent] = []
-    notes = 0
 
     def observe(event: CompactionEvent) -> None:
         seen.append(event)
@@ -142,11 +141,10 @@ async def replay(
     ) as memory:
         rolling = memory.mode is Mode.ROLLING
         last: Turn | None = None
-        for line in lines:
+        for number, line in enumerate(lines):
             clock.advance_to(line.at)
             if isinstance(line, NoteLine):
-                notes += 1
-                await memory.add_note(Note(NoteId(f"note-{notes}"), line.at, line.who, line.note))
+                await memory.add_note(Note(NoteId(f"note-{number}"), line.at, line.who, line.note))
             else:
                 last = await _append_turn(memory, line, own)
                 context = memory.context(current=last, max_input_tokens=max_input_tokens)
@@ -160,7 +158,7 @@ async def replay(
         memory.record_sent(context, payload)
         return Replay(
             turns=memory.total_turns,
-            notes=notes,
+            notes=sum(isinstance(line, NoteLine) for line in lines),
             mode=memory.mode,
             landed=tuple(each for each in seen if isinstance(each, FoldLanded)),
             failed=tuple(each for each in seen if isinstance(each, FoldFailed)),

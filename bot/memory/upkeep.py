@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
-    from compaction.memory.tiers import TierCounts
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -44,7 +43,7 @@ _MOST_PROMPTS = 20
 class MemoryUpkeep:
     """The background work of one session. Its room runs `run` in a task and calls `finish` when the session ends.
 
-    `people`: the facts about people that may be told in this session.
+    `people`: the facts about people that may be told in this session. `tier_checks`: those of its segments.
     """
 
     def __init__(
@@ -74,17 +73,12 @@ class MemoryUpkeep:
         self._prompts: deque[SentPrompt] = deque(maxlen=_MOST_PROMPTS)
         # The first turn from which no fact was extracted; None until it is read from the store.
         self._extracted_through: int | None = None
-        self._tier_checks = TierChecks(session_id, memory, tiers, clock=clock, max_input_tokens=max_input_tokens)
+        self.tier_checks = TierChecks(session_id, memory, tiers, clock=clock, max_input_tokens=max_input_tokens)
         self._wake = asyncio.Event()
         # People whose facts are to be loaded, and those whose are.
         self._newcomers: set[str] = set()
         self._known: set[str] = set()
         self._store_failed = False
-
-    @property
-    def tier_counts(self) -> TierCounts:
-        """Return in which tiers the session's segments are."""
-        return self._tier_checks.counts
 
     # -- called by the room ----------------------------------------------------------------------------------
 
@@ -99,17 +93,13 @@ class MemoryUpkeep:
 
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
-        self._tier_checks.context_tokens = sum(part.tokens for part in payload)
+        self.tier_checks.context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload, self._session_id, from_seq=self._memory.total_turns)
 
     def on_prompt_sent(self, prompt: SentPrompt) -> None:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
         self._prompts.append(prompt)
         self._wake.set()
-
-    def on_tool_failed(self, turn: Seq) -> None:
-        """A tool has failed in the answer to this turn. Does not wait."""
-        self._tier_checks.failed_turns.add(turn)
 
     async def refresh(self) -> None:
         """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is
@@ -163,7 +153,7 @@ class MemoryUpkeep:
                 if await self._store_prompts() and await self._extract_facts():
                     break
             await self._accesses.write()
-            await self._tier_checks.check_if_due()
+            await self.tier_checks.check_if_due()
         except StaleOwnerError:
             raise
         except StoreError as error:
@@ -207,7 +197,7 @@ class MemoryUpkeep:
             return
         self._known_changes = self._memory.external_changes
         log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
-        self._tier_checks.on_outside_change()
+        self.tier_checks.on_outside_change()
         # They may hold what was forgotten.
         self._prompts.clear()
         self._newcomers |= self._known

@@ -94,7 +94,7 @@ async def kinds_shown(evening: Evening, replies: Replies) -> set[PartKind]:
         explained = await explainer.explain(evening.session_id, sent.current.seq)
         assert explained is not None
         assert [each.parts for each in explained.sent] == [sent.parts]
-        assert explained.figures.total_tokens == sum(part.tokens for part in sent.parts)
+        assert explained.sent[-1].figures.total_tokens == sum(part.tokens for part in sent.parts)
     overview = await explainer.replies(evening.session_id)
     assert [each.answer_to for each in overview] == [each.current.seq for each in replies.sent]
     return {part.kind for sent in replies.sent for part in sent.parts}
