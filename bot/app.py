@@ -136,7 +136,6 @@ async def running_bot(
         watching, web = await open_pages(
             stack,
             settings,
-            process.participation,
             screens,
             dashboard=process.dashboard,
             probes=process.monitoring.probes,

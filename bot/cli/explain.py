@@ -85,7 +85,7 @@ async def _explain(session: str | None, turn: int | None, fact: str | None, *, a
             return
         summary = (await turns.load(session_id)).state.summary
         replies = await explainer.replies(session_id)
-        facts = _matching(await explainer.facts_now(session_id), fact)
+        facts = _matching(await explainer.facts(session_id), fact)
         if as_json:
             print_json(
                 {
@@ -140,7 +140,7 @@ def _show_replies(replies: Sequence[PromptFigures], out: Console) -> None:
 
 
 def _show_reply(explained: Explanation, out: Console, *, parts: bool) -> None:
-    figures = explained.figures
+    figures = explained.sent[-1].figures
     out.print(
         f"Session {figures.session_id}, the reply to turn {figures.answer_to}{_format_mode(figures)}",
         markup=False,
@@ -208,7 +208,7 @@ def _moment(at: float) -> str:
 
 
 def _fields(explained: Explanation) -> dict[str, object]:
-    return _figure_fields(explained.figures) | {
+    return _figure_fields(explained.sent[-1].figures) | {
         "calls": [
             {
                 "at": sent.figures.at,

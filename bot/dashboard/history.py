@@ -135,7 +135,7 @@ class StoredHistory:
         told = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.filters else ()
         turns: dict[int, Turn] = {each.seq: each for each in told}
         return {
-            **_figures_json(explained.figures),
+            **_figures_json(explained.sent[-1].figures),
             "calls": [
                 {"at": sent.figures.at, "parts": [_part_json(part, visible, turns) for part in sent.parts]}
                 for sent in explained.sent
@@ -194,6 +194,6 @@ def _part_json(part: PayloadPart, visible: SpeechFilter, turns: Mapping[int, Tur
 
 def _sources_json(explained: Explanation, visible: SpeechFilter) -> list[Json]:
     """Return the facts behind the summary, each with its turns."""
-    if not visible.shows_derived or PartKind.SUMMARY.value not in explained.figures.tokens:
+    if not visible.shows_derived or PartKind.SUMMARY.value not in explained.sent[-1].figures.tokens:
         return []
     return [{"text": each.fact.text, "turns": list(each.fact.turns)} for each in explained.facts]

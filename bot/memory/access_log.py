@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
 
 # The kinds of parts that quote earlier talk. Speech-to-speech has a part of its own for earlier sessions.
-_QUOTING = frozenset({PartKind.RECALL, PartKind.CONTINUITY})
+_QUOTING = frozenset({PartKind.RECALL, PartKind.CONTINUITY, PartKind.PARTICIPANTS})
 # Beyond this many unwritten ranges the oldest are dropped: counts need not be exact.
 MAX_PENDING = 1_000
 # Of so many quotes it is remembered that they are written. One that is written again changes nothing.
@@ -44,11 +44,9 @@ class AccessLog:
         self._clock = clock
         self._pending: list[tuple[SessionId, int, int]] = []
         self._last_at = 0.0
-        # The first turn of a session that may tell of a turn of another one (None: a note or a summary there), and of a
-        # fact about a person.
+        # The first turn of a session that may tell of a turn of another one (None: a note or a summary there).
         self._quoted: dict[tuple[SessionId, SessionId, int | None], int] = {}
-        self._facts: dict[tuple[SessionId, str], int] = {}
-        self._written: set[object] = set()
+        self._written: set[tuple[SessionId, SessionId, int | None]] = set()
 
     def note(self, session_id: SessionId, first: int, last: int) -> None:
         """Record that the turns from `first` to `last` of a session were read. Does not wait."""
@@ -61,15 +59,12 @@ class AccessLog:
         will have, or a lower one.
         """
         for part in parts:
-            if part.kind is PartKind.PARTICIPANTS:
-                for fact in part.refs:
-                    if (session_id, fact) not in self._written:
-                        self._facts.setdefault((session_id, fact), from_seq)
-            elif part.kind in _QUOTING:
+            if part.kind in _QUOTING:
                 for cited in filter(None, map(parse_citation, part.refs)):
                     seq = int(cited.key) if cited.kind is PassageKind.TURN else None
                     self._note_quote(session_id, cited.session_id, seq, from_seq)
-                    if seq is not None:
+                    if seq is not None and part.kind is not PartKind.PARTICIPANTS:
+                        # What people have said of themselves is in each prompt, whatever is spoken of.
                         self.note(cited.session_id, seq, seq)
 
     def note_hits(self, found: Iterable[RecallHit]) -> None:
@@ -93,31 +88,20 @@ class AccessLog:
 
     async def write(self) -> None:
         """Write what was recorded. Raises `StoreError`; quotes are then kept for the next call, and counts are not."""
-        if self._quotes is not None and (self._quoted or self._facts):
-            await self._write_quotes(self._quotes)
-        if not self._pending:
-            return
+        quotes = dict(self._quoted)
+        if self._quotes is not None and quotes:
+            await self._quotes.store(
+                {QuotedTurn(to, first, source, seq) for (to, source, seq), first in quotes.items()}
+            )
+            if len(self._written) > _MOST_WRITTEN:
+                self._written.clear()
+            self._written.update(quotes)
+            for each in quotes:
+                self._quoted.pop(each, None)
         # Taken out before it is written: another room may write at the same time.
         pending, self._pending = self._pending, []
         ranges: defaultdict[SessionId, list[tuple[int, int]]] = defaultdict(list)
         for session_id, first, last in pending:
             ranges[session_id].append((first, last))
-        await self._tiers.count_accesses(ranges, self._last_at)
-
-    async def _write_quotes(self, store: QuoteStore) -> None:
-        quotes, facts = dict(self._quoted), dict(self._facts)
-        said_in = await store.turns_of_facts({fact for _, fact in facts}) if facts else {}
-        told = {QuotedTurn(session_id, first, source, seq) for (session_id, source, seq), first in quotes.items()}
-        told |= {
-            QuotedTurn(session_id, first, *said_in[fact])
-            for (session_id, fact), first in facts.items()
-            if fact in said_in and said_in[fact][0] != session_id
-        }
-        await store.store(told)
-        if len(self._written) > _MOST_WRITTEN:
-            self._written.clear()
-        self._written.update(quotes, facts)
-        for source in quotes:
-            self._quoted.pop(source, None)
-        for fact in facts:
-            self._facts.pop(fact, None)
+        if ranges:
+            await self._tiers.count_accesses(ranges, self._last_at)

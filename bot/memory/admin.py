@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.errors import BotError
+from bot.memory.tier_checks import move_segments
 from bot.store.rows import StoredTier, with_accesses
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
@@ -22,10 +23,8 @@ from compaction.memory.tiers import (
     Tier,
     TierChanges,
     TieredSegment,
-    check_tiers,
     queue_json,
     unfolded_tokens,
-    with_mentions,
 )
 from compaction.model import Seq, SessionId
 from compaction.payload import PartKind
@@ -38,6 +37,10 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from compaction.memory.segment_record import SegmentRecord
     from compaction.model import SegmentId
+
+
+# More sessions than a database has.
+_ALL = 1_000_000
 
 
 class MemoryAdminError(BotError):
@@ -87,23 +90,19 @@ class MemoryAdmin:
 
         Raises `MemoryAdminError` if there is none, or if several ids begin so.
         """
+        known = [each.id for each in await self._sessions.recent(limit=_ALL)]
+        if not known:
+            raise MemoryAdminError("No session is stored yet. One begins when the bot joins a voice channel.")
         if session is None:
-            found = await self._sessions.recent(limit=1)
-            if not found:
-                raise MemoryAdminError("No session is stored yet. One begins when the bot joins a voice channel.")
-            return found[0].id
-        if await self._sessions.find(SessionId(session)) is not None:
-            return SessionId(session)
-        begins = [each.id for each in await self._sessions.recent(limit=10_000) if each.id.startswith(session)]
+            return known[0]
+        begins = [SessionId(session)] if session in known else [each for each in known if each.startswith(session)]
         if len(begins) == 1:
             return begins[0]
         if begins:
             raise MemoryAdminError(
                 f"{len(begins)} sessions begin with {session}: {_list_some(begins)}. Give more of the id."
             )
-        recent = [each.id for each in await self._sessions.recent(limit=3)]
-        hint = f" The last ones are {_list_some(recent)}." if recent else ""
-        raise MemoryAdminError(f"There is no session {session}.{hint}")
+        raise MemoryAdminError(f"There is no session {session}. The last ones are {_list_some(known[:3])}.")
 
     async def overview(self, session_id: SessionId) -> SegmentOverview:
         tiers = await self._tiers.tiers_of(session_id)
@@ -128,19 +127,20 @@ class MemoryAdmin:
                 "ends that."
             )
         before = await self.overview(session_id)
-        unheard = await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns))
-        kept = with_mentions((each.kept for each in before.tiers), before.topics, unheard)
-        now = self._clock.now()
-        done = check_tiers(
-            kept,
+        # What the session's prompt would have if nothing were folded, without system prompts.
+        stored = await self._turns.load(session_id)
+        window = sum(turn_part(turn, PartKind.TURN).tokens for turn in stored.window)
+        _, done = await move_segments(
+            self._tiers,
+            session_id,
             before.topics,
+            await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns)),
             total_turns=before.total_turns,
-            context_tokens=await self._context_tokens(session_id),
+            context_tokens=unfolded_tokens(stored.segments, window + estimate_text_tokens(stored.state.summary or "")),
             max_input_tokens=max_input_tokens,
-            now=now,
+            now=self._clock.now(),
             regardless=regardless,
         )
-        await self._tiers.apply(session_id, done, kept, total_turns=before.total_turns, now=now)
         return done
 
     async def archive(self, session_id: SessionId, names: tuple[str, ...]) -> tuple[SegmentId, ...]:
@@ -162,16 +162,9 @@ class MemoryAdmin:
 
     async def clear_archive(self, session_id: SessionId | None) -> int:
         """Prune everything in the archive now. Returns how many segments were pruned."""
-        archived = await self._tiers.archived()
-        if session_id is not None:
-            archived = {session_id: archived[session_id]} if session_id in archived else {}
+        everywhere = await self._tiers.archived()
+        archived = {each: names for each, names in everywhere.items() if session_id in {None, each}}
         return await self._tiers.prune(archived, now=self._clock.now())
-
-    async def _context_tokens(self, session_id: SessionId) -> int:
-        """Return what the session's prompt would have if nothing were folded, without system prompts."""
-        stored = await self._turns.load(session_id)
-        window = sum(turn_part(turn, PartKind.TURN).tokens for turn in stored.window)
-        return unfolded_tokens(stored.segments, window + estimate_text_tokens(stored.state.summary or ""))
 
 
 def location_of(kept: TieredSegment) -> str:

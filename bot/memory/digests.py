@@ -1,5 +1,5 @@
 """Makes digests of stored sessions (`compaction.memory.digest`) for people who may read them, and says when somebody
-was away, as the turns about comings and goings tell.
+was away.
 
 A model is asked only if many of the newest turns are not folded, and its calls count in the server's hour. What it
 writes is dropped if somebody opted out or was forgotten meanwhile.
@@ -8,8 +8,7 @@ writes is dropped if somebody opted out or was forgotten meanwhile.
 from __future__ import annotations
 
 import asyncio
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -17,13 +16,12 @@ import structlog
 
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.memory.digest import digest_parts, make_digest, request_for_digest
-from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.memory.session_reader import ReadSession, SessionReader
-    from bot.readers import Reader
+    from bot.readers import Reader, Stay
     from bot.store.history import SessionHistory
     from bot.store.sessions import StoredSession
     from compaction.memory.digest import Digest, DigestParts
@@ -34,12 +32,8 @@ log = structlog.get_logger()
 
 # Somebody waits for the answer to their command.
 MODEL_TIMEOUT_S = 15.0
-# How a turn about coming and going goes on behind the name (`bot.room.conversation.membership`). Others of its kind are
-# about a shared screen, and quote it.
-_COMES_OR_GOES = re.compile(r" (?:left|joined) the channel\b")
-# The last of these words in it tells where it left the person.
-_MOVES = re.compile(r"\b(left|joined|came back)\b")
-_AWAY = "left"
+# Discord connects anew within so many seconds, and a session begins a moment before its first people are seen.
+LEAST_AWAY_S = 5.0
 
 
 class Digests:
@@ -85,9 +79,8 @@ class Digests:
             if _within(again, since, until)[: len(parts.turns)] != _within(read, since, until):
                 # Somebody opted out or was forgotten while the model read their words.
                 parts, fold = await self._parts(again, since, until), None
-        made = await asyncio.to_thread(make_digest, parts, fold)
         page = f"{self._dashboard}/#/history/{quote(session.id, safe='')}" if self._dashboard else ""
-        return replace(made, page=page)
+        return replace(await asyncio.to_thread(make_digest, parts, fold), page=page)
 
     async def _parts(self, read: ReadSession, since: float, until: float) -> DigestParts:
         segments = read.clean.segments(await self._history.segments(read.session.id))
@@ -127,32 +120,22 @@ class Absence:
     """
 
     since: float
-    until: float | None
-    left: bool = field(default=False, compare=False)
+    until: float | None = None
+    left: bool = False
 
 
-def last_absence(turns: Sequence[Turn], person_id: str) -> Absence | None:
-    """Return a person's last absence from the session with these turns; None if they were there from the beginning.
+def last_absence(stays: Sequence[Stay], began_at: float) -> Absence | None:
+    """Return a person's last absence from a session that `began_at` then (UTC epoch seconds), with these stays in
+    order; None if they were there all the time.
 
     Who came later was away from the beginning on, and so was who never came.
     """
-    if not turns:
-        return None
-    found: Absence | None = Absence(turns[0].started_at, None)
-    seen = False
-    for turn in turns:
-        part = next((each for each in turn.parts if each.speaker_id == person_id), None)
-        if part is None:
-            continue
-        what = part.text.removeprefix(part.speaker)
-        is_move = turn.kind is TurnKind.MEMBERSHIP and _COMES_OR_GOES.match(what) is not None
-        moves = _MOVES.findall(what) if is_move else []
-        if not seen and (not moves or moves[0] == _AWAY):
-            # Who speaks, or leaves, without having come was there.
-            found = None
-        seen = True
-        if moves and moves[-1] == _AWAY:
-            found = Absence(turn.started_at, None, left=True)
-        elif found is not None and found.until is None:
-            found = replace(found, until=turn.started_at)
-    return found
+    found: Absence | None = None
+    away = Absence(began_at)
+    for stay in stays:
+        if stay.came_at - away.since >= LEAST_AWAY_S:
+            found = replace(away, until=stay.came_at)
+        if stay.left_at is None:
+            return found
+        away = Absence(stay.left_at, left=True)
+    return away

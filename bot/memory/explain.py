@@ -36,11 +36,6 @@ class Explanation:
     sent: tuple[SentPrompt, ...]
     facts: tuple[TracedFact, ...]
 
-    @property
-    def figures(self) -> PromptFigures:
-        """Return the figures of the last call."""
-        return self.sent[-1].figures
-
 
 class Explainer:
     """Explains replies from the stored data. Every method raises `StoreError`."""
@@ -52,22 +47,19 @@ class Explainer:
 
     async def replies(self, session_id: SessionId) -> tuple[PromptFigures, ...]:
         """Return the last prompt for each reply of a session, in numbers, oldest first."""
-        latest = {each.answer_to: each for each in await self._prompts.figures(session_id)}
-        return tuple(latest.values())
+        return tuple({each.answer_to: each for each in await self._prompts.figures(session_id)}.values())
 
     async def explain(self, session_id: SessionId, turn: int) -> Explanation | None:
         """Return what models were sent for the reply to a turn; None if nothing is stored of it."""
         sent = await self._prompts.sent_for(session_id, turn)
         if not sent:
             return None
-        return Explanation(sent, await self._facts(session_id, cursor=sent[-1].figures.cursor))
+        return Explanation(sent, await self.facts(session_id, cursor=sent[-1].figures.cursor))
 
-    async def facts_now(self, session_id: SessionId) -> tuple[TracedFact, ...]:
-        """Return the facts behind the session's current summary, oldest first."""
-        return await self._facts(session_id, cursor=None)
-
-    async def _facts(self, session_id: SessionId, *, cursor: int | None) -> tuple[TracedFact, ...]:
-        """Return the facts that held when the turns before `cursor` were folded, with their turns. None: now."""
+    async def facts(self, session_id: SessionId, *, cursor: int | None = None) -> tuple[TracedFact, ...]:
+        """Return the facts behind the session's summary, oldest first, with their turns. `cursor`: those that held when
+        the turns before it were folded; None: now.
+        """
         folded = tuple(
             each
             for each in await self._history.segments(session_id)
@@ -76,10 +68,8 @@ class Explainer:
         known = standing_facts(folded)
         by_ref = {each.ref: segment for segment in folded for each in known_facts_of(segment)}
         wanted = [seq for each in known for seq in each.fact.turns]
-        said: dict[int, Turn] = {}
-        if wanted:
-            stored = await self._turns.turns(session_id, Seq(min(wanted)), Seq(max(wanted) + 1))
-            said = {turn.seq: turn for turn in stored}
+        first, end = Seq(min(wanted, default=0)), Seq(max(wanted, default=-1) + 1)
+        said = {turn.seq: turn for turn in await self._turns.turns(session_id, first, end)}
         return tuple(
             TracedFact(each.fact, by_ref[each.ref], tuple(said[seq] for seq in each.fact.turns if seq in said))
             for each in known

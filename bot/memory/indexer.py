@@ -7,18 +7,14 @@ after a change of model the current session comes before old ones.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import background_task
 from compaction.errors import EmbeddingError, StoreError
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from bot.clock import Clock
     from bot.store.search.vector_store import VectorStore
     from compaction.ports import Embedder
@@ -39,19 +35,12 @@ LONGEST_RETRY_S = 300.0
 
 
 class Indexer:
-    """The background indexer."""
+    """The background indexer. *Ownership*: `run` is a task of the process; the next one does what is left."""
 
     def __init__(self, vectors: VectorStore, embedder: Embedder, clock: Clock) -> None:
         self._vectors = vectors
         self._embedder = embedder
         self._clock = clock
-
-    @classmethod
-    @asynccontextmanager
-    async def running(cls, vectors: VectorStore, embedder: Embedder, clock: Clock) -> AsyncIterator[None]:
-        """Run the indexer for the duration of the block. The next run does what is left."""
-        async with background_task(cls(vectors, embedder, clock).run(), name="recall-indexer"):
-            yield
 
     async def run(self) -> None:
         """Work until cancelled. A failure is logged once and retried with growing delays."""
@@ -62,18 +51,16 @@ class Indexer:
                 if not prepared:
                     await self._vectors.discard_other_models(self._embedder.model)
                     prepared = True
-                busy = await self.step()
+                pause_s = PAUSE_S if await self.step() else IDLE_S
                 failures = 0
             except (StoreError, EmbeddingError, TimeoutError) as error:
                 failures += 1
-                retry_s = retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
+                pause_s = retry_pause_s(failures, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
                 if isinstance(error, EmbeddingError) and not error.retryable:
-                    retry_s = LONGEST_RETRY_S
+                    pause_s = LONGEST_RETRY_S
                 if failures == 1:
-                    log.warning("recall_indexing_failed", problem=error, retry_s=retry_s)
-                await self._clock.sleep(retry_s)
-                continue
-            await self._clock.sleep(PAUSE_S if busy else IDLE_S)
+                    log.warning("recall_indexing_failed", problem=error, retry_s=pause_s)
+            await self._clock.sleep(pause_s)
 
     async def step(self) -> bool:
         """Embed a few passages. Returns whether there were any."""

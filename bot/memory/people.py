@@ -8,7 +8,6 @@ decides which may be told.
 from __future__ import annotations
 
 from collections import defaultdict
-from copy import copy
 from typing import TYPE_CHECKING
 
 import structlog
@@ -37,15 +36,18 @@ SECTION_TOKENS = 300
 class PeopleBook:
     """Facts about people, by guild and person. Not thread-safe."""
 
-    def __init__(self, store: PeopleStore, settings: PeopleSettings) -> None:
+    def __init__(self, store: PeopleStore, settings: PeopleSettings, *, session_id: SessionId | None = None) -> None:
         self._store = store
         self._settings = settings
+        self._session_id = session_id
         self._cache: dict[tuple[int | None, str], tuple[PersonFact, ...]] = {}
 
-    def stored_by(self, store: PeopleStore) -> PeopleBook:
-        """Return this book for one room, which stores facts with `store`. Both have the same facts in memory."""
-        other = copy(self)
-        other._store = store
+    def for_session(self, session_id: SessionId, store: PeopleStore) -> PeopleBook:
+        """Return this book for a session: it stores facts with `store`, and its prompts are told nothing that was said
+        in the session, since the summary and the turns there say it. Both books have the same facts in memory.
+        """
+        other = PeopleBook(store, self._settings, session_id=session_id)
+        other._cache = self._cache
         return other
 
     @property
@@ -54,7 +56,7 @@ class PeopleBook:
         return self._settings.enabled
 
     async def prime(self, guild_id: int | None, people: Iterable[str]) -> None:
-        """Load the facts about these people. Raises `StoreError`."""
+        """Load the facts about these people; without it prompts are told none. Raises `StoreError`."""
         wanted = sorted(set(people))
         if not wanted or not self.enabled:
             return
@@ -68,36 +70,24 @@ class PeopleBook:
         for guild_id in {guild_id for guild_id, _ in self._cache}:
             await self.prime(guild_id, [person_id for of_guild, person_id in self._cache if of_guild == guild_id])
 
-    def section(
-        self, audience: Audience, present: Sequence[tuple[str, str]], *, without: SessionId | None = None
-    ) -> tuple[PayloadPart, ...]:
-        """Return the prompt part about the people present, (id, display name); empty if nothing may be told.
-
-        `without`: the session that the prompt is of: its summary and its turns say what was said in it.
-        """
-        facts = [fact for person_id, _ in present for fact in self._tellable(audience, person_id, without)]
+    def section(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
+        """Return the prompt part about the people present, (id, display name); empty if nothing may be told."""
+        facts = [fact for person_id, _ in present for fact in self._tellable(audience, person_id)]
         made = participants_part(present, facts, max_tokens=SECTION_TOKENS, most_each=FACTS_EACH)
         return () if made is None else (made,)
 
-    def introductions(
-        self, audience: Audience, present: Sequence[tuple[str, str]], *, without: SessionId | None = None
-    ) -> list[str]:
-        """Return one line for each person present, (id, display name): the name and the facts that may be told.
-
-        `without`: as in `section`.
-        """
+    def introductions(self, audience: Audience, present: Sequence[tuple[str, str]]) -> list[str]:
+        """Return one line for each person present, (id, display name): the name and the facts that may be told."""
         lines: list[str] = []
         for person_id, name in present:
-            facts = self._tellable(audience, person_id, without)
+            facts = self._tellable(audience, person_id)
             chosen = sorted(facts, key=lambda fact: (-fact.importance, -fact.at))[:FACTS_EACH]
             lines.append(f"{name}, who has said: {' '.join(fact.text for fact in chosen)}" if chosen else name)
         return lines
 
-    def _tellable(self, audience: Audience, person_id: str, without: SessionId | None) -> tuple[PersonFact, ...]:
-        if not self.enabled:
-            return ()
+    def _tellable(self, audience: Audience, person_id: str) -> tuple[PersonFact, ...]:
         known = self._cache.get((audience.guild_id, person_id), ())
-        return tuple(fact for fact in known if fact.session_id != without and audience.may_hear(fact))
+        return tuple(fact for fact in known if fact.session_id != self._session_id and audience.may_hear(fact))
 
     async def extracted_through(self, session_id: SessionId) -> int:
         """Return the turn number before which facts were extracted from a session. Raises `StoreError`."""

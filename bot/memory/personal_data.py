@@ -54,22 +54,14 @@ class PersonForgetReport:
 
 
 class PersonForgetter:
-    """Forgets people. `log_folder`: the folder of the log files."""
+    """Forgets people. `log_folder`: the folder of the log files. `speech`: finds them, and forgets in the database."""
 
     def __init__(self, database: Database, clock: Clock, *, log_folder: Path) -> None:
         self._database = database
-        self._forgetter = SpeechForgetter(database, clock)
+        self.speech = SpeechForgetter(database, clock)
         self._clock = clock
         self._log_folder = log_folder
         self._wiped_at = -inf
-
-    async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
-        """Return the speakers with that id or name, the latest speaker first. Raises `StoreError`."""
-        return await self._forgetter.find(name_or_id, session_id=session_id)
-
-    async def find_by_id(self, person_id: str) -> StoredSpeaker | None:
-        """Return the speaker with that id, or None. Raises `StoreError`."""
-        return await self._forgetter.find_by_id(person_id)
 
     async def forget(
         self,
@@ -85,8 +77,8 @@ class PersonForgetter:
         logs only if they are forgotten everywhere. `on_changed`: gets each session that has changed, also if the
         attempt fails later. Raises `StoreError`, and `OSError` for the logs: the same call then does what is left.
         """
-        person = await self._forgetter.begin(person, session_id=session_id, seq=seq)
-        stored = await self._forgetter.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
+        person = await self.speech.begin(person, session_id=session_id, seq=seq)
+        stored = await self.speech.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
         # In a thread: the files may have a hundred megabytes.
         lines = 0 if session_id is not None else await asyncio.to_thread(forget_in_logs, self._log_folder, person.id)
         # Whoever has said nothing must not hold up writers, nor use up the pause of those of whom something is deleted.
@@ -149,21 +141,19 @@ class PersonalData:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files; the next call then does
         what is left. The open rooms take over what has changed in either case.
         """
+        changed: list[SessionId] = []
         await self._rooms.before_forgetting(person_id)
         async with self._one_at_a_time:
-            return await self._forget(person_id)
-
-    async def _forget(self, person_id: str) -> PersonForgetReport:
-        # Somebody who never spoke may be in the logs.
-        person = await self._forgetter.find_by_id(person_id) or StoredSpeaker(person_id, (), 0.0, 0, ())
-        changed: list[SessionId] = []
-        try:
-            done = await self._forgetter.forget(person, on_changed=changed.append)
-        finally:
+            # Somebody who never spoke may be in the logs.
+            never_spoke = StoredSpeaker(person_id, (), 0.0, 0, ())
+            person = await self._forgetter.speech.find_by_id(person_id) or never_spoke
             try:
-                await self._people.reload()
+                done = await self._forgetter.forget(person, on_changed=changed.append)
             finally:
-                await self._rooms.after_forgetting(changed)
+                try:
+                    await self._people.reload()
+                finally:
+                    await self._rooms.after_forgetting(changed)
         # Without the person's id, which would bring it back into the log.
         log.info(
             "person_forgotten",

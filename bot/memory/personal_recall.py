@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bot.memory.recall import readable_hits, without_withheld
-from bot.readers import NOTHING
+from bot.memory.recall import RoomAudience, without_withheld
 from compaction.memory.passage import PassageKind, Scope
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import Recall
     from bot.memory.session_reader import SessionReader
     from bot.readers import Reader
+    from bot.store.attendance import AttendanceStore
     from compaction.memory.recall import RecallHit
 
 MOST_FOUND = 20
@@ -30,16 +30,22 @@ _KINDS = frozenset({PassageKind.TURN, PassageKind.NOTE})
 
 
 class PersonalRecall:
-    """Searches for members of a server. `reach`: as in `recall.scope`; None: search is switched off.
-
-    `accesses` counts what is shown.
+    """Searches for members of a server. `reach`: as in `recall.scope`; None: search is switched off, and nobody calls
+    `search`. `accesses` counts what is shown.
     """
 
     def __init__(
-        self, recall: Recall, reader: SessionReader, *, reach: str | None, accesses: AccessLog | None = None
+        self,
+        recall: Recall,
+        reader: SessionReader,
+        attendance: AttendanceStore,
+        *,
+        reach: str | None,
+        accesses: AccessLog,
     ) -> None:
         self._recall = recall
         self._reader = reader
+        self._attendance = attendance
         self._reach = reach
         self._accesses = accesses
 
@@ -62,43 +68,24 @@ class PersonalRecall:
 
         `nearest`: the channels that they most likely mean. `speaker`: a name or an id. Times: UTC epoch seconds.
         """
-        scope = await self._scope(reader, nearest, speaker=speaker, since=since, until=until)
-        if scope is None:
-            return ()
-        found = await self._recall.search(words, scope, limit=MOST_FOUND)
-        # Asked after the search, so that who opts out meanwhile is left out.
-        allowed = without_withheld(found, await self._reader.withheld_on(reader.guild_id))
-        readings = await self._reader.readings(reader, {hit.session_id for hit in allowed})
-        allowed = readable_hits(allowed, lambda session_id: [readings.get(session_id, NOTHING)])
-        if self._accesses is not None:
-            self._accesses.note_hits(allowed)
-        return allowed
-
-    async def _scope(
-        self,
-        reader: Reader,
-        nearest: Iterable[int],
-        *,
-        speaker: str | None,
-        since: float | None,
-        until: float | None,
-    ) -> Scope | None:
-        """Return where the person may search; None: nowhere."""
-        if self._reach is None:
-            return None
-        # Whoever attended little would else find nothing among the best hits.
-        attended = None if reader.opened else await self._reader.attended(reader)
-        everywhere = Scope(
-            guild_id=reader.guild_id, sessions=attended, speaker=speaker, since=since, until=until, kinds=_KINDS
-        )
+        scope = Scope(guild_id=reader.guild_id, speaker=speaker, since=since, until=until, kinds=_KINDS)
         if self._reach == "guild":
-            return replace(everywhere, channels=reader.told)
-        newest = await self._reader.find(reader, nearest=nearest)
-        if newest is None or newest.channel_id is None:
-            return None
-        if self._reach == "session":
-            return replace(everywhere, session_id=newest.id)
-        return replace(everywhere, channels=frozenset({newest.channel_id}))
+            scope = replace(scope, channels=reader.told)
+        else:
+            newest = await self._reader.find(reader, nearest=nearest)
+            if newest is None or newest.channel_id is None:
+                return ()
+            scope = replace(scope, channels=frozenset({newest.channel_id}))
+            if self._reach == "session":
+                scope = replace(scope, session_id=newest.id)
+        alone = RoomAudience(lambda: [reader], self._attendance)
+        # Whoever attended little would else find nothing among the best hits.
+        scope = replace(scope, sessions=await alone.sessions())
+        found = await alone.allowed(await self._recall.search(words, scope, limit=MOST_FOUND))
+        # Asked after the search, so that who opts out meanwhile is left out.
+        allowed = without_withheld(found, await self._reader.withheld(reader.guild_id))
+        self._accesses.note_hits(allowed)
+        return allowed
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from compaction.memory.recall import (
     rank_hits,
     top_passages,
 )
-from compaction.model import Seq, Turn, TurnKind
+from compaction.model import Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from bot.readers import Reader, Reading
     from bot.store.attendance import AttendanceStore
     from compaction.memory.passage import Passage, RecallIndex
-    from compaction.model import SessionId
     from compaction.ports import Embedder, TurnStore
 
 log = structlog.get_logger()
@@ -55,6 +54,8 @@ MOST_TURNS = 200
 # How long to wait for the query's embedding if no spoken reply depends on it.
 EMBED_TIMEOUT_S = 5.0
 EVERYWHERE = Scope()
+# The id of no session.
+NO_SESSION = SessionId("")
 
 
 class Recall:
@@ -90,7 +91,9 @@ class Recall:
         in_view = scope.in_view
         parsed = parse_query(query)
         if not parsed.terms:
-            return await self._newest(parsed, scope, limit)
+            newest = await self._index.passages(await self._index.newest(scope, limit=limit))
+            scores = fuse_rankings([(FULL_TEXT_WEIGHT, [each.id for each in newest])])
+            return rank_hits(parsed, SearchTerms((), {}), newest, scores, limit=limit)
         # What is in view may correct what is not, so it is searched too and left out at the end.
         scope = replace(scope, in_view=None)
         # Runs in parallel with the full-text search, and is cancelled if that fails.
@@ -120,8 +123,6 @@ class Recall:
     async def _by_words(self, asked: SearchQuery, scope: Scope) -> tuple[SearchTerms, Sequence[PassageId]]:
         counts = await self._index.count(asked.terms)
         choice = choose_terms(asked, counts.passages, counts.total)
-        if not choice.terms:
-            return choice, ()
         return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
 
     async def _crowded_out(
@@ -152,12 +153,6 @@ class Recall:
             log.warning("recall_embedding_failed", problem=error)
             return ()
         return await self._index.find_similar(vector, scope, model=self.embedder.model, limit=RANKED)
-
-    async def _newest(self, asked: SearchQuery, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
-        newest = await self._index.newest(scope, limit=limit)
-        found = await self._index.passages(newest)
-        scores = fuse_rankings([(FULL_TEXT_WEIGHT, [each.id for each in found])])
-        return rank_hits(asked, SearchTerms((), {}), found, scores, limit=limit)
 
     async def _known_corrections(self, found: Sequence[Passage]) -> Sequence[Passage]:
         """Return the turns that correct the found ones, as folding recorded, and those that correct these, unless they
@@ -214,18 +209,14 @@ class RoomRecall:
         self._audience = audience
         self._recall = recall
         self._accesses = accesses
-        self._place = place
+        self.place = place
         self._reach = reach
         self._shared_channels = shared_channels
 
     @property
-    def place(self) -> RecallScope:
-        return self._place
-
-    @property
     def scope(self) -> Scope:
         """Return where the room may search now."""
-        place = self._place
+        place = self.place
         if self._reach == "session" or place.channel_id is None:
             return Scope(session_id=place.session_id)
         shared = self._shared_channels() if self._reach == "guild" else frozenset()
@@ -233,7 +224,7 @@ class RoomRecall:
 
     def scope_beyond(self, seq: Seq) -> Scope:
         """Return the scope without the turns of the room's own session from `seq` on."""
-        return replace(self.scope, in_view=(self._place.session_id, seq))
+        return replace(self.scope, in_view=(self.place.session_id, seq))
 
     async def narrowed(self, scope: Scope) -> Scope:
         """Return a scope without the sessions of which somebody present may read nothing. Raises `StoreError`."""
@@ -243,7 +234,7 @@ class RoomRecall:
         """Return the hits that everybody present may hear. Raises `StoreError`."""
         if self._audience is not None:
             found = await self._audience.allowed(found)
-        return without_withheld(found, self._withheld(self._place.guild_id))
+        return without_withheld(found, self._withheld(self.place.guild_id))
 
     async def memory_search(
         self,
@@ -264,35 +255,42 @@ class RoomRecall:
         scope = self.scope
         if session is not None and scope.session_id not in {None, session}:
             return ()
-        scope = replace(scope, session_id=session or scope.session_id)
-        scope = await self.narrowed(replace(scope, speaker=speaker, since=since, until=until, archived=archived))
-        return await self.allowed(await self._recall.search(query, scope, limit=limit))
+        scope = replace(
+            scope,
+            session_id=session or scope.session_id,
+            speaker=speaker,
+            since=since,
+            until=until,
+            archived=archived,
+        )
+        return await self.allowed(await self._recall.search(query, await self.narrowed(scope), limit=limit))
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
         """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""
-        withheld = self._withheld(self._place.guild_id)
-        turns = await self._recall.turns(self._place.session_id, first, last)
+        withheld = self._withheld(self.place.guild_id)
+        turns = await self._recall.turns(self.place.session_id, first, last)
         return tuple(turn for turn in turns if not withheld or _is_of_others(turn, withheld))
 
     def note_shown_hits(self, shown: Sequence[RecallHit], *, asked: Seq | None) -> None:
         """Count the hits of a search that the model got to see as read. `asked`: the turn that is answered."""
         if self._accesses is not None:
-            self._accesses.note_told(shown, self._place.session_id, from_seq=asked or 0)
+            self._accesses.note_told(shown, self.place.session_id, from_seq=asked or 0)
 
     def note_shown_turns(self, shown: Sequence[Turn]) -> None:
         """Count the recalled turns that somebody got to see as read."""
         if self._accesses is not None and shown:
-            self._accesses.note(self._place.session_id, shown[0].seq, shown[-1].seq)
+            self._accesses.note(self.place.session_id, shown[0].seq, shown[-1].seq)
 
 
 class RoomAudience:
-    """The people in one room. `readers`: returns who is there now. `session_id`: the room's own session.
+    """The people in one room, or one person alone. `readers`: returns who is there now. `session_id`: the room's own
+    session.
 
     All methods raise `StoreError`.
     """
 
     def __init__(
-        self, readers: Callable[[], Sequence[Reader]], attendance: AttendanceStore, session_id: SessionId
+        self, readers: Callable[[], Sequence[Reader]], attendance: AttendanceStore, session_id: SessionId = NO_SESSION
     ) -> None:
         self._readers = readers
         self._attendance = attendance
@@ -301,54 +299,41 @@ class RoomAudience:
     async def sessions(self) -> frozenset[SessionId] | None:
         """Return the sessions in which to search; None: all."""
         readers = self._readers()
-        limited = [each for each in readers if not each.opened]
+        limited = [each.person_id for each in readers if not each.opened]
         if readers and not limited:
             return None
-        people = [each.person_id for each in limited]
         guild_id = readers[0].guild_id if readers else 0
-        attended = await self._attendance.attended_by_all(guild_id, people) if people else frozenset()
+        attended = await self._attendance.attended_by_all(guild_id, limited) if limited else frozenset()
         return attended | {self._session_id}
 
     async def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
         """Return the hits that everybody present may read. Nobody is told anything in an empty channel."""
         elsewhere = {hit.session_id for hit in found} - {self._session_id}
-        readers = self._readers()
-        sessions = await self._attendance.of(elsewhere, [each.person_id for each in readers]) if elsewhere else {}
+        people = [each.person_id for each in self._readers()]
+        sessions = await self._attendance.of(elsewhere, people) if elsewhere else {}
         # Asked again: somebody may have come meanwhile, of whom no attendance was read.
         readers = self._readers()
-
-        def readings_of(session_id: SessionId) -> Sequence[Reading]:
-            if session_id == self._session_id:
-                return [WHOLE]
-            session = sessions.get(session_id)
-            return [] if session is None else [reading_of(each, session) for each in readers]
-
-        known = [hit for hit in found if readings_of(hit.session_id)]
-        return readable_hits(known, readings_of)
+        readings = {each: [reading_of(reader, sessions[each]) for reader in readers] for each in sessions}
+        readings[self._session_id] = [WHOLE]
+        read = (_as_read(hit, readings.get(hit.session_id, ())) for hit in found)
+        return tuple(hit for hit in read if hit is not None)
 
 
-def readable_hits(
-    found: Sequence[RecallHit], readings_of: Callable[[SessionId], Sequence[Reading]]
-) -> tuple[RecallHit, ...]:
-    """Return the hits that may be read, with those of the turns around them that may. `readings_of`: returns what each
-    of those who get to see them may read of a session.
+def _as_read(hit: RecallHit, readings: Sequence[Reading]) -> RecallHit | None:
+    """Return a hit with those of the turns around it that may be read; None if it may not be read itself. `readings`:
+    what each of those who get to see it may read of its session; empty: nobody reads it.
 
     Nobody knows of a gist when the last turn was said that it is about, so it takes somebody who may read all.
     """
-    read: list[RecallHit] = []
-    for hit in found:
-        readings = readings_of(hit.session_id)
-        turns = tuple(turn for turn in hit.turns if all(reading.reads(turn) for reading in readings))
-        match hit.kind:
-            case PassageKind.TURN:
-                may = any(turn.seq == hit.seq for turn in turns)
-            case PassageKind.NOTE:
-                may = all(reading.covers(hit.at, hit.at) for reading in readings)
-            case PassageKind.SEGMENT:
-                may = all(reading.is_whole for reading in readings)
-        if may:
-            read.append(replace(hit, turns=turns))
-    return tuple(read)
+    turns = tuple(turn for turn in hit.turns if all(reading.reads(turn) for reading in readings))
+    match hit.kind:
+        case PassageKind.TURN:
+            may = any(turn.seq == hit.seq for turn in turns)
+        case PassageKind.NOTE:
+            may = all(reading.covers(hit.at, hit.at) for reading in readings)
+        case PassageKind.SEGMENT:
+            may = all(reading.is_whole for reading in readings)
+    return replace(hit, turns=turns) if may and readings else None
 
 
 def without_withheld(found: Sequence[RecallHit], withheld: frozenset[str]) -> tuple[RecallHit, ...]:

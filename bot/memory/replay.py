@@ -40,21 +40,18 @@ class TranscriptClock:
 
     def __init__(self, started_at: float) -> None:
         self._at = started_at
-        self._ahead_s = 0.0
 
     def advance_to(self, at: float) -> None:
         """Move the clock to `at` (epoch seconds). It never goes back."""
-        if at > self._at:
-            self._ahead_s += at - self._at
-            self._at = at
+        self._at = max(self._at, at)
 
     def now(self) -> float:
         """Return the transcript's current time, UTC epoch seconds."""
         return self._at
 
     def monotonic(self) -> float:
-        """Return monotonic seconds: real time plus the time that the transcript skipped."""
-        return time.monotonic() + self._ahead_s
+        """Return monotonic seconds: real time plus the transcript's."""
+        return time.monotonic() + self._at
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,6 @@ async def replay(
     clock = TranscriptClock(lines[0].at)
     own = ASSISTANTS.union(name.casefold() for name in own_names)
     seen: list[CompactionEvent] = []
-    notes = 0
 
     def observe(event: CompactionEvent) -> None:
         seen.append(event)
@@ -145,11 +141,10 @@ async def replay(
     ) as memory:
         rolling = memory.mode is Mode.ROLLING
         last: Turn | None = None
-        for line in lines:
+        for number, line in enumerate(lines):
             clock.advance_to(line.at)
             if isinstance(line, NoteLine):
-                notes += 1
-                await memory.add_note(Note(NoteId(f"note-{notes}"), line.at, line.who, line.note))
+                await memory.add_note(Note(NoteId(f"note-{number}"), line.at, line.who, line.note))
             else:
                 last = await _append_turn(memory, line, own)
                 context = memory.context(current=last, max_input_tokens=max_input_tokens)
@@ -163,7 +158,7 @@ async def replay(
         memory.record_sent(context, payload)
         return Replay(
             turns=memory.total_turns,
-            notes=notes,
+            notes=sum(isinstance(line, NoteLine) for line in lines),
             mode=memory.mode,
             landed=tuple(each for each in seen if isinstance(each, FoldLanded)),
             failed=tuple(each for each in seen if isinstance(each, FoldFailed)),

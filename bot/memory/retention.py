@@ -9,13 +9,11 @@ also by `/forget-me`.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import background_task
 from bot.logs.log_file import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
@@ -26,7 +24,7 @@ from compaction.errors import StoreError
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping
     from pathlib import Path
 
     from bot.clock import Clock
@@ -97,12 +95,6 @@ class Retention:
         self._shards = shards
         self._told_time = told_time
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Keep the retention time for the duration of the block."""
-        async with background_task(self.run(), name="retention"):
-            yield
-
     async def run(self) -> None:
         """Work at the start and once a day, until cancelled. *Cancellation* is safe at any point."""
         while True:
@@ -145,7 +137,8 @@ class Retention:
             )
         pruned = 0
         if self._shards.leads:
-            pruned = await self._prune(now)
+            outdated = await self._tiers.archived(before=now - PRUNE_AFTER_DAYS * DAY_S)
+            pruned = await self._tiers.prune(outdated, now=now)
         # Also when nothing was deleted now: people were forgotten, and a wipe may have been cut short before.
         wiped = await self._database.wipe()
         # Also when nothing was deleted now: `roomtone memory prune` may have done it in another process.
@@ -156,8 +149,3 @@ class Retention:
         if days and self._log_folder is not None:
             lines = await asyncio.to_thread(drop_lines_before, self._log_folder, now - days * DAY_S)
         return RetentionResult(deleted, pruned, lines, wiped)
-
-    async def _prune(self, now: float) -> int:
-        """Prune the segments that have been archived for long."""
-        outdated = await self._tiers.archived(before=now - PRUNE_AFTER_DAYS * DAY_S)
-        return await self._tiers.prune(outdated, now=now)

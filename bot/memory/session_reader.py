@@ -17,7 +17,7 @@ from compaction.withheld import WithheldPeople
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
 
-    from bot.readers import Reader, Reading
+    from bot.readers import Reader, Reading, Stay
     from bot.store.sessions import SessionBegin, Sessions, StoredSession
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
@@ -58,7 +58,7 @@ class SessionReader:
     ) -> None:
         self._sessions = sessions
         self._turns = turns
-        self._withheld = withheld
+        self.withheld = withheld
 
     async def readable(self, reader: Reader) -> tuple[SessionBegin, ...]:
         """Return the newest sessions of which somebody may read something, newest first."""
@@ -81,11 +81,11 @@ class SessionReader:
             found = await self._sessions.find(session_id)
             reading = (await self.readings(reader, [session_id], catches_up=catches_up)).get(session_id, NOTHING)
             return None if reading.is_nothing else found
-        for channel_id in nearest:
-            newest = await self._sessions.newest_readable(reader, channel_id=channel_id, catches_up=catches_up)
-            if newest is not None:
-                return newest
-        return await self._sessions.newest_readable(reader, catches_up=catches_up)
+        for channel_id in (*nearest, None):
+            found = await self._sessions.newest_readable(reader, channel_id=channel_id, catches_up=catches_up)
+            if found is not None:
+                return found
+        return None
 
     async def readings(
         self, reader: Reader, session_ids: Collection[SessionId], *, catches_up: bool = False
@@ -94,13 +94,10 @@ class SessionReader:
         found = await self._sessions.attendance.of(session_ids, [reader.person_id])
         return {each: reading_of(reader, session, catches_up=catches_up) for each, session in found.items()}
 
-    async def attended(self, reader: Reader) -> frozenset[SessionId]:
-        """Return the newest sessions in which somebody was at some time."""
-        return await self._sessions.attendance.attended_by_all(reader.guild_id, [reader.person_id])
-
-    async def withheld_on(self, guild_id: int) -> frozenset[str]:
-        """Return the ids of the people of a guild who opted out."""
-        return await self._withheld(guild_id)
+    async def stays(self, session: StoredSession, reader: Reader) -> tuple[Stay, ...]:
+        """Return when somebody was there, in order."""
+        found = await self._sessions.attendance.of([session.id], [reader.person_id])
+        return found[session.id].stays.get(reader.person_id, ()) if session.id in found else ()
 
     async def read(
         self, session: StoredSession, reader: Reader | None = None, *, catches_up: bool = False
@@ -113,7 +110,7 @@ class SessionReader:
         first = Seq(max(0, session.turn_count - MOST_TURNS))
         stored = await self._turns.turns(session.id, first, _END)
         # Asked after the turns were read, so that who opts out meanwhile is left out.
-        hidden = await self._withheld(session.guild_id)
+        hidden = await self.withheld(session.guild_id)
         quotable = await self._sessions.quotable(session.id, hidden)
         reading = WHOLE
         if reader is not None:

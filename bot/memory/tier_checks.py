@@ -1,4 +1,4 @@
-"""Moves the segments of an open session between tiers, every ten turns. `compaction.memory.tiers` decides."""
+"""Moves the segments of a session between tiers: of an open one every ten turns. `compaction.memory.tiers` decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import structlog
 from compaction.memory.tiers import (
     CHECK_EVERY_TURNS,
     SegmentTopics,
-    TierChanges,
     TierCounts,
     check_tiers,
     unfolded_tokens,
@@ -18,15 +17,55 @@ from compaction.memory.tiers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
     from bot.clock import Clock
     from bot.store.tiers import TierStore
-    from compaction.model import SessionId
+    from compaction.memory.tiers import TierChanges, TieredSegment
+    from compaction.model import Segment, SessionId, Turn
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
-# Segments of a long resumed session are read in slices, so that audio is not delayed.
-_SLICE = 25
+
+async def move_segments(
+    tiers: TierStore,
+    session_id: SessionId,
+    topics: SegmentTopics,
+    unheard: Iterable[Turn],
+    *,
+    segments: Sequence[Segment] | None = None,
+    total_turns: int,
+    context_tokens: int,
+    max_input_tokens: int,
+    now: float,
+    failed_turns: Collection[int] = (),
+    regardless: bool = False,
+) -> tuple[list[TieredSegment], TierChanges]:
+    """Check a session's tiers and store the changes. Return the segments as they were before, and the changes.
+
+    `unheard`: the turns that were not searched for mentions of segments. `segments`: as in `TierStore.tiers_of`; the
+    others: as in `check_tiers`. Raises `StoreError`.
+    """
+    stored = await tiers.tiers_of(session_id, segments)
+    kept = with_mentions((tier.kept for tier in stored), topics, unheard)
+    done = check_tiers(
+        kept,
+        topics,
+        total_turns=total_turns,
+        context_tokens=context_tokens,
+        max_input_tokens=max_input_tokens,
+        now=now,
+        failed_turns=failed_turns,
+        regardless=regardless,
+    )
+    changed = [
+        each
+        for each, before in zip(kept, stored, strict=True)
+        if not before.known or each.last_mention != before.kept.last_mention
+    ]
+    await tiers.apply(session_id, done, changed, total_turns=total_turns, now=now)
+    return kept, done
 
 
 class TierChecks:
@@ -51,9 +90,7 @@ class TierChecks:
         self.counts = TierCounts()
         # The turns in the answers to which a tool has failed, since the process began.
         self.failed_turns: set[int] = set()
-        # What the first so many segments are about.
         self._topics = SegmentTopics()
-        self._read_segments = 0
         # The turns at the last check; None until they are read from the store.
         self._last_check: int | None = None
         # The first turn that was not searched for mentions of segments.
@@ -61,7 +98,7 @@ class TierChecks:
 
     def on_outside_change(self) -> None:
         """Read all segments again at the next check, because words may have been forgotten."""
-        self._topics, self._read_segments = SegmentTopics(), 0
+        self._topics = SegmentTopics()
 
     async def check_if_due(self) -> None:
         """Move segments between tiers, if enough turns were said since the last check. Raises `StoreError`."""
@@ -74,48 +111,34 @@ class TierChecks:
             self._last_check = total
             return
         begun = self._clock.monotonic()
-        await self._read_new_segments()
-        # As they are now: the turns that leave the memory meanwhile could not be heard again.
-        unheard = [turn for turn in self._memory.turns if turn.seq >= self._heard_through]
-        stored = await self._tiers.tiers_of(self._session_id, self._memory.segments)
-        kept = with_mentions((tier.kept for tier in stored), self._topics, unheard)
-        done = check_tiers(
-            kept,
-            self._topics,
+        topics = self._topics
+        for segment in self._memory.segments:
+            topics.add(segment)
+            # A long resumed session has hundreds, and audio must not be delayed.
+            await asyncio.sleep(0)
+        segments, tokens = self._memory.segments, unfolded_tokens(self._memory.segments, self.context_tokens)
+        kept, done = await move_segments(
+            self._tiers,
+            self._session_id,
+            topics,
+            # As they are now: the turns that leave the memory meanwhile could not be heard again.
+            [turn for turn in self._memory.turns if turn.seq >= self._heard_through],
+            segments=segments,
             total_turns=total,
-            context_tokens=unfolded_tokens(self._memory.segments, self.context_tokens),
+            context_tokens=tokens,
             max_input_tokens=self._max_input_tokens,
             now=self._clock.now(),
             failed_turns=self.failed_turns,
         )
-        changed = [
-            each
-            for each, before in zip(kept, stored, strict=True)
-            if not before.known or each.last_mention != before.kept.last_mention
-        ]
-        await self._tiers.apply(self._session_id, done, changed, total_turns=total, now=self._clock.now())
         self._last_check = total
         self._heard_through = total
         self.counts = TierCounts.after(kept, done)
-        self._log_check(done, total, begun)
-
-    async def _read_new_segments(self) -> None:
-        folded = self._memory.segments
-        while self._read_segments < len(folded):
-            for segment in folded[self._read_segments : self._read_segments + _SLICE]:
-                self._topics.add(segment)
-            self._read_segments = min(self._read_segments + _SLICE, len(folded))
-            await asyncio.sleep(0)
-
-    def _log_check(self, done: TierChanges, total: int, begun: float) -> None:
         log.info(
             "tiers_checked",
             session_id=self._session_id,
             total_turns=total,
-            segment_count=len(self._memory.segments),
-            context_share=round(
-                unfolded_tokens(self._memory.segments, self.context_tokens) / max(1, self._max_input_tokens), 3
-            ),
+            segment_count=len(segments),
+            context_share=round(tokens / max(1, self._max_input_tokens), 3),
             queued=len(done.queue),
             released=len(done.release),
             compressed=len(done.compress),

@@ -7,9 +7,11 @@ an ISO time, or seconds from the start. Without `at`, a line comes a few seconds
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, Field, StringConstraints, TypeAdapter, ValidationError
 
 from bot.errors import BotError
 
@@ -27,6 +29,7 @@ NOMINAL_START_S = datetime(2026, 1, 1, 18, 0, tzinfo=UTC).timestamp()
 LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 # The most mistakes reported: a file that is not a transcript has one in every line.
 MOST_MISTAKES = 10
+SOMEBODY = "somebody"
 _EXAMPLE = '{"speaker": "Ada", "text": "Hello.", "at": 12.5}'
 
 
@@ -34,25 +37,41 @@ class TranscriptError(BotError):
     """The transcript file has mistakes. The message has one sentence for each."""
 
 
+def _moment(value: object) -> object:
+    """Convert `at` to epoch seconds, as far as it is a time. The limits of the field refuse the rest."""
+    if isinstance(value, str):
+        moment = datetime.fromisoformat(value)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, int | float) and not isinstance(value, bool) and -NOMINAL_START_S <= value < SMALLEST_EPOCH_S:
+        return value + NOMINAL_START_S
+    return value
+
+
+_Words = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1)]
+_Name = Annotated[str, BeforeValidator(lambda name: str(name or SOMEBODY))]
+_Moment = Annotated[float, BeforeValidator(_moment), Field(strict=True, ge=0.0, lt=LATEST)]
+
+
 @dataclass(frozen=True, slots=True)
 class SaidLine:
     """One person's speech; `at` is UTC epoch seconds."""
 
-    speaker: str
-    text: str
-    at: float
+    speaker: _Words
+    text: _Words
+    at: _Moment = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class NoteLine:
     """One thing seen on `who`'s screen; `at` is UTC epoch seconds."""
 
-    note: str
-    who: str
-    at: float
+    note: _Words
+    who: _Name = SOMEBODY
+    at: _Moment = 0.0
 
 
 TranscriptLine: TypeAlias = SaidLine | NoteLine
+_SAID, _NOTE = TypeAdapter(SaidLine), TypeAdapter(NoteLine)
 
 
 def read_transcript(path: Path) -> list[TranscriptLine]:
@@ -102,32 +121,9 @@ def _parse(line: str, next_at: float) -> TranscriptLine:
         raise ValueError("this is not JSON") from None
     if not isinstance(entry, dict):
         raise ValueError("a line must be an object")  # noqa: TRY004 - a mistake in the file
-    at = _moment(entry["at"]) if "at" in entry else next_at
-    if "note" in entry:
-        return NoteLine(_words(entry, "note"), str(entry.get("who") or "somebody"), at)
-    return SaidLine(_words(entry, "speaker"), _words(entry, "text"), at)
-
-
-def _words(entry: dict[str, object], key: str) -> str:
-    value = entry.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f'"{key}" must be some text')
-    return value.strip()
-
-
-def _moment(value: object) -> float:
-    """Convert `at` to epoch seconds."""
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            raise ValueError(f'"at": "{value}" is not an ISO time, for example "2026-11-20T19:02:00Z"') from None
-        at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        # Compared before anything is computed: a float has no room for every whole number.
-        at = value + NOMINAL_START_S if -NOMINAL_START_S <= value < SMALLEST_EPOCH_S else value
-    else:
-        raise ValueError('"at" must be seconds or a time')  # noqa: TRY004 - a mistake in the file
-    if not 0 <= at < LATEST:
-        raise ValueError('"at" is out of range; give seconds from the start, or a time from 1970 to 2099')
-    return float(at)
+    reader: TypeAdapter[Any] = _NOTE if "note" in entry else _SAID
+    try:
+        parsed: TranscriptLine = reader.validate_python(entry)
+    except ValidationError as error:
+        raise ValueError("; ".join(f'"{each["loc"][0]}": {each["msg"]}' for each in error.errors())) from None
+    return parsed if "at" in entry else replace(parsed, at=next_at)

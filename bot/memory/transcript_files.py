@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compaction.language.text import plain
-from compaction.model import TurnKind
+from compaction.model import TurnKind, TurnPart
 from compaction.speaker_names import plain_name
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ SHORTEST_CUE_S = 0.5
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&#!])")
 # SubRip knows no escape: players read tags in <> and {}, and `-->` begins a cue.
 _SUBRIP = str.maketrans({"<": "‹", ">": "›", "{": "(", "}": ")"})
+
+
+# In turns of these kinds the text continues the name: something happened.
+_HAPPENED = frozenset({TurnKind.MEMBERSHIP, TurnKind.EFFECT})
 
 
 class TranscriptFormat(StrEnum):
@@ -69,23 +73,6 @@ class TranscriptFile:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What one person said in one turn, or something that happened. Times are UTC epoch seconds."""
-
-    kind: TurnKind
-    at: float
-    until: float
-    speaker: str
-    speaker_id: str
-    text: str
-
-    @property
-    def happened(self) -> bool:
-        """Return whether it is no speech: the text continues the name."""
-        return self.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}
-
-
 def write_transcript(
     turns: Sequence[Turn],
     head: TranscriptHead,
@@ -99,7 +86,7 @@ def write_transcript(
     Subtitles count from the start of the session, as a recording that was started with it does.
     """
     lines = [
-        _Line(turn.kind, turn.started_at, turn.ended_at, plain_name(part.speaker), part.speaker_id, plain(part.text))
+        (turn, TurnPart(part.speaker_id, plain_name(part.speaker), plain(part.text)))
         for turn in turns
         for part in turn.parts
         if part.text.strip()
@@ -107,8 +94,8 @@ def write_transcript(
     # The head names what is missing, so it is the longest with all of it.
     room = most_bytes - len(_written(wanted, [], head, zone, len(lines)).encode("utf-8", "replace"))
     kept: list[str] = []
-    for line in reversed(lines):
-        written = _written_line(wanted, line, head, zone)
+    for turn, part in reversed(lines):
+        written = _written_line(wanted, turn, part, head, zone)
         room -= len(written.encode("utf-8", "replace")) + len(_BETWEEN[wanted])
         if room < 0:
             break
@@ -129,23 +116,30 @@ _BETWEEN = {
 }
 
 
-def _written_line(form: TranscriptFormat, line: _Line, head: TranscriptHead, zone: tzinfo) -> str:
-    what = f"{'' if line.text.startswith(line.speaker) else f'{line.speaker} '}{line.text}"
+def _written_line(form: TranscriptFormat, turn: Turn, part: TurnPart, head: TranscriptHead, zone: tzinfo) -> str:
+    happened = turn.kind in _HAPPENED
+    what = f"{'' if part.text.startswith(part.speaker) else f'{part.speaker} '}{part.text}"
     match form:
         case TranscriptFormat.MARKDOWN:
-            at = datetime.fromtimestamp(line.at, zone)
-            said = f"*{_md(what)}*" if line.happened else f"**{_md(line.speaker)}:** {_md(line.text)}"
+            at = datetime.fromtimestamp(turn.started_at, zone)
+            said = f"*{_md(what)}*" if happened else f"**{_md(part.speaker)}:** {_md(part.text)}"
             return f"`{at:%H:%M:%S}` {said}"
         case TranscriptFormat.JSON:
-            names = ("kind", "at", "until", "speaker", "speaker_id", "text")
-            times = {"at": _iso(line.at), "until": _iso(line.until)}
-            return json.dumps({name: getattr(line, name) for name in names} | times, ensure_ascii=False)
+            line = {
+                "kind": turn.kind,
+                "at": _iso(turn.started_at),
+                "until": _iso(turn.ended_at),
+                "speaker": part.speaker,
+                "speaker_id": part.speaker_id,
+                "text": part.text,
+            }
+            return json.dumps(line, ensure_ascii=False)
         case TranscriptFormat.SUBRIP:
-            text = f"({what})" if line.happened else f"{line.speaker}: {line.text}"
-            return f"{_cue_times(line, head, ',')}\n{text.translate(_SUBRIP)}\n"
+            text = f"({what})" if happened else f"{part.speaker}: {part.text}"
+            return f"{_cue_times(turn, head, ',')}\n{text.translate(_SUBRIP)}\n"
         case TranscriptFormat.WEBVTT:
-            said = f"<i>{_vtt(what)}</i>" if line.happened else f"<v {_vtt(line.speaker)}>{_vtt(line.text)}"
-            return f"{_cue_times(line, head, '.')}\n{said}\n"
+            said = f"<i>{_vtt(what)}</i>" if happened else f"<v {_vtt(part.speaker)}>{_vtt(part.text)}"
+            return f"{_cue_times(turn, head, '.')}\n{said}\n"
 
 
 def _written(form: TranscriptFormat, lines: Sequence[str], head: TranscriptHead, zone: tzinfo, left_out: int) -> str:
@@ -184,25 +178,19 @@ def _written(form: TranscriptFormat, lines: Sequence[str], head: TranscriptHead,
 
 def _missing(head: TranscriptHead, left_out: int) -> list[str]:
     """Return what a file says of the turns and lines that it does not have."""
-    told = []
-    if head.missing:
-        first = "first turn is" if head.missing == 1 else f"first {head.missing:,} turns are"
-        told.append(f"The {first} not kept any more.")
-    if left_out:
-        oldest = "oldest line is" if left_out == 1 else f"oldest {left_out:,} lines are"
-        told.append(f"The {oldest} left out, because the file would be too large.")
-    return told
+    gone = f"Turns at the beginning that are not kept any more: {head.missing:,}."
+    cut = f"Lines at the beginning that are left out, because the file would be too large: {left_out:,}."
+    return [sentence for count, sentence in ((head.missing, gone), (left_out, cut)) if count]
 
 
-def _cue_times(line: _Line, head: TranscriptHead, point: str) -> str:
-    start = max(0.0, line.at - head.started_at)
-    end = max(start + SHORTEST_CUE_S, line.until - head.started_at)
+def _cue_times(turn: Turn, head: TranscriptHead, point: str) -> str:
+    start = max(0.0, turn.started_at - head.started_at)
+    end = max(start + SHORTEST_CUE_S, turn.ended_at - head.started_at)
     return f"{_cue_time(start, point)} --> {_cue_time(end, point)}"
 
 
 def _cue_time(seconds: float, point: str) -> str:
-    whole = round(seconds * 1000)
-    minutes, milliseconds = divmod(whole, 60_000)
+    minutes, milliseconds = divmod(round(seconds * 1000), 60_000)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:02d}:{minutes:02d}:{milliseconds // 1000:02d}{point}{milliseconds % 1000:03d}"
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
-    from compaction.memory.people import Audience
-    from compaction.memory.tiers import TierCounts
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -43,7 +41,10 @@ _MOST_PROMPTS = 20
 
 
 class MemoryUpkeep:
-    """The background work of one session. Its room runs `run` in a task and calls `finish` when the session ends."""
+    """The background work of one session. Its room runs `run` in a task and calls `finish` when the session ends.
+
+    `people`: the facts about people that may be told in this session. `tier_checks`: those of its segments.
+    """
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class MemoryUpkeep:
         self._memory = memory
         self._turns = turns
         self._tiers = tiers
-        self._people = people
+        self.people = people
         self._accesses = accesses
         # As of the last change by others that was taken over.
         self._known_changes = memory.external_changes
@@ -72,17 +73,12 @@ class MemoryUpkeep:
         self._prompts: deque[SentPrompt] = deque(maxlen=_MOST_PROMPTS)
         # The first turn from which no fact was extracted; None until it is read from the store.
         self._extracted_through: int | None = None
-        self._tier_checks = TierChecks(session_id, memory, tiers, clock=clock, max_input_tokens=max_input_tokens)
+        self.tier_checks = TierChecks(session_id, memory, tiers, clock=clock, max_input_tokens=max_input_tokens)
         self._wake = asyncio.Event()
         # People whose facts are to be loaded, and those whose are.
         self._newcomers: set[str] = set()
         self._known: set[str] = set()
         self._store_failed = False
-
-    @property
-    def tier_counts(self) -> TierCounts:
-        """Return in which tiers the session's segments are."""
-        return self._tier_checks.counts
 
     # -- called by the room ----------------------------------------------------------------------------------
 
@@ -97,27 +93,13 @@ class MemoryUpkeep:
 
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
-        self._tier_checks.context_tokens = sum(part.tokens for part in payload)
+        self.tier_checks.context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload, self._session_id, from_seq=self._memory.total_turns)
 
     def on_prompt_sent(self, prompt: SentPrompt) -> None:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
         self._prompts.append(prompt)
         self._wake.set()
-
-    def on_tool_failed(self, turn: Seq) -> None:
-        """A tool has failed in the answer to this turn. Does not wait."""
-        self._tier_checks.failed_turns.add(turn)
-
-    def participants(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
-        """Return the prompt part about the people present, (id, display name): what they said in other sessions. Does
-        not wait.
-        """
-        return self._people.section(audience, present, without=self._session_id)
-
-    def introductions(self, audience: Audience, present: Sequence[tuple[str, str]]) -> list[str]:
-        """Return one line for each person present, (id, display name), for speech-to-speech. Does not wait."""
-        return self._people.introductions(audience, present, without=self._session_id)
 
     async def refresh(self) -> None:
         """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is
@@ -165,12 +147,13 @@ class MemoryUpkeep:
         A failing store is logged once, and the next run does what is left. Raises `StaleOwnerError`.
         """
         try:
-            await self._take_over()
-            await self._store_prompts()
-            await self._load_newcomers()
-            await self._extract_facts()
+            for _ in range(_MOST_REFUSED):
+                await self._take_over()
+                await self._load_newcomers()
+                if await self._store_prompts() and await self._extract_facts():
+                    break
             await self._accesses.write()
-            await self._tier_checks.check_if_due()
+            await self.tier_checks.check_if_due()
         except StaleOwnerError:
             raise
         except StoreError as error:
@@ -183,21 +166,20 @@ class MemoryUpkeep:
         else:
             self._store_failed = False
 
-    async def _store_prompts(self) -> None:
-        for _ in range(_MOST_REFUSED):
-            waiting = tuple(self._prompts)
-            if not waiting:
-                return
-            if await self._prompt_store.store(waiting, is_current=self._unchanged_since_now()):
-                while self._prompts and self._prompts[0] in waiting:
-                    self._prompts.popleft()
-                return
-            # A fold has just landed, or something was forgotten: then these prompts are dropped.
-            await self._take_over()
+    async def _store_prompts(self) -> bool:
+        """Store the prompts that wait. Returns False if none was stored because the session has changed. If something
+        was forgotten, they are dropped.
+        """
+        waiting = tuple(self._prompts)
+        if waiting and not await self._prompt_store.store(waiting, is_current=self._unchanged_since_now()):
+            return False
+        while self._prompts and self._prompts[0] in waiting:
+            self._prompts.popleft()
+        return True
 
     async def _load_newcomers(self) -> None:
         newcomers = set(self._newcomers)
-        await self._people.prime(self._guild_id, newcomers)
+        await self.people.prime(self._guild_id, newcomers)
         self._newcomers -= newcomers
         self._known |= newcomers
 
@@ -215,7 +197,7 @@ class MemoryUpkeep:
             return
         self._known_changes = self._memory.external_changes
         log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
-        self._tier_checks.on_outside_change()
+        self.tier_checks.on_outside_change()
         # They may hold what was forgotten.
         self._prompts.clear()
         self._newcomers |= self._known
@@ -227,21 +209,20 @@ class MemoryUpkeep:
 
     # -- facts about people ------------------------------------------------------------------------------------
 
-    async def _extract_facts(self) -> None:
-        """Extract facts from every folded batch once. Raises `StoreError`."""
-        if not self._people.enabled:
-            return
+    async def _extract_facts(self) -> bool:
+        """Extract facts from every folded batch once. Returns False if the session has changed: a fold has just landed,
+        or something was forgotten. Raises `StoreError`.
+        """
+        if not self.people.enabled:
+            return True
         if self._extracted_through is None:
-            self._extracted_through = await self._people.extracted_through(self._session_id)
-        refused = 0
-        while self._extracted_through < self._memory.cursor and refused < _MOST_REFUSED:
+            self._extracted_through = await self.people.extracted_through(self._session_id)
+        while self._extracted_through < self._memory.cursor:
             end = min(self._extracted_through + BATCH_SIZE, self._memory.cursor)
-            if await self._extract_from(self._extracted_through, end):
-                self._extracted_through = end
-            else:
-                # A fold has just landed, or something was forgotten: again, from what is left.
-                await self._take_over()
-                refused += 1
+            if not await self._extract_from(self._extracted_through, end):
+                return False
+            self._extracted_through = end
+        return True
 
     async def _extract_from(self, start: int, end: int) -> bool:
         """Extract facts from these turns. Returns False if nothing was stored because the session has changed."""
@@ -252,7 +233,7 @@ class MemoryUpkeep:
         known = [each for segment in self._memory.segments for each in known_facts_of(segment)]
         facts = [each for each in known if start <= each.fact.turns[-1] < end and changed.isdisjoint(each.fact.turns)]
         closed = {ref for each in facts for ref in each.fact.closes}
-        return await self._people.extract(
+        return await self.people.extract(
             self._session_id,
             self._guild_id,
             facts,

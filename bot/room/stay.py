@@ -127,7 +127,7 @@ class RoomStay:
             self.conversation,
             session.memory,
             self._link,
-            tiers=None if session.upkeep is None else session.upkeep.tier_counts,
+            tiers=None if session.upkeep is None else session.upkeep.tier_checks.counts,
             health=self._services.health(),
             open_s=now - self._opened_at,
             now=now,

@@ -96,9 +96,10 @@ class ScreenCommentary:
         be about. Return whether any are left.
         """
         now = self._clock.monotonic()
-        kept = {who: each for who, each in self._pending.items() if now - each[1] < STALE_S and self._is_shown(each[0])}
-        self._pending = kept
-        return bool(kept)
+        self._pending = {
+            who: (note, at) for who, (note, at) in self._pending.items() if now - at < STALE_S and self._is_shown(note)
+        }
+        return bool(self._pending)
 
     def _distance_s(self) -> float:
         """Return the least time since the last remark, for the best of what is pending."""

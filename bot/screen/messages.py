@@ -38,10 +38,6 @@ class ShareEnd(StrEnum):
     OPTED_OUT = "opted_out"
 
 
-OPTED_OUT = Text(
-    "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
-)
-# In a room, where it is not known why.
 NOT_HEARD = Text(
     "I do not hear you here, and a shared screen is remembered like what is said. Press “Hear me” below my notice, or "
     "use /opt-in if you have opted out; then type /watch start again."

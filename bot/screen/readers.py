@@ -77,7 +77,7 @@ class ScreenReaders:
     @property
     def limitation(self) -> Text:
         """Return why the model is not asked now, a plain sentence; empty if it is, or if there is none."""
-        if self._is_open():
+        if not self._breaker.would_admit(self._monotonic()):
             return Text("Only the text is read at present: {why}", why=self._breaker.problem)
         if self._ceiling_logged:
             return Text("Only the text is read at present: the vision model has looked as often as it may in an hour.")
@@ -87,18 +87,17 @@ class ScreenReaders:
         """Ask the model, if there is one, or else read the text. Raises `VisionError`, with both reasons, if that
         fails. See `VisionReader.read`.
         """
-        # Failures of the model when it took this request; None until it takes it.
-        failures_before: int | None = None
+        asked = False
 
         def next_request() -> VisionRequest:
-            nonlocal failures_before
+            nonlocal asked
             if not self._may_ask():
                 raise VisionError(Text("The vision model is not asked at present."))
             request = latest()
             now = self._monotonic()
             self._breaker.admits(now)
             self._looked_at.append(now)
-            failures_before = self._breaker.failures
+            asked = True
             if not request.question:
                 limit.reschedule(None)
             return request
@@ -113,7 +112,12 @@ class ScreenReaders:
                 # It may have been busy with another look. Looks that nobody waits for tell whether it works.
                 self._breaker.abandon_trial(self._monotonic())
             except VisionError as error:
-                self._record_failure(failures_before, error)
+                # Those that waited while another look failed were refused: an outage counts once.
+                if asked:
+                    # A copy, because the traceback of what was raised refers to the picture.
+                    kept = VisionError(sentence_of(error))
+                    open_s = self._breaker.record_failure(self._monotonic(), kept)
+                    log.warning("screen_model_failed", problem=error, open_s=open_s)
             else:
                 self._breaker.record_success()
                 return reading
@@ -135,32 +139,16 @@ class ScreenReaders:
         await self._decoder.rest()
         await self._ocr.rest()
 
-    def _record_failure(self, failures_before: int | None, problem: VisionError) -> None:
-        """Count a failure, unless the model did not take the request or another failed meanwhile: an outage counts
-        once.
-        """
-        if failures_before == self._breaker.failures:
-            # A copy, because the traceback of what was raised refers to the picture.
-            kept = VisionError(sentence_of(problem))
-            open_s = self._breaker.record_failure(self._monotonic(), kept)
-            log.warning("screen_model_failed", problem=problem, open_s=open_s)
-
-    def _is_open(self) -> bool:
-        outage = self._breaker.outage
-        return outage is not None and outage.retry_at is not None and self._monotonic() < outage.retry_at
-
     def _may_ask(self) -> bool:
-        return not self._is_open() and self._has_looks_left(self._monotonic())
-
-    def _has_looks_left(self, now: float) -> bool:
-        """Return whether the model may look once more within this hour."""
+        """Return whether the model works, and may look once more within this hour."""
+        now = self._monotonic()
         while self._looked_at and now - self._looked_at[0] >= HOUR_S:
             self._looked_at.popleft()
-        may = not self._most_per_hour or len(self._looked_at) < self._most_per_hour
-        if not may and not self._ceiling_logged:
+        has_looks = not self._most_per_hour or len(self._looked_at) < self._most_per_hour
+        if not has_looks and not self._ceiling_logged:
             log.warning("screen_model_ceiling_reached", looks_per_hour=self._most_per_hour)
-        self._ceiling_logged = not may
-        return may
+        self._ceiling_logged = not has_looks
+        return has_looks and self._breaker.would_admit(now)
 
 
 def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> Text:

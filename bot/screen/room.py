@@ -13,9 +13,10 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import NOT_HEARD, TOO_MANY, ScreenError, ShareEnd, describe_surface
-from bot.screen.share import DROPPED, MisbehavedError, Share
+from bot.screen.share import DROPPED, TAKEN, UNDECODED, Share
 from bot.screen.sharer import PAGE_MESSAGES, Sharer, ShareRecorder
-from bot.texts.text import Text, joined, sentence_of
+from bot.texts.text import Text, counted, joined, sentence_of
+from bot.time_phrases import format_duration
 from voice.cancellation import fail_if_cancelled_inside
 from voice.queue_figures import QueueFigures
 from voice.screen.port import VisionError
@@ -100,9 +101,9 @@ class RoomScreens:
                 while True:
                     await self._share_started.wait()
                     self._share_started.clear()
-                    for sharer in self._sharers.values():
-                        if sharer.share is not None and sharer.task is None:
-                            sharer.task = tasks.create_task(self._run_share(sharer, sharer.share), name="screen-share")
+                    for sharer, share in self._shares().items():
+                        if sharer.task is None:
+                            sharer.task = tasks.create_task(self._run_share(sharer, share), name="screen-share")
         finally:
             # After a crash. The notes are stored; the next room retires them.
             for closing in self._closing.values():
@@ -174,7 +175,7 @@ class RoomScreens:
         if self.full():
             raise ScreenError(TOO_MANY)
         named = replace(person, name=self._memory.name_of(str(person.id), person.name))
-        sharer = self._sharers[person.id] = Sharer(named, nonce, self._memory.external_changes)
+        sharer = self._sharers[person.id] = Sharer(named, nonce)
         return sharer
 
     def start(self, sharer: Sharer, surface: str) -> None:
@@ -203,16 +204,15 @@ class RoomScreens:
         self._share_started.set()
 
     async def picture(self, sharer: Sharer, data: bytes) -> str:
-        """Offer a picture to the share; see `Share.offer`. Dropped if the person is not in the channel or has opted
-        out."""
-        share, user_id = sharer.share, sharer.person.id
-        if share is None or sharer.ended is not None or self.person(user_id) is None or self._excludes(user_id):
-            return DROPPED
-        try:
-            return await share.offer(data)
-        except MisbehavedError:
+        """Offer a picture to the share; see `Share.offer`. Dropped if there is no share, or if the person is not in the
+        channel or may not be heard. Too many pictures in vain end the share.
+        """
+        share, user_id, outcome = sharer.share, sharer.person.id, DROPPED
+        if share is not None and sharer.ended is None and self.person(user_id) and not self._excludes(user_id):
+            outcome = await share.offer(data)
+        if outcome not in {TAKEN, UNDECODED} and not sharer.offences.take(self._clock.monotonic()):
             await self.end(sharer, ShareEnd.MISBEHAVED)
-            return DROPPED
+        return outcome
 
     async def end(self, sharer: Sharer, ending: ShareEnd) -> None:
         """End a share, or dismiss a person who only opened the page. A second call does nothing.
@@ -234,9 +234,8 @@ class RoomScreens:
         What shares show from now on is noted again.
         """
         for sharer in (*self._sharers.values(), *self._closing):
-            if sharer.person.id == person_id and sharer.share is not None:
-                sharer.share.forget()
-                sharer.seen.clear()
+            if sharer.person.id == person_id:
+                sharer.forget()
 
     def _begin_end(self, sharer: Sharer, ending: ShareEnd) -> asyncio.Task[None] | None:
         """End a share, and return the task that closes it; None if there is nothing to close."""
@@ -247,15 +246,23 @@ class RoomScreens:
         del self._sharers[sharer.person.id]
         if sharer.share is None:
             return None
-        closing = asyncio.create_task(self._conclude(sharer, sharer.share, ending), name="screen-share-ending")
+        closing = asyncio.create_task(self._close(sharer, sharer.share, ending), name="screen-share-ending")
         self._closing[sharer] = closing
         closing.add_done_callback(lambda _: self._closing.pop(sharer))
         return closing
 
-    async def _conclude(self, sharer: Sharer, share: Share, ending: ShareEnd) -> None:
+    async def _close(self, sharer: Sharer, share: Share, ending: ShareEnd) -> None:
         """Take the last note of a share, record its recap, and retire live notes if it was the last share."""
         try:
-            await self._close(sharer, share)
+            if sharer.task is not None:
+                sharer.task.cancel()
+                await asyncio.wait({sharer.task})
+            await share.finish()
+            sharer.share = None
+            await self._recorder.record_end(sharer, share)
+            if not self._shares():
+                await self._recorder.retire_notes()
+                await self._on_idle()
         except Exception:  # noqa: BLE001 - logged; it must not end the room
             self._log.exception("screen_share_not_closed", user_id=sharer.person.id)
         self._log.info(
@@ -266,17 +273,6 @@ class RoomScreens:
             **{f"{name}_count": count for name, count in sorted(share.counts.items())},
         )
 
-    async def _close(self, sharer: Sharer, share: Share) -> None:
-        if sharer.task is not None:
-            sharer.task.cancel()
-            await asyncio.wait({sharer.task})
-        await share.finish()
-        sharer.share = None
-        await self._recorder.record_end(sharer, share)
-        if not any(each.share is not None for each in self._sharers.values()):
-            await self._recorder.retire_notes()
-            await self._on_idle()
-
     def sharers(self) -> list[Sharer]:
         """Return all who share or have only opened the page."""
         return list(self._sharers.values())
@@ -286,55 +282,53 @@ class RoomScreens:
 
     def is_shown(self, note: Note) -> bool:
         """Return whether the share that a note is of goes on."""
-        return any(sharer.share is not None and sharer.took(note) for sharer in self._sharers.values())
+        return any(sharer.took(note) for sharer in self._shares())
 
     def status(self) -> Text:
         """Return plain sentences that say who shares what."""
-        now = self._clock.monotonic()
-        sentences = [sentence for sharer in self._sharers.values() for sentence in sharer.status(now)]
-        return (
-            joined(sentences) if sentences else Text("Nobody shares a screen with me. /watch start gives you a link.")
-        )
+        sentences: list[Text] = []
+        for sharer, share in self._shares().items():
+            shares = Text(
+                "{name} has shared {surface} for {minutes}; I took {notes}.",
+                name=share.who,
+                surface=share.surface,
+                minutes=format_duration(self._clock.monotonic() - share.began_at),
+                notes=counted(sharer.notes, "{count} note", "{count} notes"),
+            )
+            sentences += (shares, share.trouble)
+        return joined(sentences or [Text("Nobody shares a screen with me. /watch start gives you a link.")])
+
+    def _shares(self) -> dict[Sharer, Share]:
+        """Return the shares that go on, each with whose it is."""
+        return {sharer: sharer.share for sharer in self._sharers.values() if sharer.share is not None}
 
     # -- called by the tool `look_at_screen` (`ScreenView`) ------------------------------------------------------
 
     def sharing(self) -> Sequence[str]:
-        return [sharer.person.name for sharer in self._sharers.values() if sharer.share is not None]
+        return [share.who for share in self._shares().values()]
 
-    async def look(self, question: str, *, who: str | None, asker: str = "") -> Text:
-        """Return what a shared screen shows about `question`. `who`: whose it is, by their name in the session or a
-        part of it. `asker`: named in the note that is taken; without it, whoever spoke last. Raises `ToolError`.
+    async def look(self, question: str, *, who: str | None = None, user_id: int | None = None, asker: str = "") -> Text:
+        """Return what a shared screen shows about `question`. Without `who` and `user_id`: the only screen.
+
+        `who`: whose it is, by their name in the session or a part of it. `user_id`: whose it is. `asker`: named in the
+        note that is taken; without it, whoever spoke last. Raises `ToolError`.
         """
-        shown = self._shown()
-        if who is None:
-            return await self._look(shown, question, asker, none=Text("Nobody shares a screen now."))
-        wanted = who.strip().casefold()
-        matching = {share: sharer for share, sharer in shown.items() if share.who.casefold() == wanted} or {
-            share: sharer for share, sharer in shown.items() if wanted in share.who.casefold()
-        }
-        return await self._look(matching, question, asker, none=Text("Nobody of that name shares a screen now."))
-
-    async def look_at(self, user_id: int, question: str, *, asker: str = "") -> Text:
-        """Return what this person's screen shows about `question`. Raises `ToolError`."""
-        theirs = {share: sharer for share, sharer in self._shown().items() if sharer.person.id == user_id}
-        return await self._look(theirs, question, asker, none=Text("That member shares no screen now."))
-
-    def _shown(self) -> dict[Share, Sharer]:
-        """Return the shares that may be looked at, and whose they are."""
-        return {
-            sharer.share: sharer
-            for sharer in self._sharers.values()
-            if sharer.share is not None and not self._excludes(sharer.person.id)
-        }
-
-    async def _look(self, matching: dict[Share, Sharer], question: str, asker: str, *, none: Text) -> Text:
-        """Look at the only share that matches. `none`: the error if there is none."""
-        if not matching:
-            raise ToolError(none)
-        if len(matching) > 1:
-            names = ", ".join(share.who for share in matching)
+        shown = [(sharer, share) for sharer, share in self._shares().items() if not self._excludes(sharer.person.id)]
+        nobody = Text("Nobody shares a screen now.")
+        if user_id is not None:
+            shown = [each for each in shown if each[0].person.id == user_id]
+            nobody = Text("That member shares no screen now.")
+        elif who is not None:
+            wanted = who.strip().casefold()
+            exact = [each for each in shown if each[1].who.casefold() == wanted]
+            shown = exact or [each for each in shown if wanted in each[1].who.casefold()]
+            nobody = Text("Nobody of that name shares a screen now.")
+        if not shown:
+            raise ToolError(nobody)
+        if len(shown) > 1:
+            names = ", ".join(share.who for _, share in shown)
             raise ToolError(Text("Several people share a screen: {names}. Say whose.", names=names))
-        ((share, sharer),) = matching.items()
+        ((sharer, share),) = shown
         if sharer.disconnected_since is not None:
             raise ToolError(Text("{name}'s page is not connected; no picture comes now.", name=share.who))
         try:

@@ -6,40 +6,38 @@
 
 from __future__ import annotations
 
-import asyncio
+import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, OPTED_OUT, TOO_MANY, ScreenError, ShareEnd
+from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.room import MOST_SHARES, RoomScreens
-from bot.screen.share import DROPPED, TAKEN
+from bot.screen.share import TAKEN
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
 from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
+from voice.secret_digest import digest_of_secret
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.participation.all_guilds import GuildParticipations
     from bot.screen.readers import ScreenReaders
     from bot.screen.sharer import Sharer
     from bot.web.server import WebServer
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
-    from voice.screen.share_link import LinkClaim
 
 log = structlog.get_logger()
 
 # Seconds within which a link has to be opened.
 LINK_VALID_S = 300.0
-# Dropped pictures in a row, for example before the share has begun. A page waits between two.
-MAX_DROPPED_IN_A_ROW = 100
+_RESUME_SECRET_BYTES = 32
 REFUSALS = {
     LinkRefusal.UNKNOWN: Text(
         "This link is not one of mine, or I was restarted since. Type /watch start in Discord for a new link."
@@ -48,8 +46,9 @@ REFUSALS = {
     LinkRefusal.USED: Text(
         "This link has been used already; each is good once. Type /watch start in Discord for a new link."
     ),
-    LinkRefusal.ENDED: Text("This share is over. Type /watch start in Discord for a new link."),
 }
+_ENDED = Text("This share is over. Type /watch start in Discord for a new link.")
+_CLOSED = Text("I have left that voice channel. Type /watch start in Discord for a new link.")
 _ABSENT = Text("You are not in the voice channel any more. Join it, then type /watch start again.")
 
 
@@ -78,8 +77,6 @@ class Screens:
         self._reading = reading
         self._links = ShareLinks(valid_s=LINK_VALID_S)
         self._rooms: dict[int, RoomScreens] = {}
-        # The open connection of each sharer, by the number of the link.
-        self._connections: dict[str, ScreenPageConnection] = {}
 
     @contextmanager
     def room_for(
@@ -123,15 +120,19 @@ class Screens:
         """Return the shared screens of a server's room, or None."""
         return self._rooms.get(guild_id)
 
+    def open_room(self, guild_id: int) -> RoomScreens:
+        """Return the shared screens of a server's room. Raises `ScreenError` if the bot is in none there."""
+        if (room := self.room(guild_id)) is None:
+            raise ScreenError(NO_ROOM_TO_SHARE_IN)
+        return room
+
     # -- links ------------------------------------------------------------------------------------------------
 
     def invite(self, guild_id: int, user_id: int) -> str:
         """Return the token of a link for that person. Raises `ScreenError` with a plain sentence."""
         if not self.enabled:
             raise ScreenError(Text("Sharing screens is switched off here (screen.enabled)."))
-        room = self._rooms.get(guild_id)
-        if room is None:
-            raise ScreenError(NO_ROOM_TO_SHARE_IN)
+        room = self.open_room(guild_id)
         room.require_present(user_id)
         room.require_heard(user_id)
         if room.find(user_id) is None and room.full():
@@ -142,48 +143,33 @@ class Screens:
     async def admit(self, token: str) -> ScreenPageConnection:
         """See `SharePageHost.admit`."""
         try:
-            admission = self._links.redeem(token, now=self._clock.now())
+            claim = self._links.redeem(token, now=self._clock.now())
         except LinkRefusedError as error:
-            raise _not_admitted(error) from error
-        claim = admission.claim
-        room = self._room_of(claim)
-        person = room.person(claim.user_id)
-        if person is None:
-            self._links.end(claim.nonce)
+            raise NotAdmittedError(error.reason.value, REFUSALS[error.reason]) from error
+        room = self.room(claim.guild_id)
+        if room is None or room.session_id != claim.session_id:
+            raise NotAdmittedError("closed", _CLOSED)
+        if (person := room.person(claim.user_id)) is None:
             raise NotAdmittedError("absent", _ABSENT)
         try:
             sharer = await room.welcome(person, claim.nonce)
         except ScreenError as error:
-            self._links.end(claim.nonce)
             raise NotAdmittedError("full", sentence_of(error)) from error
-        return self._connect(room, sharer, admission.resume_secret)
+        resume_secret = secrets.token_urlsafe(_RESUME_SECRET_BYTES)
+        sharer.resume_digest = digest_of_secret(resume_secret)
+        return self._connect(room, sharer, resume_secret)
 
     async def readmit(self, resume_secret: str) -> ScreenPageConnection:
         """See `SharePageHost.readmit`."""
-        try:
-            claim = self._links.resume(resume_secret)
-        except LinkRefusedError as error:
-            raise _not_admitted(error) from error
-        room = self._room_of(claim)
-        sharer = room.find(claim.user_id)
-        if sharer is None or sharer.nonce != claim.nonce or sharer.ended is not None:
-            self._links.end(claim.nonce)
-            raise NotAdmittedError(LinkRefusal.ENDED.value, REFUSALS[LinkRefusal.ENDED])
-        return self._connect(room, sharer, resume_secret)
-
-    def _room_of(self, claim: LinkClaim) -> RoomScreens:
-        room = self._rooms.get(claim.guild_id)
-        if room is None or room.session_id != claim.session_id:
-            self._links.end(claim.nonce)
-            raise NotAdmittedError(
-                "closed", Text("I have left that voice channel. Type /watch start in Discord for a new link.")
-            )
-        return room
+        digest = digest_of_secret(resume_secret)
+        for room in self._rooms.values():
+            for sharer in room.sharers():
+                if secrets.compare_digest(sharer.resume_digest, digest):
+                    return self._connect(room, sharer, resume_secret)
+        raise NotAdmittedError("ended", _ENDED)
 
     def _connect(self, room: RoomScreens, sharer: Sharer, resume_secret: str) -> ScreenPageConnection:
-        previous = self._connections.get(sharer.nonce)
-        if previous is not None:
-            previous.supersede()
+        """Open a connection of a page, which ends an earlier one of it."""
         welcome = Welcome(
             who=sharer.person.name,
             room=room.place.name,
@@ -194,32 +180,22 @@ class Screens:
             sharing=sharer.share is not None,
             trouble="" if sharer.share is None else sharer.share.trouble,
         )
-        sharer.disconnected_since = None
+        connection = ScreenPageConnection(room, sharer, welcome, self._clock)
+        sharer.page, sharer.disconnected_since = connection, None
+        sharer.changed.set()
         if sharer.share is not None:
             sharer.share.resume()
-        connection = self._connections[sharer.nonce] = ScreenPageConnection(self, room, sharer, welcome)
         return connection
-
-    def forget(self, connection: ScreenPageConnection) -> None:
-        """Forget a closed connection. If its share has ended, the page can't reconnect."""
-        if self._connections.get(connection.sharer.nonce) is connection:
-            del self._connections[connection.sharer.nonce]
-            if connection.sharer.ended is not None:
-                self._links.end(connection.sharer.nonce)
-            else:
-                connection.sharer.disconnected_since = self._clock.monotonic()
 
 
 class ScreenPageConnection:
     """One connection of a share page (`bot.web.port.PageConnection`)."""
 
-    def __init__(self, screens: Screens, room: RoomScreens, sharer: Sharer, welcome: Welcome) -> None:
-        self._screens = screens
+    def __init__(self, room: RoomScreens, sharer: Sharer, welcome: Welcome, clock: Clock) -> None:
         self._room = room
+        self._clock = clock
         self.sharer = sharer
         self.welcome = welcome
-        self._superseded = asyncio.Event()
-        self._dropped_in_a_row = 0
 
     @property
     def link(self) -> str:
@@ -228,12 +204,8 @@ class ScreenPageConnection:
 
     @property
     def _ending(self) -> ShareEnd | None:
-        return ShareEnd.SUPERSEDED if self._superseded.is_set() else self.sharer.ended
-
-    def supersede(self) -> None:
-        """End this connection, because the same page has opened another."""
-        self._superseded.set()
-        self.sharer.changed.set()
+        """Return why this connection ends: the page has opened another, or its share is over."""
+        return self.sharer.ended if self.sharer.page is self else ShareEnd.SUPERSEDED
 
     def start(self, surface: str) -> None:
         """See `PageConnection.start`."""
@@ -244,11 +216,8 @@ class ScreenPageConnection:
         """See `PageConnection.picture`."""
         self._refuse_after_end()
         outcome = await self._room.picture(self.sharer, data)
-        self._dropped_in_a_row = self._dropped_in_a_row + 1 if outcome == DROPPED else 0
         if outcome != TAKEN:
             self.sharer.tell(t="refused", reason=outcome)
-        if self._dropped_in_a_row > MAX_DROPPED_IN_A_ROW:
-            await self.stop()
 
     async def stop(self) -> None:
         """See `PageConnection.stop`."""
@@ -270,71 +239,54 @@ class ScreenPageConnection:
 
     def disconnected(self) -> None:
         """See `PageConnection.disconnected`."""
-        self._screens.forget(self)
+        if self.sharer.page is self:
+            self.sharer.disconnected_since = self._clock.monotonic()
 
     def _refuse_after_end(self) -> None:
         if self._ending is not None:
             raise PageClosedError
 
 
-def _not_admitted(error: LinkRefusedError) -> NotAdmittedError:
-    return NotAdmittedError(error.reason.value, REFUSALS[error.reason])
-
-
 class WatchService:
     """The /watch commands of one process. All methods raise `BotError` with a plain sentence."""
 
-    def __init__(self, screens: Screens, web: WebServer, participation: GuildParticipations) -> None:
+    # For so many seconds a link can be opened.
+    valid_s = LINK_VALID_S
+
+    def __init__(self, screens: Screens, web: WebServer) -> None:
         self._screens = screens
         self._web = web
-        self._participation = participation
 
     @property
     def is_local(self) -> bool:
         """Return whether links work only on the bot's own machine."""
         return self._web.is_local
 
-    @property
-    def valid_s(self) -> float:
-        """Return for how many seconds a link can be opened."""
-        return LINK_VALID_S
-
     async def link(self, guild_id: int, user_id: int) -> str:
         """Return a link for this person to share a screen."""
-        guild = await self._participation.of_guild(guild_id)
-        if user_id in guild.opted_out:
-            raise ScreenError(OPTED_OUT)
         token = self._screens.invite(guild_id, user_id)
         await self._web.start()
         return self._web.share_link(token)
 
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
         """End one person's share or all shares; return how many ended."""
-        room = self._room(guild_id)
-        wanted = room.sharers() if everybody else [sharer for sharer in [room.find(user_id)] if sharer is not None]
+        room = self._screens.open_room(guild_id)
+        wanted = [sharer for sharer in room.sharers() if everybody or sharer.person.id == user_id]
         for sharer in wanted:
             await room.end(sharer, ShareEnd.COMMAND)
         return len(wanted)
 
     async def status(self, guild_id: int) -> Text:
         """Return plain sentences that say who shares what."""
-        return self._room(guild_id).status()
+        return self._screens.open_room(guild_id).status()
 
     async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
         """Return what a shared screen shows now. The person must be in the channel. `whose`: the id of who shares it;
         None: the only one.
         """
-        room = self._room(guild_id)
+        room = self._screens.open_room(guild_id)
         room.require_present(user_id)
         try:
-            if whose is None:
-                return await room.look(question, who=None, asker="somebody")
-            return await room.look_at(whose, question, asker="somebody")
+            return await room.look(question, user_id=whose, asker="somebody")
         except ToolError as error:
             raise ScreenError(sentence_of(error)) from error
-
-    def _room(self, guild_id: int) -> RoomScreens:
-        room = self._screens.room(guild_id)
-        if room is None:
-            raise ScreenError(NO_ROOM_TO_SHARE_IN)
-        return room

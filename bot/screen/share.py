@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
     from voice.screen.frame import ScreenFrame
+    from voice.screen.frame_diff import Box
 
 log = structlog.get_logger()
 
@@ -43,9 +45,6 @@ log = structlog.get_logger()
 # that stalled.
 _PICTURES_PER_S = 3.0
 _BURST = 6.0
-# Refused pictures that a page may send by accident, for example because of a fast clock.
-_OFFENCES = 30.0
-_OFFENCES_FORGIVEN_PER_S = 0.5
 TAKEN = "taken"
 DROPPED = "dropped"
 # No process could be started to decode the picture, which is not the page's fault.
@@ -57,40 +56,27 @@ NO_PICTURE = Text("No picture of the screen has come yet. Ask again in a moment.
 CHANGE_SPACING_S = 5.0
 
 
-class MisbehavedError(Exception):
-    """A page keeps sending pictures that are refused; its share should end."""
-
-
 @dataclass(slots=True, eq=False)
 class _Screen:
-    """One of the person's screens while it is shared: what is noted of it, and what of its pictures is not read yet.
+    """One of the person's screens while it is shared: its latest picture, and what of it is not noted or read yet.
 
-    `started_at`: monotonic seconds.
+    `started_at`: monotonic seconds. `picture`: None until the page, once it is connected, has sent one.
     """
 
     notes: NoteTaker
     started_at: float
     changes: ChangeDetector = field(default_factory=ChangeDetector)
     pending: PendingChange = field(default_factory=PendingChange)
+    picture: ScreenFrame | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Picture:
-    """The latest picture, and which screen it shows. `stale`: the page has reconnected since."""
-
-    frame: ScreenFrame
-    screen: _Screen
-    stale: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reading:
-    """A request that a reader took. `screen`: the one in the picture, which may be an earlier screen."""
+    """What a reader has taken: the changes, the parts of the picture to read, and which picture it is."""
 
-    pending: PendingChange
-    look: VisionRequest
-    frame_hash: str
-    screen: _Screen
+    changes: PendingChange = field(default_factory=PendingChange)
+    boxes: tuple[Box, ...] = ()
+    frame_hash: str = ""
 
 
 class Share:
@@ -122,19 +108,13 @@ class Share:
         self._intervals = LookIntervals() if readers.by_model else None
         self.began_at = clock.monotonic()
         self._rate = TokenBucket(rate=_PICTURES_PER_S, burst=_BURST)
-        self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
         # Whether no process could be started for the latest picture.
         self._undecoded = False
         self._screen = _Screen(NoteTaker(surface=surface), self.began_at)
-        self._picture: _Picture | None = None
-        # The last notes of earlier screens and scenes, which nobody has got yet.
+        # Notes that nobody has got yet, the oldest first.
         self._unsent: list[ScreenNote] = []
-        # How often the person has had themselves forgotten.
-        self._forgettings = 0
-        self._reading: _Reading | None = None
         self._changed = asyncio.Event()
         self._looked_at = float("-inf")
-        self._failing = False
         # Why the screen can't be read now, a plain sentence; empty if it can.
         self.trouble = verbatim("")
         self.counts: Counter[str] = Counter()
@@ -152,18 +132,11 @@ class Share:
         self._begin_screen(now)
         return True
 
-    def _take_last_note(self) -> None:
-        """Have the text that waits noted without a pause, because what showed it is over."""
-        if (note := self._screen.notes.tick(self._clock.now(), last=True)) is not None:
-            self._unsent.append(note)
-
     def forget(self) -> None:
         """Drop all pictures and all text that is not noted yet, also what is being read, because the person has
         themselves forgotten. The next picture begins anew.
         """
-        self._picture = None
         self._unsent.clear()
-        self._forgettings += 1
         self._begin_screen(self._screen.started_at)
 
     def _begin_screen(self, started_at: float) -> None:
@@ -171,28 +144,22 @@ class Share:
         self._changed.set()
 
     def resume(self) -> None:
-        """Mark the latest picture as stale, because the page has reconnected."""
-        if self._picture is not None:
-            self._picture = replace(self._picture, stale=True)
+        """Drop the latest picture, because the page has reconnected: its screen may show something else by now."""
+        self._screen.picture = None
 
     # -- pictures ---------------------------------------------------------------------------------------------
 
     async def offer(self, data: bytes) -> str:
-        """Take a picture. Returns `taken`, `dropped` (too many), `undecoded`, or the reason for refusing it.
-
-        Raises `MisbehavedError` if too many pictures were dropped or refused.
-        """
+        """Take a picture. Returns `taken`, `dropped` (too many), `undecoded`, or the reason for refusing it."""
         outcome = await self._take(data)
         self.counts[outcome] += 1
-        if outcome not in {TAKEN, UNDECODED} and not self._offences.take(self._clock.monotonic()):
-            raise MisbehavedError
         return outcome
 
     async def _take(self, data: bytes) -> str:
         """Decode a picture, show it, and return what became of it."""
         if not self._rate.take(self._clock.monotonic()):
             return DROPPED
-        forgettings = self._forgettings
+        screen = self._screen
         try:
             frame = await self._readers.check(data)
         except FrameRefusedError as error:
@@ -204,19 +171,26 @@ class Share:
         if self._undecoded:
             self._undecoded = False
             self._report_trouble(self._readers.limitation)
-        if forgettings != self._forgettings:
+        if screen is not self._screen:
+            # It shows what was shared before, or what the person has had forgotten.
             return DROPPED
-        self._show(frame)
-        return TAKEN
-
-    def _show(self, frame: ScreenFrame) -> None:
-        """Keep a picture of the current screen, and note what has changed in it."""
-        self._picture = _Picture(frame, self._screen)
-        verdict = self._screen.changes.look(frame.luma)
+        screen.picture = frame
+        verdict = screen.changes.look(frame.luma)
         if verdict.change is not ChangeKind.SAME:
             self.counts["changed"] += 1
-            self._screen.pending = self._screen.pending.with_verdict(verdict)
+            screen.pending = screen.pending.with_verdict(verdict)
             self._changed.set()
+        return TAKEN
+
+    def _picture_of(self, screen: _Screen) -> ScreenFrame:
+        """Return the latest picture of a screen. Raises `NoPictureError` if there is none, or if the screen is not
+        shared any more.
+        """
+        if self._over():
+            raise NoPictureError(Text("The share is over."))
+        if screen is not self._screen or screen.picture is None:
+            raise NoPictureError(NO_PICTURE)
+        return screen.picture
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -225,8 +199,11 @@ class Share:
         while True:
             await self._until_due()
             if self._due_now():
-                await self._read()
-            await self._tick()
+                await self._read(self._screen)
+            picture = self._screen.picture
+            name = "" if picture is None else picture.hash
+            self._add_note(self._screen.notes.tick(self._clock.now(), frame_hash=name))
+            await self._send_notes()
 
     def _due_now(self) -> bool:
         due_at = self._screen.pending.due_at(self._looked_at, self._intervals)
@@ -234,11 +211,10 @@ class Share:
 
     async def _until_due(self) -> None:
         """Wait until a look or a note is due, or a change comes in that may bring it forward."""
-        now = self._clock.monotonic()
         waits = []
         look_at = self._screen.pending.due_at(self._looked_at, self._intervals)
         if look_at is not None:
-            waits.append(look_at - now)
+            waits.append(look_at - self._clock.monotonic())
         if self._screen.notes.due_at is not None:
             # Not longer if the clock was set back.
             waits.append(min(TEXT_SPACING_S, self._screen.notes.due_at - self._clock.now()))
@@ -255,103 +231,85 @@ class Share:
             for task in waiting:
                 task.cancel()
 
-    async def _read(self) -> None:
-        """Have the changes read, from the latest picture when the reader is free, and note them if worth it."""
-        urgent = self._screen.pending.change is ChangeKind.FIRST
-        self._reading = None
+    async def _read(self, screen: _Screen) -> None:
+        """Have a screen's changes read, from its latest picture when the reader is free, and note them if worth it."""
+        taken = _Reading()
+        urgent = screen.pending.change is ChangeKind.FIRST
         try:
-            reading = await self._readers.read(self._take_request, urgent=urgent)
+            reading = await self._readers.read(partial(self._take_request, screen, taken), urgent=urgent)
         except NoPictureError:
-            # The share is about to end, or the picture was forgotten.
-            self._screen.pending = self._unread()
-            await self._clock.sleep(FAILURE_PAUSE_S)
-            return
+            screen.pending = taken.changes.together(screen.pending)
+            if screen is self._screen:
+                # The share is about to end, or its page has just reconnected.
+                await self._clock.sleep(FAILURE_PAUSE_S)
         except VisionError as error:
-            await self._failed(error)
-            return
+            screen.pending = taken.changes.together(screen.pending)
+            await self._failed(screen, error)
+        else:
+            self._report_trouble(self._readers.limitation)
+            self.counts["read"] += 1
+            if screen is self._screen:
+                self._note_reading(reading, taken)
         finally:
             self._looked_at = self._clock.monotonic()
-        self._failing = False
-        self._report_trouble(self._readers.limitation)
-        self.counts["read"] += 1
-        taken = self._last_taken()
-        why = taken.pending.why(self._intervals)
-        if why is ScreenNoteReason.CUT and taken.screen is self._screen:
+
+    def _take_request(self, screen: _Screen, taken: _Reading) -> VisionRequest:
+        """Return the latest picture and the areas to read. Raises `NoPictureError`."""
+        picture = self._picture_of(screen)
+        # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
+        taken.changes, screen.pending = taken.changes.together(screen.pending), PendingChange()
+        whole = self._intervals is not None or taken.changes.change in {ChangeKind.FIRST, ChangeKind.CUT}
+        taken.boxes = (WHOLE,) if whole else areas_to_read(taken.changes.boxes, screen.notes.lines)
+        taken.frame_hash = picture.hash
+        return VisionRequest(picture.jpeg, boxes=taken.boxes, who=self.who, before=screen.notes.last)
+
+    def _note_reading(self, reading: VisionReading, taken: _Reading) -> None:
+        why = taken.changes.why(self._intervals)
+        if why is ScreenNoteReason.CUT:
             # The text that waits was in the scene before.
             self._take_last_note()
-            await self._emit_unsent()
-        if taken.screen is not self._screen:
-            # The picture shows a screen that is no longer shared.
-            return
-        await self._take_note(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
+        seen = ReadFrame(reading, why, taken.boxes, taken.frame_hash, self._clock.now())
+        self._add_note(self._screen.notes.handle(seen))
 
-    def _last_taken(self) -> _Reading:
-        assert self._reading is not None, "who has read has asked what"
-        return self._reading
-
-    def _take_request(self) -> VisionRequest:
-        """Return the latest picture and the areas to read. Raises `NoPictureError`."""
-        self._refuse_when_over()
-        if (picture := self._picture) is None:
-            # A change comes with a picture, which the person has had forgotten meanwhile.
-            raise NoPictureError(NO_PICTURE)
-        # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
-        pending, self._screen.pending = self._unread(), PendingChange()
-        whole = self._intervals is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
-        boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._screen.notes.lines)
-        look = VisionRequest(picture.frame.jpeg, boxes=boxes, who=self.who, before=self._screen.notes.last)
-        self._reading = _Reading(pending, look, picture.frame.hash, picture.screen)
-        return look
-
-    def _unread(self) -> PendingChange:
-        if self._reading is None or self._reading.screen is not self._screen:
-            return self._screen.pending
-        return self._reading.pending.together(self._screen.pending)
-
-    async def _failed(self, error: VisionError) -> None:
-        """Report the trouble once, keep the changes unread, and pause. The start of a share is noted nevertheless."""
+    async def _failed(self, screen: _Screen, error: VisionError) -> None:
+        """Report the trouble once, and pause. The changes stay unread. The start of a share is noted nevertheless."""
         self.counts["unread"] += 1
-        if not self._failing:
-            self._failing = True
+        if self._report_trouble(sentence_of(error)):
             log.warning("screen_not_read", problem=error)
-        self._report_trouble(sentence_of(error))
-        pending = self._unread()
-        if pending.change is ChangeKind.FIRST:
-            nothing = ReadFrame(
-                VisionReading(VisionSource.OCR), ScreenNoteReason.SHARE_START, (WHOLE,), "", self._clock.now()
-            )
-            await self._take_note(nothing)
-            pending = PendingChange(ChangeKind.CUT, (WHOLE,))
-        self._screen.pending = pending
+        if screen is self._screen and screen.pending.change is ChangeKind.FIRST:
+            screen.pending = PendingChange(ChangeKind.CUT, (WHOLE,))
+            nothing = VisionReading(VisionSource.OCR)
+            self._note_reading(nothing, _Reading(PendingChange(ChangeKind.FIRST), (WHOLE,)))
+            await self._send_notes()
         await self._clock.sleep(FAILURE_PAUSE_S)
 
-    def _report_trouble(self, sentence: Text) -> None:
-        if sentence != self.trouble:
-            self.trouble = sentence
-            self._on_trouble(sentence)
+    def _report_trouble(self, sentence: Text) -> bool:
+        """Report why the screen can't be read; empty: it can. Return whether this is new."""
+        if sentence == self.trouble:
+            return False
+        self.trouble = sentence
+        self._on_trouble(sentence)
+        return True
+
+    # -- notes ---------------------------------------------------------------------------------------------
 
     async def finish(self) -> None:
-        """Emit the notes that are left, of this screen and of earlier ones. Call it when `run` has ended."""
+        """Send the notes that are left, of this screen and of earlier ones. Call it when `run` has ended."""
         self._take_last_note()
-        await self._emit_unsent()
+        await self._send_notes()
 
-    async def _emit_unsent(self) -> None:
-        """Emit the last notes of earlier screens and scenes."""
-        while self._unsent:
-            await self._emit(self._unsent.pop(0))
+    def _take_last_note(self) -> None:
+        """Have the text that waits noted without a pause, because what showed it is over."""
+        self._add_note(self._screen.notes.tick(self._clock.now(), last=True))
 
-    async def _tick(self) -> None:
-        await self._emit_unsent()
-        name = self._picture.frame.hash if self._picture is not None else ""
-        await self._emit(self._screen.notes.tick(self._clock.now(), frame_hash=name))
-
-    async def _take_note(self, seen: ReadFrame) -> None:
-        await self._emit(self._screen.notes.handle(seen))
-
-    async def _emit(self, note: ScreenNote | None) -> None:
+    def _add_note(self, note: ScreenNote | None) -> None:
         if note is not None:
+            self._unsent.append(note)
+
+    async def _send_notes(self) -> None:
+        while self._unsent:
             self.counts["noted"] += 1
-            await self._on_note(note)
+            await self._on_note(self._unsent.pop(0))
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -360,32 +318,21 @@ class Share:
 
         Raises `VisionError`.
         """
-        name, screen, forgettings = self._current_frame().hash, self._screen, self._forgettings
+        screen = self._screen
+        name = self._picture_of(screen).hash
 
         def latest() -> VisionRequest:
-            return VisionRequest(self._current_frame().jpeg, who=self.who, question=question)
+            return VisionRequest(self._picture_of(screen).jpeg, who=self.who, question=question)
 
         reading = await self._readers.read(latest, urgent=True)
-        self._refuse_when_over()
-        if forgettings != self._forgettings:
-            raise NoPictureError(NO_PICTURE)
+        # Nothing is told of what is not shared any more, or was forgotten.
+        self._picture_of(screen)
         self.counts["asked"] += 1
-        if screen is self._screen:
-            await self._take_note(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now(), asker))
+        seen = ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now(), asker)
+        self._add_note(screen.notes.handle(seen))
+        await self._send_notes()
         if reading.source is VisionSource.MODEL:
             return reading.description
         if not reading.lines:
             return Text("There is no text on it that I can read.")
         return "\n".join(line.text for line in reading.lines)
-
-    def _current_frame(self) -> ScreenFrame:
-        """Return the latest picture of the current screen. Raises `NoPictureError`."""
-        self._refuse_when_over()
-        picture = self._picture
-        if picture is None or picture.screen is not self._screen or picture.stale:
-            raise NoPictureError(NO_PICTURE)
-        return picture.frame
-
-    def _refuse_when_over(self) -> None:
-        if self._over():
-            raise NoPictureError(Text("The share is over."))

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.screen.messages import ShareEnd, format_recap, format_share_start
-from bot.texts.text import Text, counted
-from bot.time_phrases import format_duration
 from compaction.errors import CompactionError, StoreError
 from compaction.model import MAX_REASON_CHARS, Note, NoteId, NoteSource, NoteTrigger, TurnKind, TurnPart
 from voice.screen.notes import ScreenNoteReason
+from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +38,9 @@ ABSENT_S = 6.0
 RECAP_NOTES = 6
 # Messages kept for a page that is not connected.
 PAGE_MESSAGES = 32
+# Pictures in vain that a page may send by accident, for example because of a fast clock.
+_OFFENCES = 30.0
+_OFFENCES_FORGIVEN_PER_S = 0.5
 
 
 class Sharer:
@@ -47,18 +49,22 @@ class Sharer:
     `nonce`: identifies the link. `share`: None until they share. Times are monotonic seconds.
     """
 
-    def __init__(self, person: Person, nonce: str, memory_changes: int = 0) -> None:
+    def __init__(self, person: Person, nonce: str) -> None:
         self.person = person
-        # `SessionMemory.external_changes` when `seen` began.
-        self.memory_changes = memory_changes
         self.nonce = nonce
+        # Of the secret with which the page connects again.
+        self.resume_digest = b""
+        # The open connection of the page, or the last that was open.
+        self.page: object | None = None
         self.share: Share | None = None
         self.task: asyncio.Task[None] | None = None
         self.ended: ShareEnd | None = None
-        self.seen: deque[str] = deque(maxlen=RECAP_NOTES)
         self.notes = 0
+        # The first note that was taken since the person had themselves forgotten.
+        self._first_known = 0
         self.absent_since: float | None = None
         self.disconnected_since: float | None = None
+        self.offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
         # Messages for the page. The oldest is dropped if too many wait.
         self.for_page: deque[dict[str, object]] = deque(maxlen=PAGE_MESSAGES)
         self.dropped = 0
@@ -76,8 +82,15 @@ class Sharer:
         return NoteId(f"{self.nonce}-{self.notes - 1}")
 
     def took(self, note: Note) -> bool:
-        """Return whether a note is of this share."""
-        return note.id.rpartition("-")[0] == self.nonce
+        """Return whether a note is of this share, and the person has not had themselves forgotten since."""
+        nonce, _, number = note.id.rpartition("-")
+        return nonce == self.nonce and int(number) >= self._first_known
+
+    def forget(self) -> None:
+        """Drop what the share has shown so far, because the person has themselves forgotten."""
+        self._first_known = self.notes
+        if self.share is not None:
+            self.share.forget()
 
     def due_end(self, now: float, *, present: bool, excluded: bool) -> ShareEnd | None:
         """Return why the share must end now, or None. `present`: in the channel; `excluded`: they have opted out."""
@@ -92,19 +105,6 @@ class Sharer:
         if self.disconnected_since is not None and now - self.disconnected_since >= RECONNECT_WITHIN_S:
             return ShareEnd.LOST
         return None
-
-    def status(self, now: float) -> tuple[Text, ...]:
-        """Return plain sentences about the share; none if they have only opened the page."""
-        if self.share is None:
-            return ()
-        shares = Text(
-            "{name} has shared {surface} for {minutes}; I took {notes}.",
-            name=self.person.name,
-            surface=self.share.surface,
-            minutes=format_duration(now - self.share.began_at),
-            notes=counted(self.notes, "{count} note", "{count} notes"),
-        )
-        return shares, self.share.trouble
 
 
 class ShareRecorder:
@@ -137,12 +137,15 @@ class ShareRecorder:
         await self._record(sharer.person, format_share_start(share.who, share.surface))
 
     async def record_end(self, sharer: Sharer, share: Share) -> None:
-        """Record that a share has ended, with a recap of its last notes."""
+        """Record that a share has ended, with a recap of the last notes of it that are not folded yet. A look that
+        somebody asked for does not belong in it.
+        """
         if self._excludes(sharer.person.id):
             return
         lasted_s = self._clock.monotonic() - share.began_at
-        self._drop_forgotten(sharer)
-        text = format_recap(share.who, share.surface, lasted_s=lasted_s, seen=tuple(sharer.seen))
+        notes = (*self._memory.state.pending_notes, *self._memory.live_notes)
+        seen = [note.what for note in notes if sharer.took(note) and note.trigger is not NoteTrigger.ASKED]
+        text = format_recap(share.who, share.surface, lasted_s=lasted_s, seen=seen[-RECAP_NOTES:])
         await self._record(sharer.person, text)
 
     async def take_note(self, sharer: Sharer, seen: ScreenNote) -> None:
@@ -161,10 +164,6 @@ class ShareRecorder:
             person_id=str(sharer.person.id),
             trigger=NoteTrigger(seen.why.value),
         )
-        self._drop_forgotten(sharer)
-        if seen.why is not ScreenNoteReason.ASKED:
-            # A look that somebody asked for does not belong in the recap.
-            sharer.seen.append(seen.what)
         sharer.tell(t="note", what=seen.what)
         try:
             await self._memory.add_note(note)
@@ -204,12 +203,6 @@ class ShareRecorder:
             await self._memory.retire_live_notes()
         except CompactionError as error:
             self._log.warning("notes_not_retired", problem=error)
-
-    def _drop_forgotten(self, sharer: Sharer) -> None:
-        """Leave out of the recap what was noted before words were forgotten, which may have been its notes."""
-        if sharer.memory_changes != self._memory.external_changes:
-            sharer.memory_changes = self._memory.external_changes
-            sharer.seen.clear()
 
     async def _record(self, person: Person, text: str) -> None:
         now = self._clock.now()

@@ -16,7 +16,7 @@ from bot.store.claims import writing_session
 from bot.store.inserts import add_all_once
 from bot.store.rows import turn_from_row
 from bot.store.speakers import may_have_part_of
-from bot.store.tables import notes, person_facts, quoted_turns, sessions, turns
+from bot.store.tables import notes, quoted_turns, sessions, turns
 from compaction.memory.forgetting import has_part_of
 from compaction.model import SessionId, TurnKind
 
@@ -66,12 +66,6 @@ class QuoteStore:
                     if {session_id, each.source_session} <= stored
                 ]
                 await add_all_once(connection, quoted_turns, values)
-
-    async def turns_of_facts(self, ids: Collection[str]) -> dict[str, tuple[SessionId, int]]:
-        """Return session and turn of these facts about people, by their ids."""
-        wanted = select(person_facts).where(person_facts.c.id.in_(sorted(ids)))
-        found = await self._database.rows(wanted)
-        return {row.id: (SessionId(row.session_id), row.turn_seq) for row in found}
 
 
 async def first_turns_about(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import background_task
 from bot.brain.context import QuoteFinder
 from bot.brain.embedded.chat import FirstSentences
 from bot.errors import SetupError
@@ -79,7 +80,8 @@ async def open_recall(
     """
     vectors = VectorStore(database, most=settings.tuning.vectors_in_memory)
     if indexes and embedder is not None:
-        await stack.enter_async_context(Indexer.running(vectors, embedder, clock))
+        indexing = Indexer(vectors, embedder, clock).run()
+        await stack.enter_async_context(background_task(indexing, name="recall-indexer"))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
 
 
@@ -142,7 +144,7 @@ def upkeep_factory(
             memory=memory,
             turns=store,
             tiers=TierStore(mine),
-            people=people.stored_by(PeopleStore(mine)),
+            people=people.for_session(session_id, PeopleStore(mine)),
             prompts=PromptStore(mine),
             accesses=accesses,
             clock=clock,
@@ -313,7 +315,7 @@ async def open_recollection(
     history = SessionHistory(stores.database)
     digests = Digests(reader, history, summariser_of=summariser_of, dashboard=settings.web.public_url)
     reach = settings.recall.scope if settings.recall.enabled else None
-    personal = PersonalRecall(recall, reader, reach=reach, accesses=stores.accesses)
+    personal = PersonalRecall(recall, reader, stores.sessions.attendance, reach=reach, accesses=stores.accesses)
     return Recollection(
         model=model,
         recall=recall,

@@ -166,7 +166,6 @@ async def open_screens(
 async def open_pages(
     stack: AsyncExitStack,
     settings: BotSettings,
-    participation: GuildParticipations,
     screens: Screens,
     *,
     dashboard: DashboardService | None = None,
@@ -186,4 +185,4 @@ async def open_pages(
     except SetupError as error:
         # Conversations work without the web server; people who ask for a link get the error.
         log.warning("web_not_listening", problem=error)
-    return WatchService(screens, web, participation), web
+    return WatchService(screens, web), web

@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 import structlog
 
+from bot.background_task import background_task
 from bot.discord.endpoint import discord_time
 from bot.folder_lock import folder_lock
 from bot.logs.log_file import log_path
@@ -192,7 +193,7 @@ async def open_bot_process(
         shards=shards,
         told_time=partial(discord_time, settings.discord),
     )
-    await stack.enter_async_context(retention.running())
+    await stack.enter_async_context(background_task(retention.run(), name="retention"))
     participation = GuildParticipations(
         stores.servers,
         stores.opt_outs,

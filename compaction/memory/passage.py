@@ -169,7 +169,8 @@ class RecallIndex(Protocol):
     async def full_text(
         self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
     ) -> Sequence[PassageId]:
-        """Return the passages with any of the terms, best first by BM25. Terms of neighbouring turns count half.
+        """Return the passages with any of the terms, best first by BM25. Terms of neighbouring turns count half. None
+        without terms.
 
         `newest`: search only about this many of the newest passages.
         """

@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compaction.language.text import plain
+from compaction.memory.passage import PassageKind
+from compaction.memory.quotes import Citation
 from compaction.model import SAID, FactKind, Importance, Seq, SessionId
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
@@ -234,7 +236,7 @@ def person_facts_part(facts: Sequence[PersonFact], names: Mapping[str, str]) -> 
     return data_part(
         PartKind.PARTICIPANTS,
         "\n".join([HEAD, *lines_of_people]),
-        refs=tuple(fact.id for fact in facts),
+        refs=tuple(Citation(PassageKind.TURN, fact.session_id, str(fact.turn_seq)).ref for fact in facts),
     )
 
 

@@ -122,7 +122,7 @@ class Evening:
             memory=self.memory,
             turns=self.store,
             tiers=self.tier_store,
-            people=self.people,
+            people=self.people.for_session(self.session_id, self.facts),
             prompts=self.prompts,
             accesses=self.accesses,
             clock=self.clock,

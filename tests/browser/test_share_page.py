@@ -277,8 +277,7 @@ def sees(here: Evening) -> bool:
     sharer = here.room.find(ADA.id)
     if sharer is None or sharer.share is None:
         return False
-    picture = sharer.share._picture
-    return picture is not None and not picture.stale
+    return sharer.share._screen.picture is not None
 
 
 async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening) -> None:

@@ -1,7 +1,7 @@
-"""Links for sharing a screen: a table of random tokens, each good once, and of the secrets that resume a connection.
+"""Links for sharing a screen: a table of random tokens, each good once.
 
 A token means nothing by itself. The table knows for whom it is and until when; it is kept in memory alone, so a
-restarted process accepts no old link. Only digests of tokens and secrets are kept.
+restarted process accepts no old link. Only digests of tokens are kept.
 """
 
 from __future__ import annotations
@@ -9,28 +9,25 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from voice.secret_digest import digest_of_secret
 
 _TOKEN_BYTES = 32
 _NONCE_BYTES = 16
-# Limit for given links and for admitted pages; there are never that many in practice. The oldest become invalid first.
+# Limit for given links; there are never that many in practice. The oldest become invalid first.
 MAX_OPEN_LINKS = 1_000
 
 
 class LinkRefusal(StrEnum):
-    """Why a link or a resume secret is not accepted."""
+    """Why a link is not accepted."""
 
     UNKNOWN = "unknown"
     EXPIRED = "expired"
     USED = "used"
-    # The share is over, or the process has been restarted.
-    ENDED = "ended"
 
 
 class LinkRefusedError(Exception):
-    """A link or resume secret was not accepted; `reason` says why. The error never contains the token."""
+    """A link was not accepted; `reason` says why. The error never contains the token."""
 
     def __init__(self, reason: LinkRefusal) -> None:
         super().__init__(reason.value)
@@ -48,14 +45,6 @@ class LinkClaim:
     expires_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class LinkAdmission:
-    """A redeemed link. `resume_secret` lets the page reconnect and must not be shown to anybody else."""
-
-    claim: LinkClaim
-    resume_secret: str
-
-
 class ShareLinks:
     """The links of one process. Not thread-safe. Callers pass the times in, as UTC epoch seconds."""
 
@@ -63,19 +52,18 @@ class ShareLinks:
         self._valid_s = valid_s
         # By the digest of the token, oldest first; None once it was used.
         self._given: dict[bytes, LinkClaim | None] = {}
-        # By the digest of the resume secret.
-        self._admitted: dict[bytes, LinkClaim] = {}
 
     def give(self, *, guild_id: int, user_id: int, session_id: str, now: float) -> str:
         """Return a new link's token. An earlier unused link of the same person stays valid until it expires."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         claim = LinkClaim(guild_id, user_id, session_id, secrets.token_urlsafe(_NONCE_BYTES), now + self._valid_s)
-        _make_room(self._given)
+        while len(self._given) >= MAX_OPEN_LINKS:
+            del self._given[next(iter(self._given))]
         self._given[digest_of_secret(token)] = claim
         return token
 
-    def redeem(self, token: str, *, now: float) -> LinkAdmission:
-        """Redeem a link, which then cannot be used again. Raises `LinkRefusedError`."""
+    def redeem(self, token: str, *, now: float) -> LinkClaim:
+        """Return whom a link is for. It cannot be used again. Raises `LinkRefusedError`."""
         digest = digest_of_secret(token)
         if digest not in self._given:
             raise LinkRefusedError(LinkRefusal.UNKNOWN)
@@ -84,23 +72,4 @@ class ShareLinks:
         if now >= claim.expires_at:
             raise LinkRefusedError(LinkRefusal.EXPIRED)
         self._given[digest] = None
-        secret = secrets.token_urlsafe(_TOKEN_BYTES)
-        _make_room(self._admitted)
-        self._admitted[digest_of_secret(secret)] = claim
-        return LinkAdmission(claim, secret)
-
-    def resume(self, secret: str) -> LinkClaim:
-        """Return whose link this resume secret belongs to. Raises `LinkRefusedError`."""
-        claim = self._admitted.get(digest_of_secret(secret))
-        if claim is None:
-            raise LinkRefusedError(LinkRefusal.ENDED)
         return claim
-
-    def end(self, nonce: str) -> None:
-        """End the share of the link with this nonce, so that nobody can resume it."""
-        self._admitted = {digest: claim for digest, claim in self._admitted.items() if claim.nonce != nonce}
-
-
-def _make_room(table: dict[bytes, Any]) -> None:
-    while len(table) >= MAX_OPEN_LINKS:
-        del table[next(iter(table))]

@@ -114,7 +114,7 @@ async def _find(settings: Settings, person: str, session: str | None) -> tuple[S
 
     async with open_existing_database(settings) as database:
         of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
-        return await _forgetter(settings, database).find(person, session_id=of)
+        return await _forgetter(settings, database).speech.find(person, session_id=of)
 
 
 async def _forget(

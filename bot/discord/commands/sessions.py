@@ -146,10 +146,9 @@ class _ToldSessions:
             return NO_SESSION
         away: Absence | None
         if minutes is not None:
-            away = Absence(self._now() - 60 * minutes, None)
+            away = Absence(self._now() - 60 * minutes)
         else:
-            read = await self._reader.read(session)
-            away = last_absence(read.recorded, person.person_id)
+            away = last_absence(await self._reader.stays(session, person), session.started_at)
         # Who is there and was never seen to come or leave has been there since the bot came.
         never_seen = minutes is None and away is not None and away.until is None and not away.left
         if away is None or (never_seen and person.present_in == session.channel_id):

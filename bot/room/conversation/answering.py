@@ -69,7 +69,7 @@ class Answering:
         )
         self.toolbox.frozen.on_done = self._tell_result
         if session.upkeep is not None:
-            self.toolbox.on_failure = session.upkeep.on_tool_failed
+            self.toolbox.on_failure = session.upkeep.tier_checks.failed_turns.add
         self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
         self.turn_recorder = TurnRecorder(
             session.memory,

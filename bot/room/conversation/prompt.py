@@ -151,7 +151,7 @@ class PromptBuilder:
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:
             return [name for _, name in self._present()]
-        return self._upkeep.introductions(self._audience(asker), self._present())
+        return self._upkeep.people.introductions(self._audience(asker), self._present())
 
     def name_of(self, user_id: int) -> str:
         return self._participants.name(user_id)
@@ -167,7 +167,7 @@ class PromptBuilder:
         present = self._present()
         unheard = len(self._participants.people) - len(present)
         here = presence_part([name for _, name in present], unheard=unheard)
-        facts = () if self._upkeep is None else self._upkeep.participants(self._audience(asker), present)
+        facts = () if self._upkeep is None else self._upkeep.people.section(self._audience(asker), present)
         return (here, *facts)
 
     def _audience(self, asker: Asker) -> Audience:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from bot.memory.access_log import AccessLog
 from bot.store.quoted_turns import QuoteStore
-from bot.store.tables import person_facts, quoted_turns
+from bot.store.tables import quoted_turns
 from bot.store.tiers import TierStore
 from compaction.memory.passage import PassageId, PassageKind
+from compaction.memory.people import PersonFact, person_facts_part
 from compaction.memory.recall import RecallHit
-from compaction.model import SessionId
+from compaction.model import Seq, SessionId
 from compaction.payload import PartKind, make_part
 from tests.bot.evening import Evening
 from tests.fakes.clock import FakeClock
@@ -72,14 +73,12 @@ async def test_quotes_of_other_sessions_are_stored_once(place: Place) -> None:
     async with Evening(place) as evening, Evening(place, name=OTHER, clock=evening.clock, channel=702) as other:
         here = evening.session_id
         await other.say("I live in Lisbon.")
-        about = {"session_id": OTHER, "turn_seq": 0, "person_id": "id-Ada", "name": "Ada", "text": "x", "at": 1.0}
-        async with evening.database.writing() as connection:
-            await connection.execute(insert(person_facts).values(about | {"id": "fact"}))
+        fact = PersonFact("fact", "id-Ada", "Ada", "I live in Lisbon.", OTHER, Seq(0), 1.0)
         quotes = AccessLog(evening.tier_store, evening.clock, QuoteStore(evening.database))
         refs = (f"turn:{OTHER}#4", f"note:{OTHER}#n", f"turn:{here}#1", "turn:gone#2")
         payload = [
             make_part("user", PartKind.RECALL, "…", refs=refs),
-            make_part("user", PartKind.PARTICIPANTS, "…", refs=("fact", "text:0123")),
+            person_facts_part([fact], {}),
             make_part("user", PartKind.SUMMARY, "…", refs=(f"turn:{OTHER}#9",)),
         ]
         for from_seq in (3, 8):

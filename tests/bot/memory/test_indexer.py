@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest_asyncio
 from structlog.testing import capture_logs
 
+from bot.background_task import background_task
 from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
 from bot.store.database import open_database
 from compaction.errors import EmbeddingError
@@ -66,7 +67,7 @@ async def test_everything_is_embedded_newest_first(room: _Room) -> None:
 async def test_the_task_works_rests_and_ends(room: _Room) -> None:
     """The task embeds the waiting turns in steps, later also new turns, and ends with its context."""
     clock, embedder = FakeClock(), Moody()
-    async with Indexer.running(room.vectors, embedder, clock):
+    async with background_task(Indexer(room.vectors, embedder, clock).run(), name="indexer"):
         await _until_asleep(clock)
         assert await stored(room) == BATCH
         await _steps(clock, 3)
@@ -83,7 +84,7 @@ async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
     clock = FakeClock()
     embedder = Moody(EmbeddingError("Busy.", retryable=True), TimeoutError())
     with capture_logs() as logs:
-        async with Indexer.running(room.vectors, embedder, clock):
+        async with background_task(Indexer(room.vectors, embedder, clock).run(), name="indexer"):
             await _until_asleep(clock)
             assert await stored(room) == 0
             clock.advance(FIRST_RETRY_S)
@@ -102,7 +103,7 @@ async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
     """A failure that is not retryable is tried again only after the longest interval."""
     clock = FakeClock()
     embedder = Moody(EmbeddingError("The key is wrong.", retryable=False))
-    async with Indexer.running(room.vectors, embedder, clock):
+    async with background_task(Indexer(room.vectors, embedder, clock).run(), name="indexer"):
         await _until_asleep(clock)
         clock.advance(LONGEST_RETRY_S - 1)
         assert clock.sleeping == 1

@@ -257,7 +257,7 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         assert guessed(data)
 
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(data).parent)
-        (person,) = await forgetter.find(PERSON)
+        (person,) = await forgetter.speech.find(PERSON)
         done = await forgetter.forget(person)
         assert await evening.database.wipe()
         assert done.stored.rules == 1
@@ -282,7 +282,7 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
             "model_context_built",
             "reply_spoken",
         ]
-        assert await forgetter.find(PERSON) == ()
+        assert await forgetter.speech.find(PERSON) == ()
 
 
 class Outage:
@@ -322,7 +322,7 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(file: Path) -> Non
             outage, changed, failed = Outage(writes), list[SessionId](), False
             log_folder = log_path(data).parent
             forgetter = PersonForgetter(database.checked(outage.check), own.clock, log_folder=log_folder)
-            (person,) = await forgetter.find(PERSON)
+            (person,) = await forgetter.speech.find(PERSON)
             try:
                 await forgetter.forget(person, on_changed=changed.append)
                 outage.is_over = True
@@ -330,7 +330,7 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(file: Path) -> Non
                 failed = outage.is_over = True
                 # In another process.
                 forgetter = PersonForgetter(database, own.clock, log_folder=log_folder)
-                again = await forgetter.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
+                again = await forgetter.speech.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
                 await forgetter.forget(again, on_changed=changed.append)
             assert sorted(changed) == [evening, later]
             assert await database.wipe()
@@ -349,10 +349,10 @@ async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -
         await says(evening, WORDS[0])
         rotated.mkdir(parents=True)
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log.parent)
-        (person,) = await forgetter.find(PERSON)
+        (person,) = await forgetter.speech.find(PERSON)
         with pytest.raises(IsADirectoryError):
             await forgetter.forget(person)
-        assert await forgetter.find_by_id(PERSON) is None
+        assert await forgetter.speech.find_by_id(PERSON) is None
         rotated.rmdir()
         line = {"event": "turn_recorded", "session_id": evening.session_id, "speaker_id": int(PERSON)}
         rotated.write_text(json.dumps(line) + "\n", "utf-8")
@@ -409,7 +409,7 @@ async def test_many_who_are_forgotten_have_one_wipe_at_a_time(tmp_path: Path, mo
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(tmp_path).parent)
 
         async def forget(who: str) -> bool:
-            (person,) = await forgetter.find(who)
+            (person,) = await forgetter.speech.find(who)
             return (await forgetter.forget(person)).wiped
 
         stranger = StoredSpeaker("190120030040050607", (), 0.0, 0, ())
@@ -428,4 +428,4 @@ async def test_many_who_are_forgotten_have_one_wipe_at_a_time(tmp_path: Path, mo
         wipes.error = StoreError("The disk is full.")
         assert not await forget("Dee")
         assert wipes.count == 3
-        assert await forgetter.find("Dee") == ()
+        assert await forgetter.speech.find("Dee") == ()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
+from bot.background_task import background_task
 from bot.logs.log_file import drop_lines_before, forget_in_logs, log_path
 from bot.memory.retention import DAY_S, RETRY_S, Retention
 from bot.private_files import open_private
@@ -138,7 +139,7 @@ async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pyte
     pauses = (RETRY_S, RETRY_S, DAY_S, DAY_S)
     async with (
         open_database(tmp_path / "a.db") as database,
-        Retention(database, TierSettings(), clock=clock).running(),
+        background_task(Retention(database, TierSettings(), clock=clock).run(), name="retention"),
     ):
         for seconds in pauses:
             await clock.until_somebody_sleeps()
@@ -163,7 +164,8 @@ async def test_nothing_is_deleted_before_discord_has_told_the_time(
         return clock.now() + apart_s
 
     async with open_database(path) as database:
-        async with Retention(database, TierSettings(), clock=clock, told_time=told).running():
+        retention = Retention(database, TierSettings(), clock=clock, told_time=told)
+        async with background_task(retention.run(), name="retention"):
             await clock.until_somebody_sleeps()
         assert len(await database.rows(select(sessions))) == left
 

@@ -53,22 +53,20 @@ def test_lines_without_a_time_follow_each_other() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", "not JSON"),
-        ("[1]", "must be an object"),
-        ('{"speaker": "Ada"}', '"text" must be some text'),
-        ('{"speaker": "Ada", "text": ""}', '"text" must be some text'),
-        ('{"speaker": 4, "text": "x"}', '"speaker" must be some text'),
-        ('{"note": ["x"]}', '"note" must be some text'),
-        ('{"speaker": "Ada", "text": "x", "at": "soon"}', "not an ISO time"),
-        ('{"speaker": "Ada", "text": "x", "at": null}', '"at" must be seconds or a time'),
-        ('{"speaker": "Ada", "text": "x", "at": 1e300}', "out of range"),
-        (f'{{"speaker": "Ada", "text": "x", "at": {10**400}}}', "out of range"),
-        (f'{{"speaker": "Ada", "text": "x", "at": {-(10**400)}}}', "out of range"),
-        ('{"speaker": "Ada", "text": "x", "at": NaN}', "out of range"),
-        # No date of Python is so late or so early.
-        ('{"speaker": "Ada", "text": "x", "at": 9e11}', "out of range"),
-        ('{"speaker": "Ada", "text": "x", "at": -9e11}', "out of range"),
-        ('{"speaker": "Ada", "text": "x", "at": "9999-12-31T23:59:59-14:00"}', "out of range"),
+        ("{", "JSON"),
+        ("[1]", "object"),
+        ('{"speaker": "Ada"}', '"text"'),
+        ('{"speaker": "Ada", "text": " "}', '"text"'),
+        ('{"speaker": 4, "text": "x"}', '"speaker"'),
+        ('{"note": ["x"]}', '"note"'),
+        *(
+            (f'{{"speaker": "Ada", "text": "x", "at": {at}}}', '"at"')
+            for at in (
+                *('"soon"', "null", "true", "[]", "1e300", str(10**400), str(-(10**400)), "NaN", "Infinity"),
+                # No date of Python is so late or so early.
+                *("9e11", "-9e11", '"9999-12-31T23:59:59-14:00"', '"0001-01-01T00:00:00+14:00"'),
+            )
+        ),
     ],
 )
 def test_a_mistake_is_told_with_its_line(line: str, told: str) -> None:

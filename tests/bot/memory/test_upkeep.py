@@ -99,7 +99,7 @@ async def test_who_comes_in_is_read_beforehand(file: Path) -> None:
         await first.memory.end()
     async with Evening(path, name="second") as second:
         assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
-        assert first.upkeep.participants(HERE, [("id-Ada", "Ada")]) == (), "its own summary and turns tell it"
+        assert first.upkeep.people.section(HERE, [("id-Ada", "Ada")]) == (), "its own summary and turns tell it"
         second.upkeep.on_join(["id-Ada"])
         await second.upkeep.run_once()
         (section,) = second.people.section(HERE, [("id-Ada", "Ada L.")])
@@ -107,10 +107,10 @@ async def test_who_comes_in_is_read_beforehand(file: Path) -> None:
         present = [("id-Ada", "Ada L."), ("id-Bob", "Bob")]
         strangers = Audience(GUILD, frozenset({702}))
         assert second.people.section(strangers, present) == ()
-        assert second.upkeep.introductions(strangers, present) == ["Ada L.", "Bob"]
-        assert second.upkeep.introductions(HERE, present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
+        assert second.upkeep.people.introductions(strangers, present) == ["Ada L.", "Bob"]
+        assert second.upkeep.people.introductions(HERE, present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
         assert await second.people.forget(GUILD, "id-Ada") == 1
-        assert second.upkeep.introductions(HERE, present) == ["Ada L.", "Bob"]
+        assert second.upkeep.people.introductions(HERE, present) == ["Ada L.", "Bob"]
         assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert await second.people.facts_about(GUILD, "id-Ada") == ()
 

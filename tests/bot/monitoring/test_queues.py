@@ -26,7 +26,6 @@ NO_METRIC = {
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.items.Inputs._sent": "the latest inputs, to match transcripts",
     "bot.screen.readers.ScreenReaders._looked_at": "when pictures were read",
-    "bot.screen.sharer.Sharer.seen": "the latest notes, for the recap",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
     "voice.listening.speaker.SpeakerListener._kept": "windows that an utterance may still need",
     "voice.listening.speaker.SpeakerListener._undecided": "windows of one pause, decided within a second",

@@ -208,7 +208,7 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
         await settle(lambda: room._stay is not None and room._stay._forgetting_watch._seen is not None)
         guild = await house.participation.of_guild(house.place.guild_id)
         forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
-        (ada,) = await forgetter.find(str(ADA.id))
+        (ada,) = await forgetter.speech.find(str(ADA.id))
         with capture_logs() as logs:
             await forgetter.forget(ada)
             await house.pass_time(CHECK_FORGETTINGS_S + 1)

@@ -16,7 +16,6 @@ from bot.screen.room import CHECK_INTERVAL_S, RoomScreens
 from bot.screen.sharer import ABSENT_S
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
-from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO, FakePlace
@@ -191,19 +190,6 @@ async def test_who_opts_out_is_not_watched_either() -> None:
             await room.welcome(ADA, "n2")
 
 
-async def test_a_recap_tells_nothing_that_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recap at the end of a share repeats no note from before words were forgotten."""
-    async with sharing("Tokyo 2099") as (watching, room, sharer):
-        monkeypatch.setattr(SessionMemory, "external_changes", 1)
-        watching.clock.advance(60)
-        room.start(sharer, "monitor")
-        await see(watching, room, sharer, "bright", "The train leaves at nine")
-        await room.end(sharer, ShareEnd.STOPPED)
-        recap = watching.turns[-1].parts[0].text
-        assert "Tokyo" not in recap
-        assert "nine" in recap
-
-
 @pytest.mark.parametrize("ends", [False, True])
 async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) -> None:
     """After /forget-me a share notes nothing that it showed before, also if it is just being closed (`ends`), and its
@@ -271,10 +257,10 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
         for person, text in ((first, "Tokyo 2099"), (second, "A spreadsheet")):
             sharer = await share(room, person, nonce=f"n{person.id}")
             await see(watching, room, sharer, "dark", text)
-            assert text in await room.look_at(person.id, "what?")
+            assert text in await room.look("what?", user_id=person.id)
         assert room.sharing() == ["Lantern Sam", "Lantern Sam (2)"]
         with pytest.raises(ToolError, match="That member shares no screen now"):
-            await room.look_at(BO.id, "what?")
+            await room.look("what?", user_id=BO.id)
 
 
 async def test_who_looks_without_a_share_is_told() -> None:

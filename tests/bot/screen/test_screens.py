@@ -10,7 +10,7 @@ import pytest
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.screens import LINK_VALID_S, MAX_DROPPED_IN_A_ROW
+from bot.screen.screens import LINK_VALID_S
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO, OTHER_BOT
@@ -111,13 +111,13 @@ async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
 @pytest.mark.parametrize("ending", [ShareEnd.COMMAND, ShareEnd.SUPERSEDED])
 async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: ShareEnd) -> None:
     """Its connection may be slow. What waits for the page goes to the one that has superseded it, if any."""
-    async with opened() as (_, room, line):
+    async with opened() as (watching, room, line):
         line.sharer.tell(t="note", what="one")
         messages = line.messages()
         assert (await anext(messages))["what"] == "one"
         line.sharer.tell(t="note", what="two")
         if ending is ShareEnd.SUPERSEDED:
-            line.supersede()
+            await watching.screens.readmit(line.welcome.resume_secret)
         else:
             await room.end(line.sharer, ending)
         async with asyncio.timeout(PATIENCE_S):
@@ -168,11 +168,13 @@ async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
 
 
 async def test_a_flood_of_pictures_that_nobody_wants_is_ended() -> None:
-    """Too many dropped pictures in a row end the share, or its page if none has begun."""
-    async with opened() as (_, _, line):
-        for _ in range(MAX_DROPPED_IN_A_ROW + 1):
-            await line.picture(PICTURES["dark"])
-        assert await last(line) == "stopped"
+    """Too many pictures in vain end the share, or its page if none has begun, also if the page connects anew."""
+    async with opened() as (watching, room, line):
+        page = line
+        while room.find(ADA.id) is not None:
+            page = await watching.screens.readmit(line.welcome.resume_secret)
+            await page.picture(PICTURES["dark"])
+        assert await last(page) == "misbehaved"
 
 
 async def test_a_page_comes_back_to_its_share() -> None:
@@ -185,6 +187,7 @@ async def test_a_page_comes_back_to_its_share() -> None:
         assert not line.welcome.sharing
         again = await watching.screens.readmit(line.welcome.resume_secret)
         assert again.welcome.sharing
+        assert await refusal(watching, resume=line.welcome.resume_secret[:-1]) == "ended"
         third = await watching.screens.readmit(line.welcome.resume_secret)
         assert await last(again) == "superseded"
         again.disconnected()

@@ -1,12 +1,25 @@
-"""When a share must end without its sharer's doing, and what waits for their page."""
+"""When a share must end without its sharer's doing, what waits for their page, and what a recap may tell."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
 import pytest
 
+from bot.channel.port import Person
 from bot.screen.messages import ShareEnd
-from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer
+from bot.screen.share import Share
+from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer, ShareRecorder
+from bot.store.speech_forgetting import SpeechForgetter
+from tests.bot.evening import GUILD, Evening
+from tests.bot.screen.watching import FakeReaders
 from tests.fakes.place import ADA
+from voice.screen.notes import ScreenNote, ScreenNoteReason
+from voice.screen.port import VisionSource
+
+if TYPE_CHECKING:
+    from compaction.model import Turn
+    from tests.bot.conftest import Place
 
 NOW = 100.0
 
@@ -52,3 +65,42 @@ def test_oldest_messages_for_an_absent_page_are_dropped() -> None:
     assert [message["what"] for message in sharer.for_page] == list(range(3, PAGE_MESSAGES + 3))
     assert sharer.dropped == 3
     assert sharer.changed.is_set()
+
+
+async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
+    """The recap at the end of a share tells of no note that another program has deleted. It tells of those since."""
+    async with Evening(place) as evening:
+        turns: list[Turn] = []
+        recorder = ShareRecorder(
+            evening.memory,
+            guild_id=GUILD,
+            clock=evening.clock,
+            on_turn=turns.append,
+            on_note=lambda _: None,
+            excludes=lambda _: False,
+        )
+        sharer = Sharer(Person(2003, "Cy", is_bot=False), "n1")
+
+        async def see(what: str) -> None:
+            seen = ScreenNote(evening.clock.now(), what, ScreenNoteReason.CUT, VisionSource.OCR, "hash")
+            await recorder.take_note(sharer, seen)
+
+        share = Share(
+            "Cy",
+            "a window",
+            readers=cast("Any", FakeReaders()),
+            clock=evening.clock,
+            on_note=cast("Any", None),
+            on_trouble=lambda _: None,
+        )
+        await see("now: Tokyo 2099")
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        person = await forgetter.find_by_id("2003")
+        assert person is not None
+        await forgetter.forget(person)
+        await evening.memory.refresh()
+        evening.clock.advance(1)
+        await see("now: The train leaves at nine")
+        await recorder.record_end(sharer, share)
+        (recap,) = turns
+        assert recap.parts[0].text.endswith("Last seen on it: now: The train leaves at nine.")

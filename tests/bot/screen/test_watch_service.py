@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.participation.all_guilds import GuildParticipations
-from bot.participation.settings import ParticipationSettings
 from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError
 from bot.screen.screens import WatchService
-from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching, until
-from tests.fakes.choices import FakeOptOuts
-from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
@@ -26,28 +21,23 @@ GUILD = 10
 
 
 @asynccontextmanager
-async def desk(
-    watching: Watching, settings: WebSettings | None = None
-) -> AsyncIterator[tuple[WatchService, GuildParticipations]]:
+async def desk(watching: Watching) -> AsyncIterator[WatchService]:
     """Open a watch service with its web server."""
-    participation = GuildParticipations(
-        no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
-    )
-    async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
-        yield WatchService(watching.screens, web, participation), participation
+    async with WebServer(WebSettings(port=0), watching.screens) as web:
+        yield WatchService(watching.screens, web)
 
 
 async def test_the_first_link_opens_the_pages() -> None:
     """The first link starts the web server, and the link admits its person. Who has opted out gets none."""
     watching = Watching()
-    async with desk(watching) as (at, participation), watching.room():
+    async with desk(watching) as at, watching.room():
         assert at.is_local
         assert at.valid_s == 300
         link = await at.link(GUILD, ADA.id)
         base, _, token = link.partition("/share#")
         assert base.startswith("http://localhost:")
         assert (await watching.screens.admit(token)).welcome.who == "Ada"
-        await participation.set_opt_out(GUILD, BO.id, out=True)
+        watching.opted_out = {BO.id}
         with pytest.raises(ScreenError, match="/opt-in"):
             await at.link(GUILD, BO.id)
 
@@ -57,7 +47,7 @@ async def test_looks_and_ends() -> None:
     all shares.
     """
     watching = Watching()
-    async with desk(watching) as (at, _):
+    async with desk(watching) as at:
         with pytest.raises(ScreenError) as caught:
             await at.status(GUILD)
         assert str(caught.value) == NO_ROOM_TO_SHARE_IN

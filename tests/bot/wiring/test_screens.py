@@ -9,13 +9,9 @@ import aiohttp
 from structlog.testing import capture_logs
 
 from bot.llm.model_calls import ignore_call
-from bot.participation.all_guilds import GuildParticipations
-from bot.participation.settings import ParticipationSettings
-from bot.server_settings import no_server_settings
 from bot.wiring.pages import open_pages, open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
-from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -29,12 +25,9 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
     """Open the parts with these web settings."""
     settings = Settings.model_validate({"web": web})
     parts = BotSettings.from_schema(settings)
-    participation = GuildParticipations(
-        no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
-    )
     async with AsyncExitStack() as stack:
         screens = await open_screens(stack, parts, FakeClock(), on_call=ignore_call)
-        watching, _ = await open_pages(stack, parts, participation, screens)
+        watching, _ = await open_pages(stack, parts, screens)
         yield screens, watching
 
 

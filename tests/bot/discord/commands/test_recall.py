@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None = "guild") -> AddCommands:
     """Return what adds the command. `reach`: as in `recall.scope`."""
     index = SqlRecallIndex(evening.database, VectorStore(evening.database))
-    found = PersonalRecall(Recall(index, evening.store), reader, reach=reach, accesses=evening.accesses)
+    recall, attendance = Recall(index, evening.store), AttendanceStore(evening.database)
+    found = PersonalRecall(recall, reader, attendance, reach=reach, accesses=evening.accesses)
     return partial(add_recall, recall=found, reader=reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
 
 
