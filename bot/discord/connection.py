@@ -18,7 +18,7 @@ from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
 from bot.discord.posting import REQUEST_ERRORS
 from bot.errors import SetupError
-from bot.shards import ONLY_SHARD, ranges, whole
+from bot.shards import MOST_SHARDS, ONLY_SHARD, ranges, whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -111,6 +111,10 @@ async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Sha
     async with _asking(settings) as client:
         advice = await client.http.request(discord.http.Route("GET", "/gateway/bot"))
     recommended, limit = advice["shards"], advice["session_start_limit"]
+    if not 1 <= recommended <= MOST_SHARDS:
+        raise SetupError(
+            "Discord did not say how many shards this bot needs. Start it again, or name them (--shards 0/1)."
+        )
     shards = choice or whole(recommended)
     if limit["remaining"] < len(shards.ids):
         raise SetupError(

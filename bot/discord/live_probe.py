@@ -80,7 +80,8 @@ async def probe_channel(
 
     Raises `SetupError` or `LinkError` with a plain sentence.
     """
-    token = require_token(settings)
+    # Before people are told: without the package's records nothing could be written down.
+    token, versions = require_token(settings), _versions()
     point_at(settings)
     intents = discord.Intents(guilds=True, voice_states=True)
     async with (
@@ -94,7 +95,7 @@ async def probe_channel(
             noted = await _listened(client, channel, seconds=seconds)
         finally:
             await client.close()
-    return {"versions": _versions(), "seconds": seconds, **noted}
+    return {"versions": versions, "seconds": seconds, **noted}
 
 
 def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:

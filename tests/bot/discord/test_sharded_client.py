@@ -158,6 +158,10 @@ async def test_discords_recommendation_and_limit_are_heeded() -> None:
             await chosen_shards(settings_for(local), Shards((4, 5), 8))
         with pytest.raises(SetupError, match="refused the bot's token"):
             await chosen_shards(settings_for(local, token="9999.nobody"), None)
+        for absurd in (0, 1_000_000_000):
+            local.recommend_shards(absurd)
+            with pytest.raises(SetupError, match="how many shards"):
+                await chosen_shards(settings_for(local), None)
     with pytest.raises(SetupError, match="cannot be reached"):
         await chosen_shards(DiscordSettings(token=SecretStr("1.x"), api_base="http://127.0.0.1:9/api/v10"), None)
     assert await chosen_shards(settings_for(local), ONLY_SHARD) == ONLY_SHARD
