@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from benchmarks.errors import BenchmarkError
+from benchmarks.report import BenchmarkError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -78,12 +78,12 @@ def update_page(page: str, results: Results) -> str:
 def update_readme(page: str, results: Results) -> str:
     """Return the README with its few headline figures from the results. Raises ValueError if a mark is missing."""
     rows = [
-        (words, form.format(target["value"]), cell(target.get("goal")), cell(target.get("sample")))
+        (words, form.format(target["value"]), cell(target.get("goal")), met(target), cell(target.get("sample")))
         for result, name, words, form in HEADLINES
         for target in targets_of(results.get(result, {}))
         if target.get("name") == name and isinstance(target.get("value"), int | float)
     ]
-    return _between_marks(page, table(("", "measured", "goal", "of"), rows))
+    return _between_marks(page, table(("", "measured", "goal", "", "of"), rows))
 
 
 def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
@@ -119,7 +119,8 @@ def _table(kept: Results) -> Iterator[str]:
     for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
-            yield f"[{file}](benchmarks/{file}.json): {cell(machine.get('cpu'))}, {cell(machine.get('cores'))} cores."
+            told = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
+            yield f"[{file}](benchmarks/{file}.json): {', '.join(told)} cores."
     yield ""
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine in a few words. `cores`: the cores that this process may use. `load_1m`: the load average at the
-    start.
+    """The machine in a few words, and the day (UTC). `cores`: the cores that this process may use. `load_1m`: the load
+    average at the start.
     """
 
+    date: str
     system: str
     cpu: str
     cores: int
@@ -27,6 +29,7 @@ class Machine:
 def describe_machine() -> Machine:
     """Return the machine that this process runs on. Unknown values are `unknown` or 0."""
     return Machine(
+        date=datetime.now(UTC).date().isoformat(),
         system=f"{platform.system()} {platform.release()}",
         cpu=_value(Path("/proc/cpuinfo"), "model name") or platform.processor() or "unknown",
         cores=len(os.sched_getaffinity(0)),

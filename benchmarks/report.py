@@ -9,12 +9,22 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from bot.errors import BotError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from benchmarks.machine import Machine
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+class BenchmarkError(BotError):
+    """Base class of the benchmarks' errors. The message is a plain sentence with the remedy."""
+
+
+class TranscriptFormatError(BenchmarkError):
+    """A supplied conversation cannot be read: the user must change the file."""
 
 
 @dataclass(frozen=True, slots=True)

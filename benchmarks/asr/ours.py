@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from benchmarks.usual_glossary import USUAL_GLOSSARY
+from benchmarks.recordings import USUAL_GLOSSARY
 from voice.asr.second_hearing import PlainHearing, hear
 
 if TYPE_CHECKING:

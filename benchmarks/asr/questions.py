@@ -7,6 +7,7 @@ with lost packets. The voices' recordings are kept in a folder. All else is made
 
 from __future__ import annotations
 
+import json
 import tomllib
 import wave
 from contextlib import AsyncExitStack
@@ -18,9 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.asr.discord_path import decoded, lossy
-from benchmarks.recordings import HeardWords
+from benchmarks.recordings import MANIFEST, PEOPLE, SYNTHETIC_SOURCE, HeardWords
 from benchmarks.synthetic_speech import in_a_room, kokoro_voices, speak_evenly
-from benchmarks.usual_glossary import PEOPLE
 from bot.brain.settings import BrainSettings
 from rehearsal.people.clip import RATE_HZ, opus_packets, read_sound
 from voice.asr.glossary import choose_glossary
@@ -88,6 +88,17 @@ async def make_questions(folder: Path, models: ModelsSettings, progress: Progres
             sound = await speak_evenly(voices[VOICES[number % len(VOICES)]], texts[number])
             write_recording(recording_file(folder, number), sound)
             progress.advance()
+    # So `roomtone bench reply --speech` can ask them too.
+    listed = [
+        {
+            "file": recording_file(folder, number).name,
+            "speaker": VOICES[number % len(VOICES)],
+            "text": text,
+            "source": SYNTHETIC_SOURCE,
+        }
+        for number, text in enumerate(texts)
+    ]
+    (folder / MANIFEST).write_text(json.dumps(listed, indent=1) + "\n", "utf-8")
 
 
 def question_sounds(folder: Path) -> Iterator[QuestionSound]:

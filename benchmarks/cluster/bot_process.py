@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cluster.processes import family, signal_family, start_process, use_of, without_settings
-from benchmarks.errors import BenchmarkError
+from benchmarks.report import BenchmarkError
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.errors import BenchmarkError
+from benchmarks.report import BenchmarkError
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

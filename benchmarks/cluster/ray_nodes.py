@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from benchmarks.cluster.processes import family, signal_family, start_process, without_settings
-from benchmarks.errors import BenchmarkError
+from benchmarks.report import BenchmarkError
 from bot.cluster.ray_access import ray_environment, write_ray_files
 from bot.store.forgetting_key import KEY_FILE
 

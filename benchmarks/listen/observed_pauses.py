@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.recordings import voice_end_s
-from benchmarks.usual_glossary import USUAL_GLOSSARY
+from benchmarks.recordings import USUAL_GLOSSARY, voice_end_s
 from bot.models.catalogue import TURN_SMART, TURN_TEXT
 from bot.models.directory import CONVERTED_NAME, ModelDirectory, whisper_folder
 from bot.wiring.speech_models import open_vad

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process
-from benchmarks.errors import BenchmarkError
 from benchmarks.figures import number_at, sample_at
 from benchmarks.load.growth import growth
 from benchmarks.measuring import measuring
-from benchmarks.report import Target, at_most
+from benchmarks.report import BenchmarkError, Target, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,11 +15,11 @@ import discord
 import yarl
 
 from benchmarks.child_process import answer_requests
-from benchmarks.errors import BenchmarkError
 from benchmarks.figures import percentile
 from benchmarks.load.encrypted_room import EncryptedRoom
 from benchmarks.load.growth import holding
 from benchmarks.local_bot import join_bot
+from benchmarks.report import BenchmarkError
 from bot.background_task import background_task
 from bot.events import LinkChanged, QueuesMeasured, RoomOpened, UtteranceTranscribed
 from voice.transport.discord_gateway import DiscordMainGateway

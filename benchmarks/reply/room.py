@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measuring import logging_disabled
-from benchmarks.usual_glossary import CHANNEL, PEOPLE, SERVER
+from benchmarks.recordings import CHANNEL, PEOPLE, SERVER
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip

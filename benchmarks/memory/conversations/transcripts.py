@@ -16,13 +16,13 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.errors import TranscriptFormatError
 from benchmarks.memory.conversations.conversation import (
     ConversationLine,
     RecordedConversation,
     ReferenceQuestion,
 )
 from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT
+from benchmarks.report import TranscriptFormatError
 from bot.memory.replay import ASSISTANTS
 from bot.memory.transcript import SaidLine, TranscriptError, parse_transcript
 

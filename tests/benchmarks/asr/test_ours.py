@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.asr.ours import RoomTranscriber
-from benchmarks.usual_glossary import USUAL_GLOSSARY
+from benchmarks.recordings import USUAL_GLOSSARY
 from tests.fakes.recogniser import AnsweringEngine, recognition
 
 if TYPE_CHECKING:

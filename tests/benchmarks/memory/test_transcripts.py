@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.errors import TranscriptFormatError
 from benchmarks.memory.conversations.conversation import ReferenceQuestion
 from benchmarks.memory.conversations.transcripts import read_conversation_file
+from benchmarks.report import TranscriptFormatError
 
 if TYPE_CHECKING:
     from pathlib import Path
