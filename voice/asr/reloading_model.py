@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voice.asr.worker import loaded_in, new_thread, nobody_waits, plainly
+from voice.asr.worker import loaded_in, nobody_waits, plainly
 from voice.circuit_breaker import CircuitBreaker, Outage
-from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S
+from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from voice.asr.port import Recognition
     from voice.asr.worker import Engine, RecognitionRequest
-    from voice.daemon_thread import DaemonThread
 
 # One failure may be due to the sound; three in a row are due to the model.
 FAILURES_BEFORE_RELOAD: Final = 3
@@ -176,7 +175,7 @@ class ReloadingModel:
 
     async def _started(self) -> _Loaded:
         """Load the engine in a new thread. Raises `RecogniserError`."""
-        thread = new_thread()
+        thread = DaemonThread("speech-model", gives_way=True)
         try:
             return _Loaded(await loaded_in(thread, self._load, within_s=LOAD_TIMEOUT_S), thread)
         except RecogniserHungError:

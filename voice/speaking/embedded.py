@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import unicodedata
 from contextlib import asynccontextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
-from voice.errors import SynthesisError, UnreadableTextError, VoiceHungError
+from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ class EmbeddedSynthesizer:
 async def voice_thread(name: str) -> AsyncIterator[DaemonThread]:
     """Yield a thread for one model. Its end does not wait long for a sentence that nobody wants any more."""
     worker = DaemonThread(name)
-    worker.start()
     try:
         yield worker
     finally:
@@ -83,19 +81,13 @@ async def voice_thread(name: str) -> AsyncIterator[DaemonThread]:
 
 
 async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
-    """Return what `load` reads from the voice in `directory`, in the voice's thread.
-
-    Raises `SynthesisError`, and `VoiceHungError` if it takes too long.
-    """
-    call = worker.submit(load)
+    """Return what `load` reads from the voice in `directory`, in the voice's thread. Raises `SynthesisError`."""
     try:
-        async with asyncio.timeout(LOAD_TIMEOUT_S):
-            return await asyncio.wrap_future(call)
+        return await worker.run(load, within_s=LOAD_TIMEOUT_S)
     except TimeoutError as exc:
-        raise VoiceHungError(
+        raise SynthesisError(
             "The voice in {directory} was not loaded within {within_s:g} s: its disk hangs, or the machine is "
             "overloaded.",
-            has_ended=call.done,
             directory=directory,
             within_s=LOAD_TIMEOUT_S,
         ) from exc
