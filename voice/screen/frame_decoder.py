@@ -14,7 +14,7 @@ import structlog
 
 from voice.screen.frame import FrameRefusal, FrameRefusedError, assemble_frame, check_header
 from voice.screen.port import VisionError
-from voice.screen.worker_process import DECODE, WorkerBrokeOffError, WorkerHungError, WorkerProcess
+from voice.screen.worker_process import DECODE, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +41,7 @@ class FrameDecoder(WorkerProcess):
         timeout_s: float = DECODE_TIMEOUT_S,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        super().__init__(command, start_timeout_s=start_timeout_s)
-        self._timeout_s = timeout_s
+        super().__init__(command, start_timeout_s=start_timeout_s, timeout_s=timeout_s)
         self._turn = asyncio.Lock()
 
     async def decode(self, data: bytes) -> ScreenFrame:
@@ -66,12 +65,9 @@ class FrameDecoder(WorkerProcess):
             await self.kill()
 
     async def _decoded(self, data: bytes) -> dict[str, object]:
+        await self.start()
         try:
-            await self.start()
-        except WorkerBrokeOffError as error:
-            raise VisionError("The process that decodes pictures could not be started.") from error
-        try:
-            return await self.ask(data, timeout_s=self._timeout_s)
-        except (WorkerHungError, WorkerBrokeOffError) as error:
-            log.warning("picture_broke_decoder", reason=type(error).__name__, byte_count=len(data))
+            return await self.ask((), data)
+        except VisionError as error:
+            log.warning("picture_broke_decoder", problem=error, byte_count=len(data))
             raise FrameRefusedError(FrameRefusal.DAMAGED) from error
