@@ -16,15 +16,16 @@ import structlog
 
 from bot.texts.text import Text, sentence_of, verbatim
 from voice.screen.frame import FrameRefusedError
-from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
+from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind, FrameChange
 from voice.screen.notes import (
     TEXT_SPACING_S,
     LookIntervals,
     NoteTaker,
-    PendingChange,
     ReadFrame,
     ScreenNote,
     ScreenNoteReason,
+    look_due_at,
+    reason_for,
 )
 from voice.screen.ocr_text import areas_to_read
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
@@ -71,7 +72,7 @@ class _Screen:
     notes: NoteTaker
     started_at: float
     changes: ChangeDetector = field(default_factory=ChangeDetector)
-    pending: PendingChange = field(default_factory=PendingChange)
+    pending: FrameChange = field(default_factory=FrameChange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class _Picture:
 class _Reading:
     """A request that a reader took. `screen`: the one in the picture, which may be an earlier screen."""
 
-    pending: PendingChange
+    pending: FrameChange
     look: VisionRequest
     frame_hash: str
     screen: _Screen
@@ -215,7 +216,7 @@ class Share:
         verdict = self._screen.changes.look(frame.luma)
         if verdict.change is not ChangeKind.SAME:
             self.counts["changed"] += 1
-            self._screen.pending = self._screen.pending.with_verdict(verdict)
+            self._screen.pending = self._screen.pending.together(verdict)
             self._changed.set()
 
     # -- reading -------------------------------------------------------------------------------------------
@@ -229,14 +230,14 @@ class Share:
             await self._tick()
 
     def _due_now(self) -> bool:
-        due_at = self._screen.pending.due_at(self._looked_at, self._intervals)
+        due_at = look_due_at(self._screen.pending.change, self._looked_at, self._intervals)
         return due_at is not None and due_at <= self._clock.monotonic()
 
     async def _until_due(self) -> None:
         """Wait until a look or a note is due, or a change comes in that may bring it forward."""
         now = self._clock.monotonic()
         waits = []
-        look_at = self._screen.pending.due_at(self._looked_at, self._intervals)
+        look_at = look_due_at(self._screen.pending.change, self._looked_at, self._intervals)
         if look_at is not None:
             waits.append(look_at - now)
         if self._screen.notes.due_at is not None:
@@ -275,7 +276,7 @@ class Share:
         self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
         taken = self._last_taken()
-        why = taken.pending.why(self._intervals)
+        why = reason_for(taken.pending.change, self._intervals)
         if why is ScreenNoteReason.CUT and taken.screen is self._screen:
             # The text that waits was in the scene before.
             self._take_last_note()
@@ -296,14 +297,14 @@ class Share:
             # A change comes with a picture, which the person has had forgotten meanwhile.
             raise NoPictureError(NO_PICTURE)
         # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
-        pending, self._screen.pending = self._unread(), PendingChange()
+        pending, self._screen.pending = self._unread(), FrameChange()
         whole = self._intervals is not None or pending.change in {ChangeKind.FIRST, ChangeKind.CUT}
         boxes = (WHOLE,) if whole else areas_to_read(pending.boxes, self._screen.notes.lines)
         look = VisionRequest(picture.frame.jpeg, boxes=boxes, who=self.who, before=self._screen.notes.last)
         self._reading = _Reading(pending, look, picture.frame.hash, picture.screen)
         return look
 
-    def _unread(self) -> PendingChange:
+    def _unread(self) -> FrameChange:
         if self._reading is None or self._reading.screen is not self._screen:
             return self._screen.pending
         return self._reading.pending.together(self._screen.pending)
@@ -321,7 +322,7 @@ class Share:
                 VisionReading(VisionSource.OCR), ScreenNoteReason.SHARE_START, (WHOLE,), "", self._clock.now()
             )
             await self._take_note(nothing)
-            pending = PendingChange(ChangeKind.CUT, (WHOLE,))
+            pending = FrameChange(ChangeKind.CUT, (WHOLE,))
         self._screen.pending = pending
         await self._clock.sleep(FAILURE_PAUSE_S)
 

@@ -254,11 +254,11 @@ class OpenedRecogniser:
         if self.local is None or self.local.place is None:
             return None
         sentence = Text("My speech model runs on {device}.", device=_IN_USE[self.local.place.device])
-        return sentence if self.local.failure is None else joined((sentence, sentence_of(self.local.failure.problem)))
+        return sentence if self.local.failure is None else joined((sentence, sentence_of(self.local.failure)))
 
     def gpu_failure(self) -> RecogniserError | None:
         """Return why the processor recognises speech instead of the GPU; None: the GPU does, or there is none."""
-        return None if self.local is None or self.local.failure is None else self.local.failure.problem
+        return None if self.local is None else self.local.failure
 
 
 @asynccontextmanager

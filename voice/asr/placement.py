@@ -6,7 +6,6 @@ taken. All this shows only when something is computed, so the model is tried wit
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,14 +47,6 @@ CPU = DevicePlacement("cpu", "int8")
 CUDA = DevicePlacement("cuda", "float16")
 
 
-@dataclass(frozen=True, slots=True)
-class CudaFailure:
-    """Why CUDA is not used. `since`: monotonic seconds. `problem`: a plain sentence with the remedy."""
-
-    since: float
-    problem: RecogniserError
-
-
 def cuda_device_count() -> int:
     """Return how many CUDA devices CTranslate2 can use here; 0 without a driver."""
     return int(ctranslate2.get_cuda_device_count())
@@ -73,7 +64,8 @@ class CudaFallback(Engine):
     then recognises the same sound, and everything after it.
 
     `open_engine` loads the model at a place; it raises `RecogniserError`. `load` and recognition are called in the
-    model's thread; `failure` and `place`, where the loaded model runs, may be read anywhere.
+    model's thread; `failure` (why CUDA is not used, with the remedy) and `place`, where the loaded model runs, may be
+    read anywhere.
     """
 
     def __init__(
@@ -81,13 +73,11 @@ class CudaFallback(Engine):
         open_engine: Callable[[DevicePlacement], Engine],
         *,
         cuda_devices: Callable[[], int] = cuda_device_count,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_engine = open_engine
         self._cuda_devices = cuda_devices
-        self._monotonic = monotonic
         self._engine: Engine | None = None
-        self.failure: CudaFailure | None = None
+        self.failure: RecogniserError | None = None
         self.place: DevicePlacement | None = None
         # Whether a computation on CUDA has begun and not ended.
         self._on_cuda = False
@@ -136,14 +126,14 @@ class CudaFallback(Engine):
 
     def _moved_to_cpu(self, why: str) -> Engine:
         """Remember that CUDA failed, and return an engine on the CPU."""
-        problem = RecogniserError(
+        failure = RecogniserError(
             "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (docs/operations.md, "
             "'With an NVIDIA GPU') and restart the bot, or hide the GPU from it (CUDA_VISIBLE_DEVICES=-1).",
             why=why[:MOST_CHARS],
         )
         engine = self._opened(CPU)
-        self.failure = CudaFailure(self._monotonic(), problem)
-        _log.warning("recogniser_moved_to_cpu", problem=problem)
+        self.failure = failure
+        _log.warning("recogniser_moved_to_cpu", problem=failure)
         return engine
 
     def _opened(self, place: DevicePlacement) -> Engine:
