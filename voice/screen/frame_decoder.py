@@ -50,11 +50,11 @@ class FrameDecoder(WorkerProcess):
         Raises `FrameRefusedError` if something is wrong with the picture, and `VisionError` if no process can be
         started to decode it.
         """
-        size = check_header(data)
+        check_header(data)
         async with self._turn:
             luma = (await self._decoded(data)).get("luma")
         try:
-            return assemble_frame(data, size, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
+            return assemble_frame(data, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
         except ValueError as error:
             # Signs beyond ASCII raise another one than `binascii.Error`.
             raise FrameRefusedError(FrameRefusal.DAMAGED) from error
