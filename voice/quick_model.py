@@ -69,7 +69,7 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         self._model: ModelT | None = None
         self._thread = DaemonThread(thread_name)
         self._waiting = 0
-        # Since when the model works on one request; None: on none. Its thread sets it.
+        # Since when the model works on one request; None: on none.
         self._busy_since: float | None = None
         # Since when the model has failed or hung, in monotonic seconds; None if it answered last.
         self.failing_since: float | None = None
@@ -95,7 +95,9 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
 
     async def ask(self, asked: AskedT) -> ToldT | None:
         """Return the model's answer; None if there is none in time. Never raises."""
-        if self._hangs():
+        # Its thread sets it.
+        busy_since = self._busy_since
+        if busy_since is not None and self._monotonic() - busy_since > HANGS_AFTER_S:
             self._on_failure(TurnModelError(f"The {self._what} has worked on one pause for {HANGS_AFTER_S:g} s."))
             return None
         if self._waiting >= self._most_waiting:
@@ -121,10 +123,6 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
             return self._ask_model(self._model, asked)
         finally:
             self._busy_since = None
-
-    def _hangs(self) -> bool:
-        busy_since = self._busy_since
-        return busy_since is not None and self._monotonic() - busy_since > HANGS_AFTER_S
 
     def _on_failure(self, problem: TurnModelError) -> None:
         if self.failing_since is None:

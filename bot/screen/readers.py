@@ -131,9 +131,11 @@ class ScreenReaders:
         return await self._decoder.decode(data)
 
     async def unload(self) -> None:
-        """End the processes that decode and read. Called when nobody shares any more. A model is not loaded here."""
+        """End the processes that decode and read, to free their memory. Called when nobody shares any more. A reading
+        in progress fails. A model is not loaded here.
+        """
         await self._decoder.rest()
-        await self._ocr.rest()
+        await self._ocr.kill()
 
     def _record_failure(self, failures_before: int | None, problem: VisionError) -> None:
         """Count a failure, unless the model did not take the request or another failed meanwhile: an outage counts

@@ -159,7 +159,7 @@ class ReloadingModel:
         try:
             self._loaded = await self._started()
         except RecogniserError as exc:
-            self._count_failure(exc)
+            self._lose(exc)
             raise
         _log.warning("recogniser_reloaded", reloads=self.reloads)
         return self._loaded
@@ -200,11 +200,8 @@ class ReloadingModel:
         _log.error("recogniser_thread_left_behind", left_behind=self.left_behind, most=MOST_LEFT_BEHIND)
 
     def _lose(self, problem: RecogniserError) -> None:
-        """Take note that the model is to be loaded again."""
+        """Take note that the model is to be loaded again, or in another try."""
         self._loaded = None
         self._failures_in_a_row = 0
-        self._count_failure(problem)
-
-    def _count_failure(self, problem: RecogniserError) -> None:
         pause_s = self._breaker.record_failure(self._monotonic(), problem)
         _log.error("recogniser_lost", failures=self._breaker.failures, pause_s=pause_s, problem=problem)

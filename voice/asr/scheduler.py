@@ -50,7 +50,7 @@ REPLACED = "A newer request replaced this interim one."
 _log: Any = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecogniserFigures:
     """Counts since the start."""
 
@@ -152,7 +152,7 @@ class QueuedRecogniser:
             # It may take five times as long as another, so it waits behind all finished speech and is dropped first.
             interim = True
             if self._queue.holds_finals:
-                self._count(shed=1)
+                self._figures.shed += 1
                 raise RecogniserOverloadedError(BUSY)
         if len(self._queue) >= self._queue_size:
             self._make_room(speaker_id, interim=interim)
@@ -165,7 +165,7 @@ class QueuedRecogniser:
         try:
             return await job.answer
         except asyncio.CancelledError:
-            self._count(cancelled=1)
+            self._figures.cancelled += 1
             self._queue.remove(entry)
             raise
 
@@ -178,16 +178,13 @@ class QueuedRecogniser:
         if guess is not None:
             self._shed(guess)
         elif interim:
-            self._count(shed=1)
+            self._figures.shed += 1
             raise RecogniserOverloadedError("The recogniser's queue is full of finished speech.")
 
     def _shed(self, entry: Entry[_Job], why: str = REPLACED) -> None:
         """Fail the caller of an interim that was removed from the queue."""
-        self._count(shed=1)
+        self._figures.shed += 1
         _fail(entry.job, RecogniserOverloadedError(why))
-
-    def _count(self, **more: float) -> None:
-        self._figures = replace(self._figures, **{name: getattr(self._figures, name) + by for name, by in more.items()})
 
     async def _dispatch(self) -> None:
         try:
@@ -201,7 +198,7 @@ class QueuedRecogniser:
                     continue
                 if entry.job.request.careful and self._queue.holds_finals:
                     # It was confirmed as finished speech with the rest of the speaker's, and others wait for theirs.
-                    self._count(shed=1)
+                    self._figures.shed += 1
                     _fail(entry.job, RecogniserOverloadedError(BUSY))
                     continue
                 await self._serve([entry.job, *self._taken_with(entry.job)])
@@ -243,7 +240,7 @@ class QueuedRecogniser:
             recognitions = await self._model.recognise_together(requests, others_wait=lambda: not self._queue.is_empty)
         except RecogniserHungError as exc:
             self._fail_all(jobs, exc)
-            self._count(timed_out=len(jobs))
+            self._figures.timed_out += len(jobs)
         except RecogniserError as exc:
             if len(jobs) == 1:
                 self._fail_all(jobs, exc)
@@ -253,7 +250,9 @@ class QueuedRecogniser:
                 await self._serve([job])
         else:
             for job, recognition in zip(jobs, recognitions, strict=True):
-                self._count(completed=1, audio_s=recognition.duration_s, compute_s=recognition.compute_s)
+                self._figures.completed += 1
+                self._figures.audio_s += recognition.duration_s
+                self._figures.compute_s += recognition.compute_s
                 if not job.answer.done():
                     job.answer.set_result(recognition)
         finally:
@@ -261,7 +260,7 @@ class QueuedRecogniser:
                 _fail(job, RecogniserError(CLOSED))
 
     def _fail_all(self, jobs: Sequence[_Job], exc: RecogniserError) -> None:
-        self._count(failed=len(jobs))
+        self._figures.failed += len(jobs)
         for job in jobs:
             _fail(job, exc)
 

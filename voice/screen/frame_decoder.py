@@ -52,7 +52,12 @@ class FrameDecoder(WorkerProcess):
         """
         check_header(data)
         async with self._turn:
-            luma = (await self._decoded(data)).get("luma")
+            await self.start()
+            try:
+                luma = (await self.ask((), data)).get("luma")
+            except VisionError as error:
+                log.warning("picture_broke_decoder", problem=error, byte_count=len(data))
+                raise FrameRefusedError(FrameRefusal.DAMAGED) from error
         try:
             return assemble_frame(data, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
         except ValueError as error:
@@ -63,11 +68,3 @@ class FrameDecoder(WorkerProcess):
         """End the process to free its memory, because nobody shares a screen any more."""
         async with self._turn:
             await self.kill()
-
-    async def _decoded(self, data: bytes) -> dict[str, object]:
-        await self.start()
-        try:
-            return await self.ask((), data)
-        except VisionError as error:
-            log.warning("picture_broke_decoder", problem=error, byte_count=len(data))
-            raise FrameRefusedError(FrameRefusal.DAMAGED) from error

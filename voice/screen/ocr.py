@@ -73,12 +73,6 @@ class OcrReader(WorkerProcess):
                 if urgent or self._monotonic() >= self._rested_at:
                     return await self._read_now(latest)
 
-    async def rest(self) -> None:
-        """End the process at once to free its memory, because nobody shares a screen any more. A reading in progress
-        fails. The next picture starts a new process.
-        """
-        await self.kill()
-
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
         if not self._breaker.admits(self._monotonic()):
             raise VisionError(

@@ -98,7 +98,7 @@ async def test_a_screen_is_read() -> None:
         # The position in the whole picture: the text was drawn at (60, 640).
         assert abs(line.box.left - 60 / 1280) < 0.02
         assert abs(line.box.top - 645 / 720) < 0.03
-        await of.rest()
+        await of.kill()
         assert not of.running
     assert not of.running
 
@@ -140,7 +140,7 @@ async def test_the_end_of_the_last_share_waits_for_nobody(cancelled: bool) -> No
         if cancelled:
             asked.cancel()
         else:
-            await of.rest()
+            await of.kill()
         with pytest.raises(asyncio.CancelledError if cancelled else VisionError):
             await asked
         assert not runs(of)
