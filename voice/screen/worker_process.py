@@ -99,11 +99,16 @@ class WorkerProcess:
 
         *Cancellation* kills the process, because a late answer would be mistaken for the next one.
         """
-        assert self._process is not None, "start comes first"
+        process = self._process
+        assert process is not None, "start comes first"
+        assert process.stdin is not None, "started with pipes"
+        header = json.dumps({"boxes": boxes}).encode()
         answer: dict[str, Any] | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await _asked(self._process, json.dumps({"boxes": boxes}).encode(), picture)
+                process.stdin.write(_LENGTHS.pack(len(header), len(picture)) + header + picture)
+                await process.stdin.drain()
+                answer = await _answer(process)
         except TimeoutError as error:
             log.warning("screen_reader_hung", timeout_s=self._timeout_s)
             raise VisionError("Reading the screen took too long; the reader was started again.") from error
@@ -135,13 +140,6 @@ def _unable(reason: str) -> VisionError:
     if reason in ("ImportError", "ModuleNotFoundError"):
         return VisionError(MISSING)
     return VisionError("The screen reader could not be loaded ({error}).", error=reason[:REASON_CHARS])
-
-
-async def _asked(process: asyncio.subprocess.Process, header: bytes, picture: bytes) -> dict[str, Any]:
-    assert process.stdin is not None, "started with pipes"
-    process.stdin.write(_LENGTHS.pack(len(header), len(picture)) + header + picture)
-    await process.stdin.drain()
-    return await _answer(process)
 
 
 async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from contextlib import asynccontextmanager
 from functools import partial
@@ -41,7 +40,6 @@ _NAMED_BY_ALL = frozenset(
 )  # fmt: skip
 # By language. A voice of another one, which somebody has put in the place of ours, may read all.
 _NAMED = {"en": _NAMED_BY_ALL | {"GREEK"}, **dict.fromkeys(("de", "es", "fr", "it"), _NAMED_BY_ALL)}
-_SCRIPT = re.compile(r"[A-Z]*")
 
 
 class EmbeddedSynthesizer:
@@ -137,5 +135,5 @@ def require_readable(text: str, language: str) -> None:
 
 
 def _script(letter: str) -> str:
-    found = _SCRIPT.match(unicodedata.name(letter, ""))
-    return found.group() if found is not None else ""
+    # 'KATAKANA-HIRAGANA PROLONGED SOUND MARK'
+    return unicodedata.name(letter, "").replace("-", " ").partition(" ")[0]

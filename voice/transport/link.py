@@ -111,7 +111,7 @@ class VoiceLink:
         `RemovedFromChannelError` if somebody takes the bot out of the channel before it is connected.
         """
         try:
-            await self._join()
+            await self._connect(until=time.monotonic() + self._connect_timeout_s)
         except BaseException:
             await self._end()
             raise
@@ -196,20 +196,17 @@ class VoiceLink:
 
     # Connecting and disconnecting.
 
-    async def _join(self) -> None:
-        """Connect for the first time, with further attempts as long as there is time. Raises `LinkError`."""
-        until = time.monotonic() + self._connect_timeout_s
+    async def _connect(self, *, until: float) -> None:
+        """Connect, with further attempts as long as there is time. Raises `LinkError`."""
         while True:
             try:
-                await self._connector.connect()
+                return await self._connector.connect()
             except LinkError as error:
                 pause_s = self._pauses.next_s()
-                if not error.retryable or time.monotonic() + pause_s >= until:
+                if self._closing or not error.retryable or time.monotonic() + pause_s >= until:
                     raise
-                _log.info("voice_join_failed", problem=error, retry_in_s=pause_s)
+                _log.info("voice_connection_failed", problem=error, retry_in_s=pause_s)
                 await asyncio.sleep(pause_s)
-            else:
-                return
 
     def _state_is(self, up: bool) -> None:
         if up:
@@ -262,7 +259,7 @@ class VoiceLink:
             return
         if client.is_connected() and await self._encryption_refused():
             return
-        if self.down_since is not None and self._too_long(self.down_since):
+        if self.down_since is not None and time.monotonic() - self.down_since >= self._give_up_after_s:
             await self._give_up(LinkError("The voice connection broke and could not be made anew."))
             return
         if self._gateway.forgotten:
@@ -335,22 +332,12 @@ class VoiceLink:
         started = self.down_since = self.down_since or time.monotonic()
         self._pauses.lost(started)
         self._emit(Recovering(started, reason))
-        while not self._closing:
-            await self._connector.retire()
-            await asyncio.sleep(self._pauses.next_s(close_code=close_code))
-            close_code = None
-            try:
-                await self._connector.connect()
-            except LinkError as error:
-                _log.warning("voice_reconnect_failed", problem=error)
-                if not error.retryable or self._too_long(started):
-                    await self._give_up(error)
-                    return
-            else:
-                return
-
-    def _too_long(self, since: float) -> bool:
-        return time.monotonic() - since >= self._give_up_after_s
+        await self._connector.retire()
+        await asyncio.sleep(self._pauses.next_s(close_code=close_code))
+        try:
+            await self._connect(until=started + self._give_up_after_s)
+        except LinkError as error:
+            await self._give_up(error)
 
     async def _give_up(self, reason: LinkError) -> None:
         await self.stop()
