@@ -6,6 +6,7 @@ taken. All this shows only when something is computed, so the model is tried wit
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +17,7 @@ import structlog
 
 from voice.asr.worker import Engine, nobody_waits
 from voice.audio import LISTEN_RATE_HZ
+from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class CudaFallback(Engine):
     then recognises the same sound, and everything after it.
 
     `open_engine` loads the model at a place; it raises `RecogniserError`. `load` and recognition are called in the
-    model's thread; `failure` (why CUDA is not used, with the remedy) and `place`, where the loaded model runs, may be
+    model's thread; `failure` (why CUDA is not used) and `place`, where the loaded model runs, may be
     read anywhere.
     """
 
@@ -73,11 +75,13 @@ class CudaFallback(Engine):
         open_engine: Callable[[DevicePlacement], Engine],
         *,
         cuda_devices: Callable[[], int] = cuda_device_count,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_engine = open_engine
         self._cuda_devices = cuda_devices
+        self._monotonic = monotonic
         self._engine: Engine | None = None
-        self.failure: RecogniserError | None = None
+        self.failure: Outage | None = None
         self.place: DevicePlacement | None = None
         # Whether a computation on CUDA has begun and not ended.
         self._on_cuda = False
@@ -126,14 +130,14 @@ class CudaFallback(Engine):
 
     def _moved_to_cpu(self, why: str) -> Engine:
         """Remember that CUDA failed, and return an engine on the CPU."""
-        failure = RecogniserError(
+        problem = RecogniserError(
             "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (docs/operations.md, "
             "'With an NVIDIA GPU') and restart the bot, or hide the GPU from it (CUDA_VISIBLE_DEVICES=-1).",
             why=why[:MOST_CHARS],
         )
         engine = self._opened(CPU)
-        self.failure = failure
-        _log.warning("recogniser_moved_to_cpu", problem=failure)
+        self.failure = Outage(self._monotonic(), None, problem)
+        _log.warning("recogniser_moved_to_cpu", problem=problem)
         return engine
 
     def _opened(self, place: DevicePlacement) -> Engine:

@@ -30,6 +30,7 @@ from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.text_end import SentenceReader
+from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
 from voice.quick_model import TurnModelError
 
@@ -76,7 +77,7 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
         assert opened.device_sentence() == "My speech model runs on the processor."
         assert opened.gpu_failure() is None
         assert opened.local is not None
-        opened.local.failure = RecogniserError("CUDA failed (no memory).")
+        opened.local.failure = Outage(0.0, None, RecogniserError("CUDA failed (no memory)."))
         assert opened.device_sentence() == "My speech model runs on the processor. CUDA failed (no memory)."
         assert str(opened.gpu_failure()) == "CUDA failed (no memory)."
 

@@ -250,7 +250,7 @@ class Gpu:
         return recognition(f"heard on {place.device}", duration_s=duration_s(asked.pcm))
 
     def fallback(self, *, devices: int = 1) -> CudaFallback:
-        return CudaFallback(self.open, cuda_devices=lambda: devices)
+        return CudaFallback(self.open, cuda_devices=lambda: devices, monotonic=lambda: 100.0)
 
 
 @pytest.mark.parametrize(("devices", "device", "compute_type"), [(0, "cpu", "int8"), (2, "cuda", "float16")])
@@ -274,7 +274,7 @@ def test_a_gpu_that_cannot_compute_is_found_at_the_start(loads: bool) -> None:
         engine = fallback.load()
     assert engine.recognise(SOUND).text == "heard on cpu"
     assert fallback.failure is not None
-    sentence = str(fallback.failure)
+    sentence = str(fallback.failure.problem)
     assert sentence.startswith("CUDA failed (")
     page = (Path(__file__).parents[3] / "docs/operations.md").read_text("utf-8")
     assert "(docs/operations.md, 'With an NVIDIA GPU')" in sentence
@@ -293,7 +293,8 @@ async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
         assert recogniser.figures.failed == 0
     assert heard == ["heard on cuda", "heard on cpu", "heard on cpu", "heard on cpu"]
     assert fallback.failure is not None
-    assert NO_MEMORY in str(fallback.failure)
+    assert fallback.failure.since == 100.0
+    assert NO_MEMORY in str(fallback.failure.problem)
     assert fallback.load().recognise(SOUND).text == "heard on cpu"
 
 
@@ -312,7 +313,7 @@ async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
         assert (await recogniser.recognise(SOUND, language="en")).text == "heard on cpu"
         assert recogniser.outage is None
     assert fallback.failure is not None
-    assert "a computation did not end" in str(fallback.failure)
+    assert "a computation did not end" in str(fallback.failure.problem)
     gpu.gate.set()
 
 
