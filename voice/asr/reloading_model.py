@@ -154,7 +154,13 @@ class ReloadingModel:
         if self._is_full:
             raise self._too_many_hung()
         if not self._breaker.admits(now := self._monotonic()):
-            raise self._paused(now)
+            outage = self._breaker.outage
+            assert outage is not None, "what is refused has failed"
+            raise RecogniserError(
+                "The speech model is not loaded, and is tried again in {seconds:.0f} s. {why}",
+                seconds=max(1.0, (outage.retry_at or now) - now),
+                why=outage.problem,
+            )
         self.reloads += 1
         try:
             self._loaded = await self._started()
@@ -163,15 +169,6 @@ class ReloadingModel:
             raise
         _log.warning("recogniser_reloaded", reloads=self.reloads)
         return self._loaded
-
-    def _paused(self, now: float) -> RecogniserError:
-        outage = self._breaker.outage
-        assert outage is not None, "what is refused has failed"
-        return RecogniserError(
-            "The speech model is not loaded, and is tried again in {seconds:.0f} s. {why}",
-            seconds=max(1.0, (outage.retry_at or now) - now),
-            why=outage.problem,
-        )
 
     async def _started(self) -> _Loaded:
         """Load the engine in a new thread. Raises `RecogniserError`."""
