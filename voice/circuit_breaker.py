@@ -7,7 +7,6 @@ themselves and wrap the call, which does not suit streams that fail halfway.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from voice.retry_pause import retry_pause_s
 
@@ -17,14 +16,6 @@ OPEN_S = 60.0
 # While a trial call is running, all other calls are refused. A trial that never reports its outcome blocks them for
 # this many seconds at most.
 TRIAL_S = 20.0
-
-
-class CircuitState(Enum):
-    """Which calls are allowed: all (closed), none (open), or one trial call (half-open)."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-    HALF_OPEN = "half_open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +35,8 @@ class Outage:
 class CircuitBreaker:
     """Counts one service's failures in a row. Not thread-safe.
 
-    `state`: after the last call; an open breaker becomes half-open in `admits`. `failures`: since the last success.
-    `problem`: the last failure, or None after a success.
+    `is_closed`: whether all calls are allowed. `on_trial`: whether the call that was admitted last is a trial whose
+    outcome is not known. `failures`: since the last success. `problem`: the last failure, or None after a success.
 
     The breaker opens for `open_s` seconds after `failure_threshold` failures in a row. Each failed trial doubles the
     time, up to `longest_open_s` (by default the time does not grow).
@@ -62,7 +53,7 @@ class CircuitBreaker:
         self._open_s = open_s
         self._longest_open_s = max(open_s, longest_open_s)
         self._openings = 0
-        self.state = CircuitState.CLOSED
+        self.is_closed, self.on_trial = True, False
         self.failures = 0
         self._since = 0.0
         self._retry_at = 0.0
@@ -71,31 +62,29 @@ class CircuitBreaker:
     @property
     def outage(self) -> Outage | None:
         """Return the outage, or None while the breaker is closed. An outage lasts until a trial call succeeds."""
-        if self.state is CircuitState.CLOSED or self.problem is None:
+        if self.is_closed or self.problem is None:
             return None
         return Outage(self._since, self._retry_at, self.problem)
 
     def would_admit(self, now: float) -> bool:
         """Return what `admits` would, without giving anybody the trial."""
-        return self.state is CircuitState.CLOSED or now >= self._retry_at
+        return self.is_closed or now >= self._retry_at
 
     def admits(self, now: float) -> bool:
         """Return whether to make a call now. When the open time is over, one caller gets True and makes the trial."""
-        if not self.would_admit(now):
-            return False
-        if self.state is not CircuitState.CLOSED:
-            self.state = CircuitState.HALF_OPEN
-            self._retry_at = now + TRIAL_S
-        return True
+        admitted = self.would_admit(now)
+        if admitted and not self.is_closed:
+            self.on_trial, self._retry_at = True, now + TRIAL_S
+        return admitted
 
     def abandon_trial(self, now: float) -> None:
         """Take note that nobody will know how the trial call ends: the next caller makes another one."""
-        if self.state is CircuitState.HALF_OPEN:
-            self.state, self._retry_at = CircuitState.OPEN, now
+        if self.on_trial:
+            self.on_trial, self._retry_at = False, now
 
     def record_success(self) -> None:
         """Close the breaker and forget the failures."""
-        self.state = CircuitState.CLOSED
+        self.is_closed, self.on_trial = True, False
         self.failures, self.problem = 0, None
         self._openings = 0
 
@@ -109,10 +98,10 @@ class CircuitBreaker:
             self._since = now
         self.failures += 1
         self.problem = problem
-        if self.state is CircuitState.CLOSED and self.failures < self._failure_threshold and not permanent:
+        if self.is_closed and self.failures < self._failure_threshold and not permanent:
             return 0.0
         self._openings += 1
         open_s = retry_pause_s(self._openings, first_s=self._open_s, longest_s=self._longest_open_s)
-        self.state = CircuitState.OPEN
+        self.is_closed, self.on_trial = False, False
         self._retry_at = now + open_s
         return open_s

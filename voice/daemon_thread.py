@@ -36,9 +36,9 @@ _log: Any = structlog.get_logger()
 
 
 class DaemonThread:
-    """One daemon thread. It runs from `start` until `close`, and a call that runs then to its own end.
+    """One daemon thread. It runs from its first call until `close`, and a call that runs then to its own end.
 
-    The caller of `submit` bounds how many calls wait. `gives_way`: the thread, and those that a model starts from it,
+    The caller of `run` bounds how many calls wait. `gives_way`: the thread, and those that a model starts from it,
     have a lower priority (`NICENESS`).
     """
 
@@ -51,17 +51,20 @@ class DaemonThread:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
-    def start(self) -> None:
-        self._thread.start()
-
     def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Run `call` after those before it. A future that is cancelled before its call has begun is passed over."""
+        """Run `call` after those before it. A future that is cancelled before its call has begun is passed over.
+
+        Raises `RuntimeError` if the system allows no further thread.
+        """
+        if self._thread.ident is None:
+            self._thread.start()
         future: Future[T] = Future()
         self._calls.put((future, call))
         return future
 
     async def run(self, call: Callable[[], T], *, within_s: float) -> T:
-        """Return what `call` returns, after those before it. Raises `TimeoutError`, and whatever `call` raises.
+        """Return what `call` returns, after those before it. Raises `TimeoutError`, and whatever `submit` and `call`
+        raise.
 
         *Cancellation*: a call that has begun goes on, and its result is dropped; so it is after a `TimeoutError`.
         """
@@ -74,7 +77,8 @@ class DaemonThread:
         If the interpreter ended while a model computes, the library's destructors could abort the process.
         """
         self.close()
-        await asyncio.to_thread(self.join, within_s)
+        if self.is_alive:
+            await asyncio.to_thread(self._thread.join, within_s)
         if self.is_alive:
             _log.warning("model_thread_left_behind", worker=self._thread.name, waited_s=within_s)
 
@@ -86,10 +90,6 @@ class DaemonThread:
                 if waiting is not None:
                     waiting[0].cancel()
         self._calls.put(None)
-
-    def join(self, timeout_s: float) -> None:
-        """Wait until the thread has ended, after `close`, but not for longer than that. Blocks."""
-        self._thread.join(timeout_s)
 
     def _run(self) -> None:
         if self._gives_way and sys.platform == "linux":  # which alone has priorities of threads

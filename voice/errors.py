@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 class VoiceError(Exception):
     """Base class of all errors in this package. The message is a plain sentence with the remedy.
@@ -87,17 +82,6 @@ class SynthesisError(VoiceError):
 
 class VoiceLoadingError(SynthesisError):
     """The voice is still being loaded; a later sentence may have it."""
-
-
-class VoiceHungError(SynthesisError):
-    """A voice was not loaded in time. What loads it cannot be ended, and is left behind with its thread.
-
-    `has_ended`: returns whether it has come back since.
-    """
-
-    def __init__(self, template: str, /, *, has_ended: Callable[[], bool], **values: object) -> None:
-        super().__init__(template, spoken_share=0.0, **values)
-        self.has_ended = has_ended
 
 
 class UnreadableTextError(SynthesisError):

@@ -7,7 +7,6 @@ before a model that is slow, fails or hangs.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -37,15 +36,6 @@ _log: Any = structlog.get_logger()
 
 class TurnModelError(VoiceError):
     """A model that judges pauses is missing, unknown or fails. The operator must install it or turn it off."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuickModelFigures:
-    """Counts of requests. `unanswered`: dropped or too late. `failed`: the model failed, or hangs."""
-
-    answered: int = 0
-    unanswered: int = 0
-    failed: int = 0
 
 
 class QuickModel(Generic[ModelT, AskedT, ToldT]):
@@ -79,26 +69,23 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         self._model: ModelT | None = None
         self._thread = DaemonThread(thread_name)
         self._waiting = 0
-        # Since when the model works on one request; None: on none. Its thread sets it.
+        # Since when the model works on one request; None: on none.
         self._busy_since: float | None = None
         # Since when the model has failed or hung, in monotonic seconds; None if it answered last.
         self.failing_since: float | None = None
-        self.figures = QuickModelFigures()
 
     async def __aenter__(self) -> Self:
         """Load the model. Raises `TurnModelError`."""
-        self._thread.start()
         try:
             self._model = await self._thread.run(self._load, within_s=LOAD_TIMEOUT_S)
-        except TimeoutError as exc:
+        except BaseException as exc:
             self._thread.close()
+            if not isinstance(exc, TimeoutError):
+                raise
             raise TurnModelError(
                 f"The {self._what} was not loaded within {LOAD_TIMEOUT_S:g} s: its disk hangs, or the machine is "
                 "overloaded."
             ) from exc
-        except BaseException:
-            self._thread.close()
-            raise
         return self
 
     async def __aexit__(
@@ -108,24 +95,23 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
 
     async def ask(self, asked: AskedT) -> ToldT | None:
         """Return the model's answer; None if there is none in time. Never raises."""
-        if self._hangs():
+        # Its thread sets it.
+        busy_since = self._busy_since
+        if busy_since is not None and self._monotonic() - busy_since > HANGS_AFTER_S:
             self._on_failure(TurnModelError(f"The {self._what} has worked on one pause for {HANGS_AFTER_S:g} s."))
             return None
         if self._waiting >= self._most_waiting:
-            self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
             return None
         self._waiting += 1
         try:
             answer = await self._thread.run(partial(self._ask, asked), within_s=self._answer_timeout_s)
         except TimeoutError:
-            self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
             return None
         except TurnModelError as exc:
             self._on_failure(exc)
             return None
         finally:
             self._waiting -= 1
-        self.figures = replace(self.figures, answered=self.figures.answered + 1)
         self.failing_since = None
         return answer
 
@@ -138,13 +124,8 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         finally:
             self._busy_since = None
 
-    def _hangs(self) -> bool:
-        busy_since = self._busy_since
-        return busy_since is not None and self._monotonic() - busy_since > HANGS_AFTER_S
-
     def _on_failure(self, problem: TurnModelError) -> None:
-        self.figures = replace(self.figures, failed=self.figures.failed + 1)
         if self.failing_since is None:
             self.failing_since = self._monotonic()
-            # Log only once: from now on pauses are judged without it, and the figures count the rest.
+            # Log only once: from now on pauses are judged without it, and the health page says so.
             _log.warning("turn_model_failed", model=self._what, problem=problem)

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
-    from voice.errors import VoiceError
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
     from voice.speaking.moderation import Moderator
@@ -111,7 +110,7 @@ class SpeechModels:
     # Checks the bot's words before it speaks them; None: no checks.
     moderator: Moderator | None = None
     # Returns why the processor recognises speech instead of the GPU; None: nothing has failed.
-    gpu_failure: Callable[[], VoiceError | None] = lambda: None
+    gpu_failure: Callable[[], Exception | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,9 +135,11 @@ class ScreenReaders:
         return await self._decoder.decode(data)
 
     async def unload(self) -> None:
-        """End the processes that decode and read. Called when nobody shares any more. A model is not loaded here."""
+        """End the processes that decode and read, to free their memory. Called when nobody shares any more. A reading
+        in progress fails. A model is not loaded here.
+        """
         await self._decoder.rest()
-        await self._ocr.rest()
+        await self._ocr.kill()
 
     def _may_ask(self) -> bool:
         """Return whether the model works, and may look once more within this hour."""

@@ -17,15 +17,16 @@ import structlog
 
 from bot.texts.text import Text, sentence_of, verbatim
 from voice.screen.frame import FrameRefusedError
-from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind
+from voice.screen.frame_diff import WHOLE, ChangeDetector, ChangeKind, FrameChange
 from voice.screen.notes import (
     TEXT_SPACING_S,
     LookIntervals,
     NoteTaker,
-    PendingChange,
     ReadFrame,
     ScreenNote,
     ScreenNoteReason,
+    look_due_at,
+    reason_for,
 )
 from voice.screen.ocr_text import areas_to_read
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionRequest, VisionSource
@@ -66,7 +67,7 @@ class _Screen:
     notes: NoteTaker
     started_at: float
     changes: ChangeDetector = field(default_factory=ChangeDetector)
-    pending: PendingChange = field(default_factory=PendingChange)
+    pending: FrameChange = field(default_factory=FrameChange)
     picture: ScreenFrame | None = None
 
 
@@ -74,7 +75,7 @@ class _Screen:
 class _Reading:
     """What a reader has taken: the changes, the parts of the picture to read, and which picture it is."""
 
-    changes: PendingChange = field(default_factory=PendingChange)
+    changes: FrameChange = field(default_factory=FrameChange)
     boxes: tuple[Box, ...] = ()
     frame_hash: str = ""
 
@@ -178,7 +179,7 @@ class Share:
         verdict = screen.changes.look(frame.luma)
         if verdict.change is not ChangeKind.SAME:
             self.counts["changed"] += 1
-            screen.pending = screen.pending.with_verdict(verdict)
+            screen.pending = screen.pending.together(verdict)
             self._changed.set()
         return TAKEN
 
@@ -206,13 +207,13 @@ class Share:
             await self._send_notes()
 
     def _due_now(self) -> bool:
-        due_at = self._screen.pending.due_at(self._looked_at, self._intervals)
+        due_at = look_due_at(self._screen.pending.change, self._looked_at, self._intervals)
         return due_at is not None and due_at <= self._clock.monotonic()
 
     async def _until_due(self) -> None:
         """Wait until a look or a note is due, or a change comes in that may bring it forward."""
         waits = []
-        look_at = self._screen.pending.due_at(self._looked_at, self._intervals)
+        look_at = look_due_at(self._screen.pending.change, self._looked_at, self._intervals)
         if look_at is not None:
             waits.append(look_at - self._clock.monotonic())
         if self._screen.notes.due_at is not None:
@@ -257,14 +258,14 @@ class Share:
         """Return the latest picture and the areas to read. Raises `NoPictureError`."""
         picture = self._picture_of(screen)
         # If a reader failed, its fallback calls this again: the areas that the first reader took are still unread.
-        taken.changes, screen.pending = taken.changes.together(screen.pending), PendingChange()
+        taken.changes, screen.pending = taken.changes.together(screen.pending), FrameChange()
         whole = self._intervals is not None or taken.changes.change in {ChangeKind.FIRST, ChangeKind.CUT}
         taken.boxes = (WHOLE,) if whole else areas_to_read(taken.changes.boxes, screen.notes.lines)
         taken.frame_hash = picture.hash
         return VisionRequest(picture.jpeg, boxes=taken.boxes, who=self.who, before=screen.notes.last)
 
     def _note_reading(self, reading: VisionReading, taken: _Reading) -> None:
-        why = taken.changes.why(self._intervals)
+        why = reason_for(taken.changes.change, self._intervals)
         if why is ScreenNoteReason.CUT:
             # The text that waits was in the scene before.
             self._take_last_note()
@@ -277,9 +278,9 @@ class Share:
         if self._report_trouble(sentence_of(error)):
             log.warning("screen_not_read", problem=error)
         if screen is self._screen and screen.pending.change is ChangeKind.FIRST:
-            screen.pending = PendingChange(ChangeKind.CUT, (WHOLE,))
+            screen.pending = FrameChange(ChangeKind.CUT, (WHOLE,))
             nothing = VisionReading(VisionSource.OCR)
-            self._note_reading(nothing, _Reading(PendingChange(ChangeKind.FIRST), (WHOLE,)))
+            self._note_reading(nothing, _Reading(FrameChange(ChangeKind.FIRST), (WHOLE,)))
             await self._send_notes()
         await self._clock.sleep(FAILURE_PAUSE_S)
 

@@ -256,7 +256,7 @@ class OpenedRecogniser:
         sentence = Text("My speech model runs on {device}.", device=_IN_USE[self.local.place.device])
         return sentence if self.local.failure is None else joined((sentence, sentence_of(self.local.failure.problem)))
 
-    def gpu_failure(self) -> RecogniserError | None:
+    def gpu_failure(self) -> Exception | None:
         """Return why the processor recognises speech instead of the GPU; None: the GPU does, or there is none."""
         return None if self.local is None or self.local.failure is None else self.local.failure.problem
 
@@ -298,11 +298,7 @@ async def _local_recogniser(
     model = whisper_on_best_device(folder, settings, stands_in=stands_in)
     recogniser = await stack.enter_async_context(QueuedRecogniser(model.load))
     health = metrics.health
-    health.add_outage(
-        Text("The GPU"),
-        Text("the processor recognises speech instead"),
-        lambda: None if model.failure is None else Outage(model.failure.since, None, model.failure.problem),
-    )
+    health.add_outage(Text("The GPU"), Text("the processor recognises speech instead"), lambda: model.failure)
     instead = Text("nothing stands in for the other one") if stands_in else Text("I understand nobody")
     health.add_outage(Text("My own speech recogniser"), instead, lambda: recogniser.outage)
     metrics.add_queue(lambda: recogniser.queue)

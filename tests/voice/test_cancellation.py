@@ -87,7 +87,6 @@ async def test_what_the_work_raises_is_raised() -> None:
 def test_calls_run_in_order_and_their_errors_reach_the_caller() -> None:
     """A call that raises ends neither the thread nor the calls after it."""
     thread = DaemonThread("calls")
-    thread.start()
     order: list[int] = []
     first, broken, last = (thread.submit(call) for call in (lambda: order.append(1), lambda: 1 // 0, lambda: 3))
     assert first.result(10) is None
@@ -96,12 +95,11 @@ def test_calls_run_in_order_and_their_errors_reach_the_caller() -> None:
     thread.close()
 
 
-def test_a_call_that_hangs_keeps_nothing_alive() -> None:
+async def test_a_call_that_hangs_keeps_nothing_alive() -> None:
     """The thread is a daemon, which the interpreter does not wait for, and closing it waits for nothing. What waits
     behind the call is cancelled.
     """
     thread = DaemonThread("hangs")
-    thread.start()
     begun, gate = threading.Event(), threading.Event()
 
     def hang() -> bool:
@@ -114,12 +112,11 @@ def test_a_call_that_hangs_keeps_nothing_alive() -> None:
     [found] = [each for each in threading.enumerate() if each.name == "hangs"]
     assert found.daemon
     thread.close()
-    thread.join(0)
     with pytest.raises(CancelledError):
         behind.result(10)
     gate.set()
     assert hanging.result(10)
-    thread.join(PATIENCE_S)
+    await thread.stop(within_s=PATIENCE_S)
     assert not found.is_alive()
 
 
@@ -132,7 +129,6 @@ async def test_who_waits_for_a_call_that_hangs_is_told_in_time() -> None:
         gate.wait(PATIENCE_S)
 
     thread = DaemonThread("hangs")
-    thread.start()
     thread.submit(hang)
     begun.wait()
     with pytest.raises(TimeoutError):
@@ -155,7 +151,6 @@ def test_a_thread_may_give_way() -> None:
 
     before = priority()
     thread = DaemonThread("gives-way", gives_way=True)
-    thread.start()
     assert thread.submit(priority).result(10) == max(before, NICENESS)
     thread.close()
     assert priority() == before

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.circuit_breaker import FAILURE_THRESHOLD, OPEN_S, TRIAL_S, CircuitBreaker, CircuitState, Outage
+from voice.circuit_breaker import FAILURE_THRESHOLD, OPEN_S, TRIAL_S, CircuitBreaker, Outage
 from voice.errors import VoiceError
 from voice.retry_pause import retry_pause_s
 from voice.token_bucket import TokenBucket
@@ -101,22 +101,22 @@ def test_the_outage_lasts_until_a_trial_succeeds() -> None:
     succeeds.
     """
     breaker = CircuitBreaker(open_s=FIRST_OPEN_S)
-    states, outages = [breaker.state], [breaker.outage]
+    states, outages = [(breaker.is_closed, breaker.on_trial)], [breaker.outage]
     breaker.record_failure(1.0, SLOW)
     outages.append(breaker.outage)
     assert (breaker.problem, breaker.failures) == (SLOW, 1)
     breaker.record_failure(3.0, AWAY)
-    states.append(breaker.state)
+    states.append((breaker.is_closed, breaker.on_trial))
     assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S, AWAY)
     assert breaker.admits(3.0 + FIRST_OPEN_S)
-    states.append(breaker.state)
+    states.append((breaker.is_closed, breaker.on_trial))
     assert breaker.outage == Outage(1.0, 3.0 + FIRST_OPEN_S + TRIAL_S, AWAY)
     breaker.record_success()
     outages.append(breaker.outage)
     assert outages == [None, None, None]
     assert (breaker.problem, breaker.failures) == (None, 0)
-    states.append(breaker.state)
-    assert states == [CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED]
+    states.append((breaker.is_closed, breaker.on_trial))
+    assert states == [(True, False), (False, False), (False, True), (True, False)]
 
 
 @given(steps=st.lists(st.sampled_from(["fail", "succeed", "ask"]), max_size=40))

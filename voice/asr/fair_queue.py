@@ -20,12 +20,11 @@ Speaker = int | None
 
 @dataclass(slots=True, eq=False)
 class Entry(Generic[JobT]):
-    """A job in the queue. `order` counts arrivals."""
+    """A job in the queue."""
 
     job: JobT
     speaker: Speaker
     interim: bool
-    order: int
 
 
 class FairQueue(Generic[JobT]):
@@ -36,11 +35,14 @@ class FairQueue(Generic[JobT]):
         self._finals: OrderedDict[Speaker, deque[Entry[JobT]]] = OrderedDict()
         # In the order of arrival.
         self._interims: dict[Speaker, Entry[JobT]] = {}
-        self._count = 0
-        self._arrivals = 0
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._interims) + sum(map(len, self._finals.values()))
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing waits. Any thread may ask."""
+        return not (self._interims or self._finals)
 
     @property
     def holds_finals(self) -> bool:
@@ -54,8 +56,7 @@ class FairQueue(Generic[JobT]):
 
     def add(self, job: JobT, *, speaker: Speaker, interim: bool) -> tuple[Entry[JobT], Entry[JobT] | None]:
         """Add `job`. Returns its entry, and the replaced interim of the same speaker."""
-        entry = Entry(job, speaker, interim, self._arrivals)
-        self._arrivals += 1
+        entry = Entry(job, speaker, interim)
         replaced = self._interims.get(speaker)
         if replaced is not None:
             self.remove(replaced)
@@ -63,7 +64,6 @@ class FairQueue(Generic[JobT]):
             self._interims[speaker] = entry
         else:
             self._finals.setdefault(speaker, deque()).append(entry)
-        self._count += 1
         return entry, replaced
 
     def next(self, fits: Callable[[JobT], bool] = lambda job: True) -> Entry[JobT] | None:
@@ -91,14 +91,11 @@ class FairQueue(Generic[JobT]):
             self.remove(shed)
         return shed
 
-    def confirm(self, speaker: Speaker) -> bool:
-        """Turn the interim of `speaker` into finished speech; return False if there is none."""
-        entry = self._interims.pop(speaker, None)
-        if entry is None:
-            return False
-        entry.interim = False
-        self._finals.setdefault(speaker, deque()).append(entry)
-        return True
+    def confirm(self, speaker: Speaker) -> None:
+        """Turn the interim of `speaker` into finished speech, if there is one."""
+        if (entry := self._interims.pop(speaker, None)) is not None:
+            entry.interim = False
+            self._finals.setdefault(speaker, deque()).append(entry)
 
     def remove(self, entry: Entry[JobT]) -> bool:
         if entry.interim:
@@ -112,5 +109,4 @@ class FairQueue(Generic[JobT]):
             entries.remove(entry)
             if not entries:
                 del self._finals[entry.speaker]
-        self._count -= 1
         return True

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from voice.circuit_breaker import CircuitBreaker, CircuitState
+from voice.circuit_breaker import CircuitBreaker
 from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class FallbackRecogniser:
         """See `Recogniser.recognise`. Raises the second recogniser's error when both fail."""
         second = self._second
         if second is None or self._may_ask_first(careful=careful):
-            is_trial = self._breaker.state is CircuitState.HALF_OPEN
+            is_trial = self._breaker.on_trial
             counts = second is not None and not careful and (is_trial or self._in_doubt or not interim)
             asked_at = self._monotonic()
             try:
@@ -147,11 +147,9 @@ class FallbackRecogniser:
 
     def _may_ask_first(self, *, careful: bool) -> bool:
         """Return whether to ask the first recogniser. A careful pass is no trial: its failure says little."""
-        if careful and self._breaker.state is not CircuitState.CLOSED:
+        if (careful and not self._breaker.is_closed) or not self._breaker.admits(self._monotonic()):
             return False
-        if not self._breaker.admits(self._monotonic()):
-            return False
-        if self._breaker.state is CircuitState.HALF_OPEN:
+        if self._breaker.on_trial:
             _log.info("recogniser_tried_again")
         return True
 

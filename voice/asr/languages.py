@@ -98,15 +98,12 @@ class SpeakerLanguages:
             if person.candidate is None:
                 person.since_confirmed = 0
             return
-        if language == person.settled:
-            person.candidate, person.agreeing, person.since_confirmed = None, 0, 0
-            return
         person.agreeing = person.agreeing + 1 if language == person.candidate else 1
         person.candidate = language
         is_sure = probability >= SURE_PROBABILITY and speech_s >= SURE_AFTER_S
-        if person.agreeing >= AGREEING_DETECTIONS or (is_sure and person.settled is None):
-            person.settled = language
-            person.candidate, person.agreeing, person.since_confirmed = None, 0, 0
+        is_settled = person.agreeing >= AGREEING_DETECTIONS or (is_sure and person.settled is None)
+        if is_settled or language == person.settled:
+            self._people[user_id] = _Person(language)
 
     def forget(self, user_id: int) -> None:
         """Remove the entry of a person who left."""

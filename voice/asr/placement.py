@@ -17,6 +17,7 @@ import structlog
 
 from voice.asr.worker import Engine, nobody_waits
 from voice.audio import LISTEN_RATE_HZ
+from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -48,14 +49,6 @@ CPU = DevicePlacement("cpu", "int8")
 CUDA = DevicePlacement("cuda", "float16")
 
 
-@dataclass(frozen=True, slots=True)
-class CudaFailure:
-    """Why CUDA is not used. `since`: monotonic seconds. `problem`: a plain sentence with the remedy."""
-
-    since: float
-    problem: RecogniserError
-
-
 def cuda_device_count() -> int:
     """Return how many CUDA devices CTranslate2 can use here; 0 without a driver."""
     return int(ctranslate2.get_cuda_device_count())
@@ -73,7 +66,8 @@ class CudaFallback(Engine):
     then recognises the same sound, and everything after it.
 
     `open_engine` loads the model at a place; it raises `RecogniserError`. `load` and recognition are called in the
-    model's thread; `failure` and `place`, where the loaded model runs, may be read anywhere.
+    model's thread; `failure` (why CUDA is not used) and `place`, where the loaded model runs, may be
+    read anywhere.
     """
 
     def __init__(
@@ -87,7 +81,7 @@ class CudaFallback(Engine):
         self._cuda_devices = cuda_devices
         self._monotonic = monotonic
         self._engine: Engine | None = None
-        self.failure: CudaFailure | None = None
+        self.failure: Outage | None = None
         self.place: DevicePlacement | None = None
         # Whether a computation on CUDA has begun and not ended.
         self._on_cuda = False
@@ -142,7 +136,7 @@ class CudaFallback(Engine):
             why=why[:MOST_CHARS],
         )
         engine = self._opened(CPU)
-        self.failure = CudaFailure(self._monotonic(), problem)
+        self.failure = Outage(self._monotonic(), None, problem)
         _log.warning("recogniser_moved_to_cpu", problem=problem)
         return engine
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voice.asr.worker import loaded_in, new_thread, nobody_waits, plainly
+from voice.asr.worker import loaded_in, nobody_waits, plainly
 from voice.circuit_breaker import CircuitBreaker, Outage
-from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S
+from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from voice.asr.port import Recognition
     from voice.asr.worker import Engine, RecognitionRequest
-    from voice.daemon_thread import DaemonThread
 
 # One failure may be due to the sound; three in a row are due to the model.
 FAILURES_BEFORE_RELOAD: Final = 3
@@ -155,28 +154,25 @@ class ReloadingModel:
         if self._is_full:
             raise self._too_many_hung()
         if not self._breaker.admits(now := self._monotonic()):
-            raise self._paused(now)
+            outage = self._breaker.outage
+            assert outage is not None, "what is refused has failed"
+            raise RecogniserError(
+                "The speech model is not loaded, and is tried again in {seconds:.0f} s. {why}",
+                seconds=max(1.0, (outage.retry_at or now) - now),
+                why=outage.problem,
+            )
         self.reloads += 1
         try:
             self._loaded = await self._started()
         except RecogniserError as exc:
-            self._count_failure(exc)
+            self._lose(exc)
             raise
         _log.warning("recogniser_reloaded", reloads=self.reloads)
         return self._loaded
 
-    def _paused(self, now: float) -> RecogniserError:
-        outage = self._breaker.outage
-        assert outage is not None, "what is refused has failed"
-        return RecogniserError(
-            "The speech model is not loaded, and is tried again in {seconds:.0f} s. {why}",
-            seconds=max(1.0, (outage.retry_at or now) - now),
-            why=outage.problem,
-        )
-
     async def _started(self) -> _Loaded:
         """Load the engine in a new thread. Raises `RecogniserError`."""
-        thread = new_thread()
+        thread = DaemonThread("speech-model", gives_way=True)
         try:
             return _Loaded(await loaded_in(thread, self._load, within_s=LOAD_TIMEOUT_S), thread)
         except RecogniserHungError:
@@ -201,11 +197,8 @@ class ReloadingModel:
         _log.error("recogniser_thread_left_behind", left_behind=self.left_behind, most=MOST_LEFT_BEHIND)
 
     def _lose(self, problem: RecogniserError) -> None:
-        """Take note that the model is to be loaded again."""
+        """Take note that the model is to be loaded again, or in another try."""
         self._loaded = None
         self._failures_in_a_row = 0
-        self._count_failure(problem)
-
-    def _count_failure(self, problem: RecogniserError) -> None:
         pause_s = self._breaker.record_failure(self._monotonic(), problem)
         _log.error("recogniser_lost", failures=self._breaker.failures, pause_s=pause_s, problem=problem)

@@ -14,7 +14,6 @@ import time
 import wave
 from contextlib import nullcontext
 from dataclasses import replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Self
 
 import openai
@@ -59,20 +58,15 @@ DETECTED_PROBABILITY = 0.9
 BUSY = "The transcription endpoint is busy with finished speech."
 
 
-class ResponseShape(Enum):
-    """The response formats to try, richest first."""
-
-    VERBOSE = "verbose"  # Whisper's figures for each segment, and the language
-    LOGPROBS = "logprobs"  # the tokens' log probabilities: OpenAI's models after Whisper
-    PLAIN = "plain"  # the text alone
-
-
-_SHAPES = tuple(ResponseShape)
-_ASKED: Mapping[ResponseShape, dict[str, Any]] = {
-    ResponseShape.VERBOSE: {"response_format": "verbose_json"},
-    ResponseShape.LOGPROBS: {"response_format": "json", "include": ["logprobs"]},
-    ResponseShape.PLAIN: {"response_format": "json"},
-}
+# The response formats to try, richest first.
+_SHAPES: Sequence[tuple[str, dict[str, Any]]] = (
+    # Whisper's figures for each segment, and the language.
+    ("verbose", {"response_format": "verbose_json"}),
+    # The tokens' log probabilities: OpenAI's models after Whisper.
+    ("logprobs", {"response_format": "json", "include": ["logprobs"]}),
+    # The text alone.
+    ("plain", {"response_format": "json"}),
+)
 
 
 class RemoteRecogniser:
@@ -97,7 +91,7 @@ class RemoteRecogniser:
         self._places = asyncio.Semaphore(calls_at_once)
         self._interim_places = asyncio.Semaphore(calls_at_once // 2)
         # OpenAI's later models refuse Whisper's format, so skipping it saves a call.
-        self._shape = ResponseShape.LOGPROBS if endpoint.model.startswith("gpt-") else ResponseShape.VERBOSE
+        self._shapes = _SHAPES[1:] if endpoint.model.startswith("gpt-") else _SHAPES
         # The client does not retry: the local model takes over instead.
         self._client = endpoint.open()
 
@@ -162,19 +156,21 @@ class RemoteRecogniser:
             asked["language"] = language
         if prompt := glossary_prompt(glossary):
             asked["prompt"] = prompt
-        for shape in _SHAPES[_SHAPES.index(self._shape) :]:
+        shapes = self._shapes
+        while True:
+            (name, shape), *poorer = shapes
             try:
-                body = await self._fetch(asked | _ASKED[shape])
+                body = await self._fetch(asked | shape)
             except (openai.BadRequestError, openai.UnprocessableEntityError):
                 # The endpoint refused the format or the request itself. With the last format, it refused the request.
-                if shape is ResponseShape.PLAIN:
+                if not poorer:
                     raise
+                shapes = poorer
                 continue
-            if shape is not self._shape:
-                _log.info("transcription_shape_changed", shape=shape.value)
-                self._shape = shape
+            if len(shapes) < len(self._shapes):
+                _log.info("transcription_shape_changed", shape=name)
+                self._shapes = shapes
             return body
-        raise AssertionError("the last shape was answered or raised")
 
     async def _fetch(self, asked: Mapping[str, Any]) -> bytes:
         body = bytearray()

@@ -4,8 +4,9 @@
 
 One at a time, or (`batch_size`) as many of like length as wait when the model is free: nothing waits for a batch.
 
-Finished speech is never dropped: when the queue is full, its callers wait. Interim speech is dropped first. When the
-model fails, hangs or dies, its current request fails; `voice.asr.reloading_model` loads it again.
+Finished speech is never dropped: its callers wait, and their number is the queue's only limit. Interim speech is
+dropped first, and has no room beyond `QUEUE_SIZE`. When the model fails, hangs or dies, its current request fails;
+`voice.asr.reloading_model` loads it again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.circuit_breaker import Outage
 
-# Recognitions that may wait. When the queue is full, interims are dropped and finished speech waits.
+# Recognitions that may wait before interims are dropped.
 QUEUE_SIZE = 32
 # An interim that is so many seconds old is of speech that has ended: whoever goes on does so within 1.1 s, and takes
 # the interim back. If it still waits, it becomes finished speech, and its text is not read (`ReadingRecogniser`). The
@@ -49,17 +50,10 @@ REPLACED = "A newer request replaced this interim one."
 _log: Any = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecogniserFigures:
-    """Counts since the start; `queued`, `waiting` and `running` are current values.
+    """Counts since the start."""
 
-    `waiting`: callers with finished speech for which the queue has no room. `queued_peak`: the most ever queued.
-    """
-
-    queued: int = 0
-    waiting: int = 0
-    running: int = 0
-    queued_peak: int = 0
     completed: int = 0
     failed: int = 0
     timed_out: int = 0
@@ -97,11 +91,8 @@ class QueuedRecogniser:
         self._queue_size = queue_size
         self._batch_size = batch_size
         self._queue: FairQueue[_Job] = FairQueue()
-        self._places = asyncio.Semaphore(queue_size)
         self._work = asyncio.Event()
         self._figures = RecogniserFigures()
-        self._waiting = 0
-        self._running = 0
         self._dispatcher: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -123,9 +114,8 @@ class QueuedRecogniser:
 
     @property
     def queue(self) -> QueueFigures:
-        """Return how many recognitions wait, with the callers for which the queue has no room."""
-        waiting = len(self._queue) + self._waiting
-        return QueueFigures("recogniser", waiting, self._queue_size, {"interim": self._figures.shed})
+        """Return how many recognitions wait."""
+        return QueueFigures("recogniser", len(self._queue), self._queue_size, {"interim": self._figures.shed})
 
     @property
     def is_running(self) -> bool:
@@ -144,13 +134,7 @@ class QueuedRecogniser:
 
     @property
     def figures(self) -> RecogniserFigures:
-        return replace(
-            self._figures,
-            queued=len(self._queue),
-            waiting=self._waiting,
-            running=self._running,
-            reloads=self._model.reloads,
-        )
+        return replace(self._figures, reloads=self._model.reloads)
 
     async def recognise(
         self,
@@ -162,67 +146,45 @@ class QueuedRecogniser:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        self._check_running()
+        if not self.is_running:
+            raise RecogniserError("The speech recogniser is not running.")
         if careful:
             # It may take five times as long as another, so it waits behind all finished speech and is dropped first.
             interim = True
-            self._check_idle()
-        await self._take_place(speaker_id, interim=interim)
-        # The recogniser may have been closed while this caller was waiting.
-        if not self.is_running:
-            self._places.release()
-            self._check_running()
+            if self._queue.holds_finals:
+                self._figures.shed += 1
+                raise RecogniserOverloadedError(BUSY)
+        if len(self._queue) >= self._queue_size:
+            self._make_room(speaker_id, interim=interim)
         answer = asyncio.get_running_loop().create_future()
         job = _Job(RecognitionRequest(pcm, language, glossary, careful), answer, self._monotonic())
         entry, replaced = self._queue.add(job, speaker=speaker_id, interim=interim)
         if replaced is not None:
             self._shed(replaced)
-        self._count(queued_peak=max(0, len(self._queue) - self._figures.queued_peak))
         self._work.set()
         try:
             return await job.answer
         except asyncio.CancelledError:
-            self._count(cancelled=1)
-            if self._queue.remove(entry):
-                self._places.release()
+            self._figures.cancelled += 1
+            self._queue.remove(entry)
             raise
 
     def confirm(self, speaker_id: int) -> None:
         self._queue.confirm(speaker_id)
 
-    def _check_running(self) -> None:
-        if not self.is_running:
-            raise RecogniserError("The speech recogniser is not running.")
-
-    def _check_idle(self) -> None:
-        """Raise `RecogniserOverloadedError` if finished speech waits."""
-        if self._queue.holds_finals or self._waiting:
-            self._count(shed=1)
-            raise RecogniserOverloadedError(BUSY)
-
-    async def _take_place(self, speaker_id: int | None, *, interim: bool) -> None:
-        if self._places.locked():
-            guess = self._queue.shed_interim(of=speaker_id)
-            if guess is not None:
-                self._shed(guess)
-            elif interim:
-                self._count(shed=1)
-                raise RecogniserOverloadedError("The recogniser's queue is full of finished speech.")
-        self._waiting += 1
-        try:
-            # This wait needs no time limit: each recognition has one, so places become free.
-            await self._places.acquire()
-        finally:
-            self._waiting -= 1
+    def _make_room(self, speaker_id: int | None, *, interim: bool) -> None:
+        """Drop an interim from a full queue. Raises `RecogniserOverloadedError` for one that comes and finds none."""
+        guess = self._queue.shed_interim(of=speaker_id)
+        if guess is not None:
+            self._shed(guess)
+        elif interim:
+            self._figures.shed += 1
+            raise RecogniserOverloadedError("The recogniser's queue is full of finished speech.")
 
     def _shed(self, entry: Entry[_Job], why: str = REPLACED) -> None:
-        """Fail the caller of an interim that was removed from the queue, and free its place."""
-        self._count(shed=1)
-        self._places.release()
+        """Fail the caller of an interim that was removed from the queue."""
+        self._figures.shed += 1
         _fail(entry.job, RecogniserOverloadedError(why))
-
-    def _count(self, **more: float) -> None:
-        self._figures = replace(self._figures, **{name: getattr(self._figures, name) + by for name, by in more.items()})
 
     async def _dispatch(self) -> None:
         try:
@@ -234,10 +196,9 @@ class QueuedRecogniser:
                 if entry is None:
                     self._work.clear()
                     continue
-                self._places.release()
                 if entry.job.request.careful and self._queue.holds_finals:
                     # It was confirmed as finished speech with the rest of the speaker's, and others wait for theirs.
-                    self._count(shed=1)
+                    self._figures.shed += 1
                     _fail(entry.job, RecogniserOverloadedError(BUSY))
                     continue
                 await self._serve([entry.job, *self._taken_with(entry.job)])
@@ -247,7 +208,6 @@ class QueuedRecogniser:
         finally:
             # The recogniser is closed or broken: fail all waiting callers.
             while (left := self._queue.next()) is not None:
-                self._places.release()
                 _fail(left.job, RecogniserError(CLOSED))
 
     def _settle_interims(self) -> None:
@@ -267,7 +227,6 @@ class QueuedRecogniser:
             entry = self._queue.next(lambda job: fit_together(first.request, job.request))
             if entry is None:
                 break
-            self._places.release()
             together.append(entry.job)
         return together
 
@@ -275,14 +234,13 @@ class QueuedRecogniser:
         jobs = [job for job in jobs if not job.answer.done()]
         if not jobs:
             return
-        self._running = len(jobs)
         try:
-            recognitions = await self._model.recognise_together(
-                [job.request for job in jobs], others_wait=self._others_wait
-            )
+            requests = [job.request for job in jobs]
+            # The model's thread asks, so this only reads.
+            recognitions = await self._model.recognise_together(requests, others_wait=lambda: not self._queue.is_empty)
         except RecogniserHungError as exc:
             self._fail_all(jobs, exc)
-            self._count(timed_out=len(jobs))
+            self._figures.timed_out += len(jobs)
         except RecogniserError as exc:
             if len(jobs) == 1:
                 self._fail_all(jobs, exc)
@@ -292,20 +250,17 @@ class QueuedRecogniser:
                 await self._serve([job])
         else:
             for job, recognition in zip(jobs, recognitions, strict=True):
-                self._count(completed=1, audio_s=recognition.duration_s, compute_s=recognition.compute_s)
+                self._figures.completed += 1
+                self._figures.audio_s += recognition.duration_s
+                self._figures.compute_s += recognition.compute_s
                 if not job.answer.done():
                     job.answer.set_result(recognition)
         finally:
             for job in jobs:
                 _fail(job, RecogniserError(CLOSED))
-            self._running = 0
-
-    def _others_wait(self) -> bool:
-        """Return whether anything waits for the model. The model's thread asks, so this only reads."""
-        return bool(len(self._queue) or self._waiting)
 
     def _fail_all(self, jobs: Sequence[_Job], exc: RecogniserError) -> None:
-        self._count(failed=len(jobs))
+        self._figures.failed += len(jobs)
         for job in jobs:
             _fail(job, exc)
 

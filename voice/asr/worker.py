@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from voice.audio import duration_s
-from voice.daemon_thread import DaemonThread
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from voice.asr.port import LanguageHint, Recognition
     from voice.audio import Pcm
+    from voice.daemon_thread import DaemonThread
 
 
 FULL_WINDOW_S = 30.0
@@ -54,7 +54,6 @@ def encoder_window(duration_s: float) -> EncoderWindow:
 
 T = TypeVar("T")
 
-THREAD_NAME: Final = "speech-model"
 # Windows that differ by less than this are of like length.
 BUCKET_S: Final = 2.0
 
@@ -108,18 +107,6 @@ def _bucket(request: RecognitionRequest) -> tuple[int, bool]:
     return math.ceil(encoder_window(duration_s(request.pcm)).length_s / BUCKET_S), bool(request.glossary)
 
 
-def new_thread() -> DaemonThread:
-    """Return a started thread for one engine. Raises `RecogniserError`."""
-    thread = DaemonThread(THREAD_NAME, gives_way=True)
-    try:
-        thread.start()
-    except RuntimeError as exc:
-        raise RecogniserError(
-            "The system allows no further thread for the speech model; raise its limit on processes and threads."
-        ) from exc
-    return thread
-
-
 async def loaded_in(thread: DaemonThread, load: Callable[[], Engine], *, within_s: float) -> Engine:
     """Return the engine that `load` returns in the thread. Raises `RecogniserError`."""
     try:
@@ -129,6 +116,10 @@ async def loaded_in(thread: DaemonThread, load: Callable[[], Engine], *, within_
             f"The speech model was not loaded within {within_s:g} s: its disk or the GPU hangs, or it is too "
             "large for this machine. Look at the disk, hide the GPU (CUDA_VISIBLE_DEVICES=-1), or take a smaller one "
             "(asr.model)."
+        ) from exc
+    except RuntimeError as exc:
+        raise RecogniserError(
+            "The system allows no further thread for the speech model; raise its limit on processes and threads."
         ) from exc
 
 

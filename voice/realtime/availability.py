@@ -34,14 +34,6 @@ class RealtimeWork(StrEnum):
     REPLY = "reply"
 
 
-# What a success shows to work. A transcription and a reply come over a connection.
-_SHOWN_BY: Final = {
-    RealtimeWork.CONNECTION: (RealtimeWork.CONNECTION,),
-    RealtimeWork.TRANSCRIPTION: (RealtimeWork.CONNECTION, RealtimeWork.TRANSCRIPTION),
-    RealtimeWork.REPLY: (RealtimeWork.CONNECTION, RealtimeWork.REPLY),
-}
-
-
 class Availability:
     """The availability of one session, which starts in use. A failure is not counted after it was given up.
 
@@ -96,7 +88,8 @@ class Availability:
         """Record a connection that has lasted, an input that was transcribed (or reported as impossible to transcribe),
         or a complete reply.
         """
-        for shown in _SHOWN_BY[work]:
+        # A transcription and a reply come over a connection, which works then.
+        for shown in {work, RealtimeWork.CONNECTION}:
             del self._failures[shown]
         if work is RealtimeWork.REPLY:
             self._failed_recoveries, self._on_probation = 0, False

@@ -249,8 +249,15 @@ class RealtimeSession:
                     self.on_given_up(error)
             else:
                 log.warning("realtime_connection_ended", reason=end.reason, problem=end.error)
-                held = error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S
-                await self._connection_failed(error, held=held)
+                if error.retryable and self._clock.monotonic() - opened_at >= PROVEN_S:
+                    self._availability.record_success(RealtimeWork.CONNECTION)
+                elif (
+                    not self._failed(RealtimeWork.CONNECTION, error)
+                    and self.usable
+                    # After a first failure there is no pause.
+                    and (backoff_s := self._availability.backoff_s)
+                ):
+                    await self._clock.sleep(backoff_s)
         if self.usable:
             self._on_event(RealtimeRenewed(end.reason))
         return end.reason in PLANNED
@@ -288,15 +295,6 @@ class RealtimeSession:
         await self._clock.sleep(CONNECT_TIMEOUT_S)
         if not self.ready.is_set():
             connection.end("lost", self._errors.translate(TimeoutError()))
-
-    async def _connection_failed(self, error: RealtimeError, *, held: bool) -> None:
-        """Count a lost connection, unless it had lasted long enough (`held`), and wait before the next attempt."""
-        if not self.usable:
-            return
-        if held:
-            self._availability.record_success(RealtimeWork.CONNECTION)
-        elif not self._failed(RealtimeWork.CONNECTION, error) and (backoff_s := self._availability.backoff_s):
-            await self._clock.sleep(backoff_s)
 
     def _failed(self, work: RealtimeWork, error: RealtimeError) -> bool:
         """Count a failure. Returns whether the session is given up for it."""

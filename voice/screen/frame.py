@@ -74,27 +74,18 @@ class FrameRefusedError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class FrameSize:
-    """The sides of a picture in pixels, as its header says."""
-
-    width: int
-    height: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ScreenFrame:
     """A checked picture. `luma`: grey, uint8, (180, 320). `hash` identifies the picture, which is never stored."""
 
     jpeg: bytes
-    width: int
-    height: int
     luma: NDArray[np.uint8]
     hash: str
 
 
-def check_header(data: bytes) -> FrameSize:
-    """Return the size of the picture file `data`, from at most `MAX_SEGMENTS` segments. Raises `FrameRefusedError`.
+def check_header(data: bytes) -> None:
+    """Raise `FrameRefusedError` unless the header of the picture file `data` is one that the page sends. Reads at most
+    `MAX_SEGMENTS` segments.
 
     Takes less than a millisecond for any input. The picture itself may still be damaged.
     """
@@ -109,30 +100,28 @@ def check_header(data: bytes) -> FrameSize:
     # If the end of a file is missing, decoders fill that part of the picture with grey and report no error.
     if not data.rstrip(b"\0").endswith(_JPEG_END):
         raise FrameRefusedError(FrameRefusal.DAMAGED)
-    return _walk(data)
+    _walk(data)
 
 
-def assemble_frame(data: bytes, size: FrameSize, luma: bytes) -> ScreenFrame:
+def assemble_frame(data: bytes, luma: bytes) -> ScreenFrame:
     """Return the frame of a checked picture. `luma`: its grey copy, row by row. Raises `FrameRefusedError`."""
     if len(luma) != LUMA_WIDTH * LUMA_HEIGHT:
         raise FrameRefusedError(FrameRefusal.DAMAGED)
     return ScreenFrame(
         jpeg=data,
-        width=size.width,
-        height=size.height,
         luma=np.frombuffer(luma, dtype=np.uint8).reshape(LUMA_HEIGHT, LUMA_WIDTH),
         hash=hashlib.sha256(data).hexdigest()[:_HASH_CHARS],
     )
 
 
-def _walk(data: bytes) -> FrameSize:
-    """Walk the segments up to the first scan and return the size that the frame header says."""
-    size: FrameSize | None = None
+def _walk(data: bytes) -> None:
+    """Walk the segments up to the first scan, with one frame header among them."""
+    is_sized = False
     at = len(_JPEG_START) - 1
     for _ in range(MAX_SEGMENTS):
         # Browsers put no fill bytes between segments, so each begins where the one before ends.
         if at + 4 > len(data) or data[at] != 0xFF or data[at + 1] in _STANDALONE:
-            raise FrameRefusedError(FrameRefusal.NOT_JPEG if size is None else FrameRefusal.DAMAGED)
+            raise FrameRefusedError(FrameRefusal.DAMAGED if is_sized else FrameRefusal.NOT_JPEG)
         marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
         body, at = data[at + 4 : at + 2 + length], at + 2 + length
         if length < 2 or at > len(data):
@@ -141,19 +130,18 @@ def _walk(data: bytes) -> FrameSize:
             raise FrameRefusedError(FrameRefusal.PROGRESSIVE)
         if marker == _APP2 and body.startswith(_MULTI_PICTURE):
             raise FrameRefusedError(FrameRefusal.MANY_FRAMES)
-        if marker == _START_OF_SCAN:
-            if size is None:
-                raise FrameRefusedError(FrameRefusal.DAMAGED)
-            return size
-        if marker in _SEQUENTIAL and size is None:
-            size = _frame_size(body)
-        elif marker in _SEQUENTIAL or marker in _OTHER_FRAMES:
+        if marker == _START_OF_SCAN and is_sized:
+            return
+        if marker in _SEQUENTIAL and not is_sized:
+            _check_size(body)
+            is_sized = True
+        elif marker == _START_OF_SCAN or marker in _SEQUENTIAL or marker in _OTHER_FRAMES:
             raise FrameRefusedError(FrameRefusal.DAMAGED)
     raise FrameRefusedError(FrameRefusal.MANY_SEGMENTS)
 
 
-def _frame_size(body: bytes) -> FrameSize:
-    """Return the size from the frame header's `body`: precision, height, width, colours, then three bytes a colour."""
+def _check_size(body: bytes) -> None:
+    """Check the frame header's `body`: precision, height, width, colours, then three bytes a colour."""
     if len(body) < _SIDES.size:
         raise FrameRefusedError(FrameRefusal.DAMAGED)
     precision, height, width, colours = _SIDES.unpack_from(body)
@@ -161,4 +149,3 @@ def _frame_size(body: bytes) -> FrameSize:
         raise FrameRefusedError(FrameRefusal.DAMAGED)
     if not (MIN_SIDE_PX <= width <= MAX_SIDE_PX and MIN_SIDE_PX <= height <= MAX_SIDE_PX):
         raise FrameRefusedError(FrameRefusal.WRONG_SIZE)
-    return FrameSize(width, height)

@@ -14,7 +14,7 @@ import structlog
 
 from voice.screen.frame import FrameRefusal, FrameRefusedError, assemble_frame, check_header
 from voice.screen.port import VisionError
-from voice.screen.worker_process import DECODE, WorkerBrokeOffError, WorkerHungError, WorkerProcess
+from voice.screen.worker_process import DECODE, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +41,7 @@ class FrameDecoder(WorkerProcess):
         timeout_s: float = DECODE_TIMEOUT_S,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
-        super().__init__(command, start_timeout_s=start_timeout_s)
-        self._timeout_s = timeout_s
+        super().__init__(command, start_timeout_s=start_timeout_s, timeout_s=timeout_s)
         self._turn = asyncio.Lock()
 
     async def decode(self, data: bytes) -> ScreenFrame:
@@ -51,11 +50,16 @@ class FrameDecoder(WorkerProcess):
         Raises `FrameRefusedError` if something is wrong with the picture, and `VisionError` if no process can be
         started to decode it.
         """
-        size = check_header(data)
+        check_header(data)
         async with self._turn:
-            luma = (await self._decoded(data)).get("luma")
+            await self.start()
+            try:
+                luma = (await self.ask((), data)).get("luma")
+            except VisionError as error:
+                log.warning("picture_broke_decoder", problem=error, byte_count=len(data))
+                raise FrameRefusedError(FrameRefusal.DAMAGED) from error
         try:
-            return assemble_frame(data, size, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
+            return assemble_frame(data, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
         except ValueError as error:
             # Signs beyond ASCII raise another one than `binascii.Error`.
             raise FrameRefusedError(FrameRefusal.DAMAGED) from error
@@ -64,14 +68,3 @@ class FrameDecoder(WorkerProcess):
         """End the process to free its memory, because nobody shares a screen any more."""
         async with self._turn:
             await self.kill()
-
-    async def _decoded(self, data: bytes) -> dict[str, object]:
-        try:
-            await self.start()
-        except WorkerBrokeOffError as error:
-            raise VisionError("The process that decodes pictures could not be started.") from error
-        try:
-            return await self.ask(data, timeout_s=self._timeout_s)
-        except (WorkerHungError, WorkerBrokeOffError) as error:
-            log.warning("picture_broke_decoder", reason=type(error).__name__, byte_count=len(data))
-            raise FrameRefusedError(FrameRefusal.DAMAGED) from error

@@ -14,7 +14,7 @@ With tiles twice as large, saving the picture again and changing digits cannot b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, auto
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -41,18 +41,18 @@ CELLS_X: Final = 64
 CELLS_Y: Final = 36
 
 
-class ChangeKind(StrEnum):
-    """How a picture differs from the one that was last read."""
+class ChangeKind(IntEnum):
+    """How a picture differs from the one that was last read, from the smallest change to the largest."""
 
-    # There is no earlier picture.
-    FIRST = "first"
-    SAME = "same"
+    SAME = auto()
     # Small areas changed: see `FrameChange.boxes`.
-    TEXT = "text"
+    TEXT = auto()
     # Much of the picture moved, for example in a map, a game or a video.
-    VISUAL = "visual"
+    VISUAL = auto()
     # The picture shows another scene.
-    CUT = "cut"
+    CUT = auto()
+    # There is no earlier picture.
+    FIRST = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,14 @@ WHOLE: Final = Box(0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class FrameChange:
-    """The kind and place of a change. `boxes`: the parts to read; empty for `SAME`."""
+    """The kind and place of a change, or of several. `boxes`: the parts to read; empty for `SAME`."""
 
-    change: ChangeKind
-    boxes: tuple[Box, ...]
+    change: ChangeKind = ChangeKind.SAME
+    boxes: tuple[Box, ...] = ()
+
+    def together(self, other: FrameChange) -> FrameChange:
+        """Return both changes as one: the largest kind, and all parts."""
+        return FrameChange(max(self.change, other.change), merge_boxes([*self.boxes, *other.boxes]))
 
 
 class ChangeDetector:
@@ -109,7 +113,7 @@ def compare_frames(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> 
         return FrameChange(ChangeKind.VISUAL, _boxes(tiles >= TEXT_TILE) or (WHOLE,))
     if float(tiles.max()) >= TEXT_TILE:
         return FrameChange(ChangeKind.TEXT, _boxes(tiles >= TEXT_TILE))
-    return FrameChange(ChangeKind.SAME, ())
+    return FrameChange()
 
 
 def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -10,20 +10,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from voice.screen.frame_diff import ChangeKind, merge_boxes
+from voice.screen.frame_diff import ChangeKind
 from voice.screen.ocr_text import is_same_content, merge_lines, new_lines
 from voice.screen.port import VisionReading, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.screen.frame_diff import Box, FrameChange
+    from voice.screen.frame_diff import Box
     from voice.screen.ocr_text import OcrLine
 
 
 # Minimum seconds between looks at new scenes. Scenes may change faster than a model answers, as in a film or a menu.
 CUT_SPACING_S: Final = 3.0
-_WEIGHT: Final = {ChangeKind.SAME: 0, ChangeKind.TEXT: 1, ChangeKind.VISUAL: 2, ChangeKind.CUT: 3, ChangeKind.FIRST: 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,49 +34,6 @@ class LookIntervals:
 
     active_s: float = 10.0
     idle_s: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class PendingChange:
-    """The changes since the last look: the largest kind, and where."""
-
-    change: ChangeKind = ChangeKind.SAME
-    boxes: tuple[Box, ...] = ()
-
-    def with_verdict(self, verdict: FrameChange) -> PendingChange:
-        """Return the pending change extended by another picture's change."""
-        return self.together(PendingChange(verdict.change, verdict.boxes))
-
-    def together(self, other: PendingChange) -> PendingChange:
-        """Return both changes combined."""
-        change = max(self.change, other.change, key=_WEIGHT.__getitem__)
-        return PendingChange(change, merge_boxes([*self.boxes, *other.boxes]))
-
-    def why(self, intervals: LookIntervals | None) -> ScreenNoteReason:
-        """Return the reason for a note about this change."""
-        match self.change:
-            case ChangeKind.FIRST:
-                return ScreenNoteReason.SHARE_START
-            case ChangeKind.CUT:
-                return ScreenNoteReason.CUT
-            case _:
-                return ScreenNoteReason.TEXT if intervals is None else ScreenNoteReason.INTERVAL
-
-    def due_at(self, looked_at: float, intervals: LookIntervals | None) -> float | None:
-        """Return when to look at the screen, or None for never. `looked_at`: the last look. Both times use the same
-        clock.
-        """
-        if self.change is ChangeKind.SAME:
-            return None
-        if intervals is None or self.change is ChangeKind.FIRST:
-            return looked_at
-        match self.change:
-            case ChangeKind.CUT:
-                return looked_at + CUT_SPACING_S
-            case ChangeKind.VISUAL:
-                return looked_at + intervals.active_s
-            case _:
-                return looked_at + intervals.idle_s
 
 
 # The maximum length of a note, which the memory sets.
@@ -102,6 +58,24 @@ class ScreenNoteReason(StrEnum):
     TEXT = "text"
     INTERVAL = "interval"
     ASKED = "asked"
+
+
+def reason_for(change: ChangeKind, intervals: LookIntervals | None) -> ScreenNoteReason:
+    """Return why a note about this change is taken. `intervals`: those of a model; None: the text is read."""
+    between = ScreenNoteReason.TEXT if intervals is None else ScreenNoteReason.INTERVAL
+    return {ChangeKind.FIRST: ScreenNoteReason.SHARE_START, ChangeKind.CUT: ScreenNoteReason.CUT}.get(change, between)
+
+
+def look_due_at(change: ChangeKind, looked_at: float, intervals: LookIntervals | None) -> float | None:
+    """Return when to look at a screen that has changed since the last look, or None for never. `looked_at`: the last
+    look. Both times use the same clock.
+    """
+    if change is ChangeKind.SAME:
+        return None
+    if intervals is None or change is ChangeKind.FIRST:
+        return looked_at
+    spacing_s = {ChangeKind.CUT: CUT_SPACING_S, ChangeKind.VISUAL: intervals.active_s}
+    return looked_at + spacing_s.get(change, intervals.idle_s)
 
 
 @dataclass(frozen=True, slots=True)

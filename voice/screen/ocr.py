@@ -8,7 +8,6 @@ the time that reading took, so a constantly moving game costs a share of a core 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,7 @@ from voice.circuit_breaker import CircuitBreaker
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine, clean_lines
 from voice.screen.port import NoPictureError, VisionError, VisionReading, VisionSource
-from voice.screen.worker_process import READ_TEXT, REASON_CHARS, WorkerBrokeOffError, WorkerHungError, WorkerProcess
+from voice.screen.worker_process import READ_TEXT, REASON_CHARS, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -36,9 +35,6 @@ BUSY_SHARE: Final = 0.3
 # After this many failures in a row, reading is not tried again for this many seconds.
 _MOST_FAILURES: Final = 3
 _REST_AFTER_FAILURES_S: Final = 60.0
-MISSING: Final = (
-    "Reading screens needs the part 'screen'. Install Roomtone with it, or name a vision model (screen.model)."
-)
 
 
 class OcrReader(WorkerProcess):
@@ -56,8 +52,7 @@ class OcrReader(WorkerProcess):
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        super().__init__(command, start_timeout_s=start_timeout_s)
-        self._timeout_s = timeout_s
+        super().__init__(command, start_timeout_s=start_timeout_s, timeout_s=timeout_s)
         self._rest_factor = 1 / busy_share - 1
         self._monotonic = monotonic
         self._sleep = sleep
@@ -77,12 +72,6 @@ class OcrReader(WorkerProcess):
                 # If another call has read meanwhile, the pause after that reading applies too.
                 if urgent or self._monotonic() >= self._rested_at:
                     return await self._read_now(latest)
-
-    async def rest(self) -> None:
-        """End the process at once to free its memory, because nobody shares a screen any more. A reading in progress
-        fails. The next picture starts a new process.
-        """
-        await self.kill()
 
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
         if not self._breaker.admits(self._monotonic()):
@@ -108,35 +97,16 @@ class OcrReader(WorkerProcess):
         return VisionReading(VisionSource.OCR, _lines(answer))
 
     async def _read(self, latest: LatestRequest) -> dict[str, Any]:
-        await self._load()
+        if not self.running:
+            began_at = self._monotonic()
+            await self.start()
+            log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
         look = latest()
         boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
-        request = json.dumps({"boxes": boxes}).encode()
-        try:
-            answer = await self.ask(request, look.jpeg, timeout_s=self._timeout_s)
-        except WorkerHungError as error:
-            log.warning("screen_reader_hung", timeout_s=self._timeout_s)
-            raise VisionError("Reading the screen took too long; the reader was started again.") from error
-        except WorkerBrokeOffError as error:
-            raise VisionError("The screen reader broke off; it was started again.") from error
+        answer = await self.ask(boxes, look.jpeg)
         if "error" in answer:
             raise VisionError("The screen could not be read ({error}).", error=str(answer["error"])[:REASON_CHARS])
         return answer
-
-    async def _load(self) -> None:
-        """Start the process unless it runs. Raises `VisionError`."""
-        if self.running:
-            return
-        began_at = self._monotonic()
-        try:
-            await self.start()
-        except WorkerBrokeOffError as error:
-            if error.reason == "missing":
-                raise VisionError(MISSING) from error
-            if error.reason:
-                raise VisionError("The screen reader could not be loaded ({error}).", error=error.reason) from error
-            raise VisionError("The screen reader could not be started.") from error
-        log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
 
 
 # A hostile picture may control the process, so its answers may hold anything.

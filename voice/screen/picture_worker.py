@@ -1,9 +1,9 @@
 """The program that decodes pictures in its own process. `voice.screen.worker_process` starts, asks and kills it.
 
 It imports nothing of Roomtone, has no secrets and opens no network connection. With the argument `text` it reads the
-text of pictures, and a request has two parts: JSON (`boxes`) and the picture. With `luma` it makes the small grey copy
-for change detection, and a request is the picture alone. Each part comes on stdin after its length (four bytes,
-big-endian). Answers go to stdout: a length and JSON. The program ends when stdin ends.
+text of pictures, in the areas `boxes`. With `luma` it makes the small grey copy for change detection. Each request
+comes on stdin: the lengths of its two parts (four bytes each, big-endian), JSON, and the picture. Answers go to stdout:
+a length and JSON. The program ends when stdin ends.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from PIL import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
+    # Left, top, right and bottom, in fractions of the picture.
+    Box: TypeAlias = list[float]
+    # Gets the areas to read and the picture, and returns the answer.
+    Handler: TypeAlias = Callable[[Sequence[Box], bytes], dict[str, object]]
+
+_LENGTHS: Final = struct.Struct(">II")
 _LENGTH: Final = struct.Struct(">I")
 # Reading has a lower priority than speech.
 _NICENESS: Final = 5
@@ -40,8 +47,7 @@ _PARAMETERS: Final = {
 # of usual text has 50,000 columns, which take two seconds of a busy core. A page of small print has a million.
 _MODEL_HEIGHT: Final = 48
 _LEAST_COLUMNS: Final = 320
-_MOST_COLUMNS: Final = 150_000
-# On a busy machine it ends earlier: what was read is told before the process counts as hung (`voice.screen.ocr`).
+# What was read by then is told, before the process counts as hung (`voice.screen.ocr`).
 READ_S: Final = 5.0
 # The size of the grey copy (`voice.screen.frame`).
 _LUMA_SIZE: Final = (320, 180)
@@ -59,15 +65,12 @@ def main() -> None:
     reads_text = sys.argv[1:] == ["text"]
     try:
         handle = _text_reader() if reads_text else _luma
-    except ImportError:
-        _answer(answers, {"error": "missing"})
-        return
     except Exception as error:  # noqa: BLE001 - whatever it is, it must reach who started this
         _answer(answers, {"error": type(error).__name__})
         return
     _limit(None if reads_text else _LUMA_ADDRESS_SPACE_BYTES)
     _answer(answers, {"ready": True})
-    while (request := _request(sys.stdin.buffer, 2 if reads_text else 1)) is not None:
+    while (request := _request(sys.stdin.buffer)) is not None:
         try:
             began_s = time.process_time()
             _answer(answers, handle(*request) | {"cpu_s": time.process_time() - began_s})
@@ -99,18 +102,14 @@ def decode_luma(picture: bytes) -> bytes:
         return image.convert("L").resize(_LUMA_SIZE, Image.Resampling.BOX).tobytes()
 
 
-def _luma(picture: bytes) -> dict[str, object]:
+def _luma(_boxes: Sequence[Box], picture: bytes) -> dict[str, object]:
     return {"luma": base64.b64encode(decode_luma(picture)).decode()}
 
 
-def _text_reader() -> Callable[..., dict[str, object]]:
+def _text_reader() -> Handler:
     """Load the model and return what reads a picture with it."""
     engine = _engine()
-
-    def read(header: bytes, picture: bytes) -> dict[str, object]:
-        return {"lines": _read(engine, picture, json.loads(header)["boxes"])}
-
-    return read
+    return lambda boxes, picture: {"lines": _read(engine, picture, boxes)}
 
 
 def _engine() -> Any:
@@ -135,27 +134,23 @@ class BoundedRecogniser:
     ) -> None:
         self._recognise = recognise
         self._monotonic = monotonic
-        self._columns_left = 0.0
         self._until = 0.0
 
     def begin(self) -> None:
         """Begin another picture."""
-        self._columns_left = _MOST_COLUMNS
         self._until = self._monotonic() + READ_S
 
     @property
     def is_over(self) -> bool:
         """Return whether there is no time for more lines of this picture."""
-        return self._columns_left <= 0 or self._monotonic() >= self._until
+        return self._monotonic() >= self._until
 
     def __call__(self, images: list[Any]) -> Any:
         """Return the lines in the order of their `images`; at least one of them is read."""
-        columns = {number: _columns(image) for number, image in enumerate(images)}
         read: dict[int, Any] = {}
-        for number in sorted(columns, key=lambda each: (columns[each], each)):
+        for number in sorted(range(len(images)), key=lambda each: _columns(images[each])):
             if read and self.is_over:
                 break
-            self._columns_left -= columns[number]
             # One at a time: several long ones together take up to twice the time.
             read[number] = self._recognise([images[number]])
         any_of_them = next(iter(read.values()))
@@ -175,7 +170,7 @@ def _columns(image: Any) -> float:
     return float(max(_LEAST_COLUMNS, _MODEL_HEIGHT * width / height))
 
 
-def _read(engine: Any, picture: bytes, boxes: list[list[float]]) -> list[list[object]]:
+def _read(engine: Any, picture: bytes, boxes: Sequence[Box]) -> list[list[object]]:
     """Return [text, left, top, right, bottom, score] of each line in the areas `boxes`, in fractions of the picture. Of
     more text than there is time for, the rest is left out.
     """
@@ -209,20 +204,14 @@ def _read(engine: Any, picture: bytes, boxes: list[list[float]]) -> list[list[ob
     return lines
 
 
-def _request(requests: IO[bytes], parts: int) -> list[bytes] | None:
-    """Return the parts of the next request, or None at the end."""
-    request = [part for _ in range(parts) if (part := _part(requests)) is not None]
-    return request if len(request) == parts else None
-
-
-def _part(requests: IO[bytes]) -> bytes | None:
-    """Return one part of a request, or None at the end."""
-    length = requests.read(_LENGTH.size)
-    if len(length) < _LENGTH.size:
+def _request(requests: IO[bytes]) -> tuple[list[Box], bytes] | None:
+    """Return the areas and the picture of the next request, or None at the end."""
+    lengths = requests.read(_LENGTHS.size)
+    if len(lengths) < _LENGTHS.size:
         return None
-    size = _LENGTH.unpack(length)[0]
-    part = requests.read(size)
-    return part if len(part) == size else None
+    header_bytes, picture_bytes = _LENGTHS.unpack(lengths)
+    header, picture = requests.read(header_bytes), requests.read(picture_bytes)
+    return (json.loads(header)["boxes"], picture) if len(picture) == picture_bytes else None
 
 
 def _answer(answers: IO[bytes], told: dict[str, object]) -> None:

@@ -15,50 +15,46 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from voice.errors import VoiceError
+import structlog
+
+from voice.screen.port import VisionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
+
+log = structlog.get_logger()
 
 _STOP_TIMEOUT_S: Final = 2.0
 # Enough for 200 lines of 220 characters, or for a small grey picture.
 _MAX_ANSWER_BYTES: Final = 1_000_000
 # What people are told of an error: the name of its class.
 REASON_CHARS: Final = 40
+# The lengths of a request's two parts, and that of an answer.
+_LENGTHS: Final = struct.Struct(">II")
 _LENGTH: Final = struct.Struct(">I")
 _PROGRAM: Final = (sys.executable, "-P", str(Path(__file__).with_name("picture_worker.py")))
 READ_TEXT: Final = (*_PROGRAM, "text")
 DECODE: Final = (*_PROGRAM, "luma")
 # The environment variables that the process gets: no tokens and keys.
 _ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONPATH")
-_NOT_STARTED: Final = "The process that handles pictures could not be started."
-
-
-class WorkerBrokeOffError(VoiceError):
-    """The process could not be started, died, or sent something that is no answer. `reason`: the class of the error for
-    which it cannot work, if it told one.
-    """
-
-    def __init__(self, template: str, *, reason: str = "") -> None:
-        super().__init__(template)
-        self.reason = reason[:REASON_CHARS]
-
-
-class WorkerHungError(VoiceError):
-    """The process did not answer in time. It has been killed."""
+MISSING: Final = (
+    "Reading screens needs the part 'screen'. Install Roomtone with it, or name a vision model (screen.model)."
+)
 
 
 class WorkerProcess:
-    """One process, started by `start` and replaced after it died. `command`: the program.
+    """One process, started by `start` and replaced after it died. `command`: the program. `timeout_s`: the longest wait
+    for an answer.
 
     *Ownership*: an async context manager. It owns the process and kills it on exit, when it hangs, and when a call is
     cancelled. One call at a time.
     """
 
-    def __init__(self, command: Sequence[str], *, start_timeout_s: float) -> None:
+    def __init__(self, command: Sequence[str], *, start_timeout_s: float, timeout_s: float) -> None:
         self._command = command
         self._start_timeout_s = start_timeout_s
+        self._timeout_s = timeout_s
         self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> Self:
@@ -75,7 +71,7 @@ class WorkerProcess:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start the process unless it runs. Raises `WorkerBrokeOffError`."""
+        """Start the process unless it runs. Raises `VisionError` if it does not start, or cannot work here."""
         if self.running:
             return
         await self.kill()
@@ -89,30 +85,35 @@ class WorkerProcess:
             )
             async with asyncio.timeout(self._start_timeout_s):
                 told = await _answer(process)
+            if told.get("ready") is not True:
+                raise _unable(str(told.get("error")))
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             await self.kill()
-            raise WorkerBrokeOffError(_NOT_STARTED) from error
+            raise VisionError("The screen reader could not be started.") from error
         except BaseException:
             await self.kill()
             raise
-        if told.get("ready") is not True:
-            await self.kill()
-            raise WorkerBrokeOffError(_NOT_STARTED, reason=str(told.get("error")))
 
-    async def ask(self, *parts: bytes, timeout_s: float) -> dict[str, Any]:
-        """Send a request and return the answer. Raises `WorkerHungError` and `WorkerBrokeOffError`.
+    async def ask(self, boxes: Sequence[tuple[float, ...]], picture: bytes) -> dict[str, Any]:
+        """Send a request and return the answer. `boxes`: the areas to read. Raises `VisionError`.
 
         *Cancellation* kills the process, because a late answer would be mistaken for the next one.
         """
-        assert self._process is not None, "start comes first"
+        process = self._process
+        assert process is not None, "start comes first"
+        assert process.stdin is not None, "started with pipes"
+        header = json.dumps({"boxes": boxes}).encode()
         answer: dict[str, Any] | None = None
         try:
-            async with asyncio.timeout(timeout_s):
-                answer = await _asked(self._process, parts)
+            async with asyncio.timeout(self._timeout_s):
+                process.stdin.write(_LENGTHS.pack(len(header), len(picture)) + header + picture)
+                await process.stdin.drain()
+                answer = await _answer(process)
         except TimeoutError as error:
-            raise WorkerHungError(f"A picture was not handled within {timeout_s:g} s.") from error
+            log.warning("screen_reader_hung", timeout_s=self._timeout_s)
+            raise VisionError("Reading the screen took too long; the reader was started again.") from error
         except (OSError, EOFError, ValueError) as error:
-            raise WorkerBrokeOffError("The process that handles pictures broke off.") from error
+            raise VisionError("The screen reader broke off; it was started again.") from error
         finally:
             if answer is None:
                 await self.kill()
@@ -134,11 +135,11 @@ class WorkerProcess:
             process.stdin.close()
 
 
-async def _asked(process: asyncio.subprocess.Process, parts: Sequence[bytes]) -> dict[str, Any]:
-    assert process.stdin is not None, "started with pipes"
-    process.stdin.write(b"".join(_LENGTH.pack(len(part)) + part for part in parts))
-    await process.stdin.drain()
-    return await _answer(process)
+def _unable(reason: str) -> VisionError:
+    """Return why the process cannot work. `reason`: the class of the error that it told."""
+    if reason in ("ImportError", "ModuleNotFoundError"):
+        return VisionError(MISSING)
+    return VisionError("The screen reader could not be loaded ({error}).", error=reason[:REASON_CHARS])
 
 
 async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:

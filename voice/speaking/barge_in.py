@@ -36,14 +36,6 @@ class BargeInAction(Enum):
     STOP = auto()  # drop the rest
 
 
-class PlaybackLevel(Enum):
-    """How loud the bot speaks."""
-
-    FULL = auto()
-    DUCKED = auto()
-    PAUSED = auto()
-
-
 @dataclass(slots=True)
 class _Voice:
     """One person's speech over the bot. Times are monotonic seconds."""
@@ -59,7 +51,8 @@ class _Voice:
 class BargeInDetector:
     """One room's detector. Owned by the room's task; not thread-safe.
 
-    `duck_after_s`, `stop_after_s`: seconds of a person's voiced sound over the bot's. `level`: how loud the bot speaks.
+    `duck_after_s`, `stop_after_s`: seconds of a person's voiced sound over the bot's. `level`: how loud the bot speaks,
+    as the action that made it so; at full volume `RESUME`.
     """
 
     def __init__(self, *, duck_after_s: float, stop_after_s: float) -> None:
@@ -68,7 +61,7 @@ class BargeInDetector:
         self._voices: dict[int, _Voice] = {}
         # The last update while the bot was silent: each person's seconds, and when. None once a reply plays.
         self._before: tuple[Mapping[int, float], float] | None = None
-        self.level = PlaybackLevel.FULL
+        self.level = BargeInAction.RESUME
         self._paused_at = 0.0
 
     def update(self, voiced: Mapping[int, float], *, audible: bool, now: float) -> BargeInAction | None:
@@ -80,7 +73,7 @@ class BargeInDetector:
         if not audible:
             # In a crowd this is called hundreds of times a second, so nothing is made of it until a reply begins.
             self._before, self._voices = (voiced, now), {}
-            return self._take(PlaybackLevel.FULL, now)
+            return self._take(BargeInAction.RESUME, now)
         if self._before is not None:
             (spoken, at), self._before = self._before, None
             self._voices = {
@@ -88,7 +81,7 @@ class BargeInDetector:
             }
         for user_id in voiced.keys() | self._voices.keys():
             self._advance(user_id, voiced.get(user_id, 0.0), now)
-        if self.level is PlaybackLevel.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
+        if self.level is BargeInAction.PAUSE and now - self._paused_at >= LONGEST_PAUSE_S:
             return self._stop()
         return self._take(self._level_due(), now)
 
@@ -128,28 +121,23 @@ class BargeInDetector:
         elif burst_over and total_s == 0.0:
             del self._voices[user_id]
 
-    def _level_due(self) -> PlaybackLevel:
+    def _level_due(self) -> BargeInAction:
         if any(voice.claims for voice in self._voices.values()):
-            return PlaybackLevel.PAUSED
+            return BargeInAction.PAUSE
         if any(voice.over_s >= self._duck_after_s - _EPSILON_S for voice in self._voices.values()):
-            return PlaybackLevel.DUCKED
-        return PlaybackLevel.FULL
+            return BargeInAction.DUCK
+        return BargeInAction.RESUME
 
-    def _take(self, level: PlaybackLevel, now: float) -> BargeInAction | None:
-        before, self.level = self.level, level
-        if level is before:
+    def _take(self, level: BargeInAction, now: float) -> BargeInAction | None:
+        if level is self.level:
             return None
-        match level:
-            case PlaybackLevel.PAUSED:
-                self._paused_at = now
-                return BargeInAction.PAUSE
-            case PlaybackLevel.DUCKED:
-                return BargeInAction.DUCK
-            case PlaybackLevel.FULL:
-                return BargeInAction.RESUME
+        self.level = level
+        if level is BargeInAction.PAUSE:
+            self._paused_at = now
+        return level
 
     def _stop(self) -> BargeInAction:
-        self.level = PlaybackLevel.FULL
+        self.level = BargeInAction.RESUME
         for voice in self._voices.values():
             voice.claims, voice.over_s = False, 0.0
         return BargeInAction.STOP

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 import unicodedata
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
-from voice.errors import SynthesisError, UnreadableTextError, VoiceHungError
+from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
@@ -42,7 +40,6 @@ _NAMED_BY_ALL = frozenset(
 )  # fmt: skip
 # By language. A voice of another one, which somebody has put in the place of ours, may read all.
 _NAMED = {"en": _NAMED_BY_ALL | {"GREEK"}, **dict.fromkeys(("de", "es", "fr", "it"), _NAMED_BY_ALL)}
-_SCRIPT = re.compile(r"[A-Z]*")
 
 
 class EmbeddedSynthesizer:
@@ -75,7 +72,6 @@ class EmbeddedSynthesizer:
 async def voice_thread(name: str) -> AsyncIterator[DaemonThread]:
     """Yield a thread for one model. Its end does not wait long for a sentence that nobody wants any more."""
     worker = DaemonThread(name)
-    worker.start()
     try:
         yield worker
     finally:
@@ -83,19 +79,13 @@ async def voice_thread(name: str) -> AsyncIterator[DaemonThread]:
 
 
 async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
-    """Return what `load` reads from the voice in `directory`, in the voice's thread.
-
-    Raises `SynthesisError`, and `VoiceHungError` if it takes too long.
-    """
-    call = worker.submit(load)
+    """Return what `load` reads from the voice in `directory`, in the voice's thread. Raises `SynthesisError`."""
     try:
-        async with asyncio.timeout(LOAD_TIMEOUT_S):
-            return await asyncio.wrap_future(call)
+        return await worker.run(load, within_s=LOAD_TIMEOUT_S)
     except TimeoutError as exc:
-        raise VoiceHungError(
+        raise SynthesisError(
             "The voice in {directory} was not loaded within {within_s:g} s: its disk hangs, or the machine is "
             "overloaded.",
-            has_ended=call.done,
             directory=directory,
             within_s=LOAD_TIMEOUT_S,
         ) from exc
@@ -145,5 +135,5 @@ def require_readable(text: str, language: str) -> None:
 
 
 def _script(letter: str) -> str:
-    found = _SCRIPT.match(unicodedata.name(letter, ""))
-    return found.group() if found is not None else ""
+    # 'KATAKANA-HIRAGANA PROLONGED SOUND MARK'
+    return unicodedata.name(letter, "").replace("-", " ").partition(" ")[0]

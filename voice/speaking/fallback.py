@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from voice.circuit_breaker import CircuitBreaker, CircuitState
+from voice.circuit_breaker import CircuitBreaker
 from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.speech_rate import SpeechRate, words_after
 
@@ -58,7 +58,7 @@ class FallbackSynthesizer:
         spoken_s = 0.0
         unreadable: UnreadableTextError | None = None
         if self._breaker.admits(self._monotonic()):
-            if self._breaker.state is CircuitState.HALF_OPEN:
+            if self._breaker.on_trial:
                 _log.info("voice_tried_again")
             try:
                 async with aclosing(self._first.stream(text)) as stream:

@@ -102,11 +102,8 @@ class KokoroModel:
 
     async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> EmbeddedSynthesizer:
         """Return one of the voices, ready to speak. `speed`: 1.0 is its own. Raises `SynthesisError`."""
-        read = partial(_read_style, self._directory, style.file)
-        vectors = await loaded(read, self._worker, self._directory)
-        find_phonemes = partial(phonemizer, style.language)
-        phonemes = await loaded(find_phonemes, self._worker, self._directory)
-        speaker = _Speaker(self._session, style.language, phonemes, vectors, speed)
+        load_speaker = partial(_speaker, self._directory, self._session, style, speed)
+        speaker = await loaded(load_speaker, self._worker, self._directory)
         synthesizer = EmbeddedSynthesizer(speaker.speak, self._worker)
         # The first run allocates memory and is slow, so do it before anybody is listening.
         await synthesizer.synthesize("Yes.")
@@ -179,11 +176,12 @@ def _load(directory: Path, threads: int) -> Any:
         raise _damaged(directory) from exc
 
 
-def _read_style(directory: Path, file: str) -> NDArray[np.float32]:
+def _speaker(directory: Path, session: Any, style: KokoroStyle, speed: float) -> _Speaker:
     try:
-        return np.fromfile(directory / file, dtype="<f4").reshape(_STYLE_SHAPE)
+        vectors = np.fromfile(directory / style.file, dtype="<f4").reshape(_STYLE_SHAPE)
     except (OSError, ValueError) as exc:
         raise _damaged(directory) from exc
+    return _Speaker(session, style.language, phonemizer(style.language), vectors, speed)
 
 
 def _damaged(directory: Path) -> SynthesisError:

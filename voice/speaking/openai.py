@@ -151,16 +151,8 @@ class OpenAISynthesizer:
 
 def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
     """Describe `error` in a sentence with the remedy, without keys or the spoken text."""
-    return SynthesisError(
-        "The voice {model} at {where} {why}.",
-        model=endpoint.model,
-        where=endpoint.where,
-        why=_describe(error),
-    )
-
-
-def _describe(error: Exception) -> EndpointFailureError:
+    why = describe_failure(error, _REMEDIES)
     # An unreachable server raises the library's own error, so this is a stream that broke off.
     if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException):
-        return EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
-    return describe_failure(error, _REMEDIES)
+        why = EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
+    return SynthesisError("The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why)

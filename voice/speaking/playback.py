@@ -92,7 +92,6 @@ class QueuedSpeech:
         self.ready = False
         self.first_frame_at: float | None = None
         self.last_frame_at = 0.0
-        self.released = False
 
     def add(self, sound: AudioChunk) -> None:
         """Append sound. After a stop the sound is dropped."""
@@ -159,7 +158,7 @@ class Playback:
 
     `volume`: 1.0 leaves the voice unchanged.
 
-    *Ownership*: one per room, created on its event loop. *Cancellation*: cancelling a waiting `say` leaves the queue
+    *Ownership*: one per room, created on its event loop. *Cancellation*: cancelling a waiting `queue` leaves the queue
     unchanged; `stop` empties it.
     """
 
@@ -220,10 +219,6 @@ class Playback:
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()
         return piece.done
-
-    async def say(self, speech: Speech) -> PlaybackResult:
-        """Queue `speech` and wait until it was played or stopped."""
-        return await (await self.queue(speech))
 
     def duck(self, level: float) -> None:
         """Play at `level` (0-1) of full volume. Ends a pause."""
@@ -362,6 +357,4 @@ class Playback:
             # What was not played of a stopped piece would be kept for as long as the piece is remembered.
             piece.total -= len(piece.frames)
             piece.frames.clear()
-        if not piece.released:
-            piece.released = True
-            self._slots.release()
+        self._slots.release()

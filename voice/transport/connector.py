@@ -77,6 +77,10 @@ class Connector:
             # with what it waits for.
             if _cancellations() > before:
                 raise asyncio.CancelledError
+            if self._removed:
+                raise RemovedFromChannelError
+            if self._require_e2ee and not self.end_to_end:
+                raise LinkError(NOT_ENCRYPTED, retryable=False)
         except BaseException as error:
             code = self.client.connection.close_code if self.client is not None else None
             removed = self._removed
@@ -85,15 +89,9 @@ class Connector:
             if removed and not cancelled:
                 raise RemovedFromChannelError from error
             refusal = _refusal(error, self._gateway, timeout_s=self._timeout_s, close_code=code, cancelled=cancelled)
-            if refusal is None:
+            if refusal is None or refusal is error:
                 raise
             raise refusal from error
-        if self._removed:
-            await self.retire()
-            raise RemovedFromChannelError
-        if self._require_e2ee and not self.end_to_end:
-            await self.retire()
-            raise LinkError(NOT_ENCRYPTED, retryable=False)
 
     async def retire(self) -> None:
         """Disconnect the current client. If a call is cancelled, the next call completes it."""

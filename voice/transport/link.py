@@ -21,7 +21,7 @@ from voice.transport.link_events import Connected, Deaf, Lost, Recovering
 from voice.transport.outgoing import Outgoing
 from voice.transport.receiver import Receiver
 from voice.transport.reconnection import SENT_AWAY, ReconnectPauses
-from voice.transport.watchdog import NobodyHeard, ReaderTaskDead, RecoverGroup, SpeakerNotHeard
+from voice.transport.watchdog import NobodyHeard, RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,8 +55,7 @@ class VoiceLink:
     """A connection to one voice channel: joins it on entering, and stays while the context lasts. Entered once; use it
     on the event loop.
 
-    `down_since`: since when the link is down, in monotonic seconds; None while it is up. `removed`: whether somebody
-    removed the bot from the channel, or the channel was deleted.
+    `down_since`: since when the link is down, in monotonic seconds; None while it is up.
 
     *Cancellation*: leaves the channel, also if it comes while the bot is leaving. *Ownership*: it owns the voice
     client, its threads, and two tasks.
@@ -97,9 +96,8 @@ class VoiceLink:
         )
         self._outgoing: Outgoing | None = None
         self._state_changed = asyncio.Event()
-        self._lost_for_good = asyncio.Event()
-        self._reason = LinkError("")
-        self.removed = False
+        # For good, and why.
+        self._lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
         self._pauses = ReconnectPauses()
         self._was_up = False
         self.down_since: float | None = None
@@ -113,7 +111,7 @@ class VoiceLink:
         `RemovedFromChannelError` if somebody takes the bot out of the channel before it is connected.
         """
         try:
-            await self._join()
+            await self._connect(until=time.monotonic() + self._connect_timeout_s)
         except BaseException:
             await self._end()
             raise
@@ -150,7 +148,14 @@ class VoiceLink:
     @property
     def unheard(self) -> bool:
         """Whether somebody was announced as speaking lately, and no sound has arrived from anybody since."""
-        return self._unheard is not None and self._receiver.counters().decoded == self._unheard[1]
+        if self._unheard is None or time.monotonic() - self._unheard[0] >= UNHEARD_FOR_S:
+            return False
+        return self._receiver.counters().decoded == self._unheard[1]
+
+    @property
+    def removed(self) -> bool:
+        """Whether the link is lost because somebody removed the bot from the channel, or the channel was deleted."""
+        return self._lost.done() and isinstance(self._lost.result(), RemovedFromChannelError)
 
     @property
     def round_trip_s(self) -> float | None:
@@ -187,25 +192,21 @@ class VoiceLink:
 
     async def lost(self) -> LinkError:
         """Wait until the link is lost for good. Returns the reason."""
-        await self._lost_for_good.wait()
-        return self._reason
+        return await asyncio.shield(self._lost)
 
     # Connecting and disconnecting.
 
-    async def _join(self) -> None:
-        """Connect for the first time, with further attempts as long as there is time. Raises `LinkError`."""
-        until = time.monotonic() + self._connect_timeout_s
+    async def _connect(self, *, until: float) -> None:
+        """Connect, with further attempts as long as there is time. Raises `LinkError`."""
         while True:
             try:
-                await self._connector.connect()
+                return await self._connector.connect()
             except LinkError as error:
                 pause_s = self._pauses.next_s()
-                if not error.retryable or time.monotonic() + pause_s >= until:
+                if self._closing or not error.retryable or time.monotonic() + pause_s >= until:
                     raise
-                _log.info("voice_join_failed", problem=error, retry_in_s=pause_s)
+                _log.info("voice_connection_failed", problem=error, retry_in_s=pause_s)
                 await asyncio.sleep(pause_s)
-            else:
-                return
 
     def _state_is(self, up: bool) -> None:
         if up:
@@ -240,7 +241,7 @@ class VoiceLink:
 
     async def _keep(self) -> None:
         """Act on the watchdog's findings until the link is lost for good."""
-        while not self._lost_for_good.is_set():
+        while not self._lost.done():
             try:
                 async with asyncio.timeout(_CHECK_S):
                     await self._state_changed.wait()
@@ -258,7 +259,7 @@ class VoiceLink:
             return
         if client.is_connected() and await self._encryption_refused():
             return
-        if self.down_since is not None and self._too_long(self.down_since):
+        if self.down_since is not None and time.monotonic() - self.down_since >= self._give_up_after_s:
             await self._give_up(LinkError("The voice connection broke and could not be made anew."))
             return
         if self._gateway.forgotten:
@@ -273,11 +274,12 @@ class VoiceLink:
         if client.is_connected() and not state.keep_path_open():
             await self._reconnect(LinkError("Nothing comes back from the voice server; the connection is made anew."))
             return
-        if self._unheard is not None and time.monotonic() - self._unheard[0] >= UNHEARD_FOR_S:
-            self._unheard = None
+        if not state.runner_alive:
+            # discord.py's task that reads the voice websocket has ended without a word.
+            await self._replace(client)
+            return
         for finding in self._receiver.check(
             connected=client.is_connected(),
-            runner_alive=state.runner_alive,
             in_transition=state.in_transition,
             deafened=state.deafened,
         ):
@@ -301,9 +303,6 @@ class VoiceLink:
             case NobodyHeard():
                 _log.warning("nobody_heard", **self.counters().as_dict())
                 await self._reconnect(LinkError("Nobody could be heard; the voice connection is made anew."))
-                return True
-            case ReaderTaskDead():
-                await self._replace(client)
                 return True
             case _:
                 assert_never(finding)
@@ -333,29 +332,20 @@ class VoiceLink:
         started = self.down_since = self.down_since or time.monotonic()
         self._pauses.lost(started)
         self._emit(Recovering(started, reason))
-        while not self._closing:
-            await self._connector.retire()
-            await asyncio.sleep(self._pauses.next_s(close_code=close_code))
-            close_code = None
-            try:
-                await self._connector.connect()
-            except LinkError as error:
-                _log.warning("voice_reconnect_failed", problem=error)
-                if not error.retryable or self._too_long(started):
-                    await self._give_up(error)
-                    return
-            else:
-                return
-
-    def _too_long(self, since: float) -> bool:
-        return time.monotonic() - since >= self._give_up_after_s
+        await self._connector.retire()
+        await asyncio.sleep(self._pauses.next_s(close_code=close_code))
+        try:
+            await self._connect(until=started + self._give_up_after_s)
+        except LinkError as error:
+            await self._give_up(error)
 
     async def _give_up(self, reason: LinkError) -> None:
         await self.stop()
         await self._connector.retire()
-        self.removed = isinstance(reason, RemovedFromChannelError)
-        self._reason = reason
-        self._lost_for_good.set()
+        self._lose(reason)
+
+    def _lose(self, reason: LinkError) -> None:
+        self._lost.set_result(reason)
         self._emit(Lost(time.monotonic(), reason, final=True))
 
     def _keeper_ended(self, keeper: asyncio.Task[None]) -> None:
@@ -364,9 +354,7 @@ class VoiceLink:
         if error is None and (self._closing or not cancelled):
             return
         _log.error("voice_link_keeper_failed", cancelled=cancelled, exc_info=error)
-        self._reason = LinkError("The voice connection's watch failed; the log says why. Use /join again.")
-        self._lost_for_good.set()
-        self._emit(Lost(time.monotonic(), self._reason, final=True))
+        self._lose(LinkError("The voice connection's watch failed; the log says why. Use /join again."))
 
     def _emit(self, event: LinkEvent) -> None:
         if self._closing:

@@ -231,9 +231,7 @@ class Receiver:
             counters.unknown_ssrc = self._roster.dropped
             return counters
 
-    def check(
-        self, *, connected: bool, runner_alive: bool, in_transition: bool, deafened: bool
-    ) -> list[WatchdogFinding]:
+    def check(self, *, connected: bool, in_transition: bool, deafened: bool) -> list[WatchdogFinding]:
         """Return what is wrong with the sound now, each problem once. Parameters: see `Watchdog.check`."""
         with self._lock:
             if self._keys is not None and is_group_ready(self._keys):
@@ -241,7 +239,6 @@ class Receiver:
             return self._watchdog.check(
                 self._now(),
                 connected=connected,
-                runner_alive=runner_alive,
                 in_transition=in_transition,
                 deafened=deafened,
             )

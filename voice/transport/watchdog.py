@@ -1,4 +1,4 @@
-"""Detects failures of a connected link: keys that no longer fit, announced speech that never arrives, a dead task.
+"""Detects failures of a connected link: keys that no longer fit, announced speech that never arrives.
 
 A pure state machine over the reports of the receiver and the gateway; the link acts on its findings.
 """
@@ -56,12 +56,7 @@ class NobodyHeard:
     """Recoveries, or waiting for announced speakers, did not help: only a new connection can."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderTaskDead:
-    """discord.py's task that reads the voice websocket has ended: nothing is received, or reconnecting failed."""
-
-
-WatchdogFinding: TypeAlias = RecoverGroup | SpeakerNotHeard | NobodyHeard | ReaderTaskDead
+WatchdogFinding: TypeAlias = RecoverGroup | SpeakerNotHeard | NobodyHeard
 
 
 class _Came(IntEnum):
@@ -101,7 +96,6 @@ class Watchdog:
         self._recovered_for: set[int] = set()
         self._recoveries = 0
         self._recover_from = float("-inf")
-        self._runner_reported = False
         # Since anybody was last heard.
         self._vain_recoveries = 0
         self._vain_waits = 0
@@ -165,25 +159,16 @@ class Watchdog:
         self._announced.clear()
         self._recovered_for.clear()
         self._unready_since = None
-        self._runner_reported = False
         self._vain_recoveries = self._vain_waits = 0
         self._recoveries = 0
         self._recover_from = float("-inf")
 
-    def check(
-        self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool, deafened: bool
-    ) -> list[WatchdogFinding]:
+    def check(self, now: float, *, connected: bool, in_transition: bool, deafened: bool) -> list[WatchdogFinding]:
         """Return the new findings; each problem is reported once.
 
         `in_transition`: keys are changing, so failures are expected and not yet judged. `deafened`: Discord sends the
         bot no sound because somebody has deafened it there, so nobody who is announced is waited for.
         """
-        if not runner_alive:
-            if self._runner_reported:
-                return []
-            self._runner_reported = True
-            return [ReaderTaskDead()]
-        self._runner_reported = False
         if deafened:
             self._announced.clear()
         if not connected:

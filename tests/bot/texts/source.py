@@ -54,8 +54,6 @@ FOR_THE_OPERATOR = (
     "voice/asr/worker.py",
     "voice/listening",
     "voice/quick_model.py",
-    "voice/screen/frame_decoder.py",
-    "voice/screen/worker_process.py",
     "voice/transport/opus.py",
 )
 

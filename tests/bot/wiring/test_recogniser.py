@@ -26,11 +26,11 @@ from tests.bot.monitoring.test_metrics import new_metrics
 from tests.fakes.recogniser import AnsweringEngine, FakeEngine, recognition
 from tests.voice.recordings import voiced
 from voice.asr import text_end
-from voice.asr.placement import CudaFailure
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.text_end import SentenceReader
+from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
 from voice.quick_model import TurnModelError
 
@@ -77,7 +77,7 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
         assert opened.device_sentence() == "My speech model runs on the processor."
         assert opened.gpu_failure() is None
         assert opened.local is not None
-        opened.local.failure = CudaFailure(0.0, RecogniserError("CUDA failed (no memory)."))
+        opened.local.failure = Outage(0.0, None, RecogniserError("CUDA failed (no memory)."))
         assert opened.device_sentence() == "My speech model runs on the processor. CUDA failed (no memory)."
         assert str(opened.gpu_failure()) == "CUDA failed (no memory)."
 

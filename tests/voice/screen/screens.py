@@ -60,7 +60,8 @@ def jpeg(image: Image.Image, *, quality: int = 70, **options: object) -> bytes:
 
 def own_frame(data: bytes) -> ScreenFrame:
     """Check and decode a picture of our own in this process."""
-    return assemble_frame(data, check_header(data), decode_luma(data))
+    check_header(data)
+    return assemble_frame(data, decode_luma(data))
 
 
 def promising(picture: bytes, width: int, height: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -46,16 +47,15 @@ def stuffed(segments: bytes) -> bytes:
 
 
 def test_a_picture_is_taken() -> None:
-    """A picture is accepted with its size, a grey copy for change detection, and a hash."""
+    """A picture is accepted with a grey copy for change detection, and a hash."""
     frame = own_frame(GOOD)
-    assert (frame.width, frame.height) == (1280, 720)
     assert frame.luma.shape == (LUMA_HEIGHT, LUMA_WIDTH)
     assert frame.luma.dtype == np.uint8
     assert abs(float(frame.luma.mean()) - 90) < 20
     assert frame.hash != own_frame(jpeg(screen(scene=2))).hash
     assert len(frame.hash) == 16
     # The limit applies to the longer side, and browsers send colours, but need not.
-    assert own_frame(jpeg(screen().resize((700, 1280)).convert("L"))).height == 1280
+    check_header(jpeg(screen().resize((700, 1280)).convert("L")))
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,14 @@ def test_a_header_of_100_000_segments_costs_no_more_than_64(segments: bytes) -> 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=30), st.data())
 def test_no_damage_does_more_than_be_refused(changes: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Whatever bytes of a file are damaged, the check returns a size or refuses, and raises nothing else."""
+    """Whatever bytes are damaged, the check refuses or finds a size within the limits, and raises nothing else."""
     broken = bytearray(GOOD)
     for at, value in changes:
         broken[at] = value
     broken[data.draw(st.integers(0, 700))] = data.draw(st.integers(0, 255))
     try:
-        size = check_header(bytes(broken))
+        check_header(bytes(broken))
     except FrameRefusedError:
         return
-    assert max(size.width, size.height) <= MAX_SIDE_PX
+    with suppress(OSError, SyntaxError), Image.open(io.BytesIO(broken), formats=["JPEG"]) as image:
+        assert max(image.size) <= MAX_SIDE_PX

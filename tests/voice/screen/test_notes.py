@@ -15,9 +15,10 @@ from voice.screen.notes import (
     TEXT_SPACING_S,
     LookIntervals,
     NoteTaker,
-    PendingChange,
     ReadFrame,
     ScreenNoteReason,
+    look_due_at,
+    reason_for,
     shorten_note,
 )
 from voice.screen.ocr_text import OcrLine
@@ -190,10 +191,6 @@ def test_shortening_never_lengthens(text: str) -> None:
 MODEL = LookIntervals(active_s=10, idle_s=30)
 
 
-def verdict(change: ChangeKind, *boxes: Box) -> FrameChange:
-    return FrameChange(change, boxes)
-
-
 @pytest.mark.parametrize(
     ("change", "by_model", "by_text"),
     [
@@ -208,19 +205,18 @@ def test_when_to_look(change: ChangeKind, by_model: float | None, by_text: float
     """A model looks after an interval, because each look costs. Text is read at once, and an unchanged screen is not
     looked at.
     """
-    pending = PendingChange(change, (WHOLE,))
-    assert pending.due_at(100, MODEL) == by_model
-    assert pending.due_at(100, None) == by_text
+    assert look_due_at(change, 100, MODEL) == by_model
+    assert look_due_at(change, 100, None) == by_text
 
 
 def test_changes_add_up() -> None:
     """Pending changes keep the greatest kind of change and every changed place."""
     left, right = Box(0, 0, 0.1, 0.1), Box(0.5, 0.5, 0.6, 0.6)
-    pending = PendingChange()
-    for each in (verdict(ChangeKind.TEXT, left), verdict(ChangeKind.SAME), verdict(ChangeKind.VISUAL, right)):
-        pending = pending.with_verdict(each)
-    assert pending == PendingChange(ChangeKind.VISUAL, (left, right))
-    assert pending.with_verdict(verdict(ChangeKind.CUT, WHOLE)) == PendingChange(ChangeKind.CUT, (WHOLE,))
+    pending = FrameChange()
+    for each in (FrameChange(ChangeKind.TEXT, (left,)), FrameChange(), FrameChange(ChangeKind.VISUAL, (right,))):
+        pending = pending.together(each)
+    assert pending == FrameChange(ChangeKind.VISUAL, (left, right))
+    assert pending.together(FrameChange(ChangeKind.CUT, (WHOLE,))) == FrameChange(ChangeKind.CUT, (WHOLE,))
 
 
 @pytest.mark.parametrize(
@@ -236,5 +232,5 @@ def test_why_it_is_looked_at(change: ChangeKind, why: ScreenNoteReason) -> None:
     """Each kind of change gives the reason for a look. Without a model, a look after an interval has the
     reason TEXT.
     """
-    assert PendingChange(change).why(MODEL) is why
-    assert PendingChange(change).why(None) is (ScreenNoteReason.TEXT if why is ScreenNoteReason.INTERVAL else why)
+    assert reason_for(change, MODEL) is why
+    assert reason_for(change, None) is (ScreenNoteReason.TEXT if why is ScreenNoteReason.INTERVAL else why)

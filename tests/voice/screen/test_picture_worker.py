@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import jpeg, screen
 from voice.screen import picture_worker
 from voice.screen.picture_worker import BoundedRecogniser
@@ -61,7 +61,7 @@ def test_a_usual_screen_is_read_whole() -> None:
 
 def test_of_small_print_a_part_is_read() -> None:
     """A full page of it took half a minute of a core, was killed, and left all rooms without a reader."""
-    recogniser = Recogniser()
+    recogniser = Recogniser(line_s=0.25)
     recogniser.bounded.begin()
     read = [text for text in recogniser.read(*[LONG] * 130, SHORT) if text]
     assert "130" in read, "headings and figures come first"
@@ -81,11 +81,12 @@ def test_on_a_busy_machine_it_ends_in_time() -> None:
 
 
 @pytest.mark.slow
-def test_the_real_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_real_reader_is_bounded() -> None:
     """It asks for all lines of a picture at once, where it is bounded."""
-    monkeypatch.setattr(picture_worker, "READ_S", PATIENCE_S)
     engine, picture = picture_worker._engine(), jpeg(screen())
     whole = [[0.0, 0.0, 1.0, 1.0]]
-    monkeypatch.setattr(picture_worker, "_MOST_COLUMNS", 1)
+    # The time is over when the first line has been read.
+    clock = count(0.0, 0.6 * picture_worker.READ_S)
+    engine.recognize_txt = BoundedRecogniser(engine.recognize_txt, monotonic=lambda: next(clock))
     ((text, *_),) = picture_worker._read(engine, picture, [*whole, *whole])
     assert text == "Round 2 of 3", "the shortest line"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
-from voice.speaking.barge_in import BURST_GAP_S, LONGEST_PAUSE_S, BargeInAction, BargeInDetector, PlaybackLevel
+from voice.speaking.barge_in import BURST_GAP_S, LONGEST_PAUSE_S, BargeInAction, BargeInDetector
 
 M = OverlapIntent
 
@@ -206,7 +206,7 @@ def test_short_bursts_never_silence_it(bursts: list[tuple[int, int, int]]) -> No
         table.speak(s=silent * WINDOW_S)
     assert 12 * WINDOW_S > BURST_GAP_S
     assert not {BargeInAction.PAUSE, BargeInAction.STOP} & set(table.done)
-    assert table.machine.level is PlaybackLevel.FULL
+    assert table.machine.level is BargeInAction.RESUME
 
 
 EVENTS = st.lists(
@@ -224,13 +224,7 @@ EVENTS = st.lists(
 def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, object]]) -> None:
     """For any events, a silent bot only gets its volume back, every pause ends, and only real changes are reported."""
     table = Table()
-    level = PlaybackLevel.FULL
-    after = {
-        BargeInAction.DUCK: PlaybackLevel.DUCKED,
-        BargeInAction.PAUSE: PlaybackLevel.PAUSED,
-        BargeInAction.RESUME: PlaybackLevel.FULL,
-        BargeInAction.STOP: PlaybackLevel.FULL,
-    }
+    level = BargeInAction.RESUME
     for what, first, second in script:
         audible = table.audible if what != "audible" else bool(first)
         before = len(table.acts)
@@ -248,10 +242,10 @@ def test_whatever_happens_the_acts_fit_together(script: list[tuple[str, object, 
             case _:
                 table.end_speech()
         for act in table.done[before:]:
-            assert after[act] is not level or act is BargeInAction.STOP
+            assert act is not level
             assert audible or act is BargeInAction.RESUME
-            level = after[act]
+            level = BargeInAction.RESUME if act is BargeInAction.STOP else act
         assert table.machine.level is level
     table.audible = False
     table.speak(s=0.1)
-    assert table.machine.level is PlaybackLevel.FULL
+    assert table.machine.level is BargeInAction.RESUME

@@ -93,7 +93,7 @@ async def test_queue_is_bounded() -> None:
 
 async def test_speech_without_sound_is_over_at_once() -> None:
     playback = Playback()
-    assert (await playback.say(Speech("", np.zeros(0, dtype=np.int16), DISCORD_RATE_HZ))).complete
+    assert (await (await playback.queue(Speech("", np.zeros(0, dtype=np.int16), DISCORD_RATE_HZ)))).complete
 
 
 async def test_what_sounded_at_a_time_can_be_asked() -> None:

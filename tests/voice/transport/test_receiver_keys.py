@@ -56,7 +56,7 @@ def test_an_ssrc_that_goes_to_somebody_else_without_op_5_is_theirs() -> None:
     ear.say(ben, 40)
     ear.rest(0.5)
     assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (10, 40)
-    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == []
+    assert ear.receiver.check(connected=True, in_transition=False, deafened=False) == []
     assert_each_datagram_has_one_fate(ear)
 
 
@@ -78,7 +78,7 @@ def test_held_frames_of_two_people_are_never_delivered_as_the_other_s(announced:
     ear.rest(0.5)
     assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (0, heard)
     assert ear.counters.dave_failures == 25 - heard
-    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == []
+    assert ear.receiver.check(connected=True, in_transition=False, deafened=False) == []
     assert_each_datagram_has_one_fate(ear)
 
 
@@ -113,7 +113,7 @@ def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
     ear.receiver.speaks(11, ANA)
 
     def verdicts() -> list[object]:
-        return list(ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False))
+        return list(ear.receiver.check(connected=True, in_transition=False, deafened=False))
 
     ear.say(fake, 35)
     assert verdicts() == []
@@ -172,7 +172,7 @@ def press_to_talk(ear: Ear, sender: Sender, frames: list[bytes], **how: bool) ->
     for frame in frames:
         ear.take(sender.datagram(frame, **how))  # type: ignore[arg-type]
     ear.rest(5.0)
-    return ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
+    return ear.receiver.check(connected=True, in_transition=False, deafened=False)
 
 
 @pytest.mark.parametrize("ends_in_silence", [True, False])

@@ -12,7 +12,6 @@ from voice.transport.keepalive import KEEPALIVE_BYTES, KEEPALIVE_EVERY_S, Keepal
 from voice.transport.watchdog import (
     UNREADY_S,
     NobodyHeard,
-    ReaderTaskDead,
     RecoverGroup,
     SpeakerNotHeard,
     Watchdog,
@@ -28,13 +27,10 @@ def check(
     now: float,
     *,
     connected: bool = True,
-    runner_alive: bool = True,
     in_transition: bool = False,
     deafened: bool = False,
 ) -> list[WatchdogFinding]:
-    return dog.check(
-        now, connected=connected, runner_alive=runner_alive, in_transition=in_transition, deafened=deafened
-    )
+    return dog.check(now, connected=connected, in_transition=in_transition, deafened=deafened)
 
 
 def fail(dog: Watchdog, user_id: int, times: int, *, in_group: bool = True) -> None:
@@ -141,18 +137,6 @@ def found(now: float, *findings: WatchdogFinding, **state: bool) -> Step:
                 found(103.0, SpeakerNotHeard(ANA, 100.0)),
             ],
             id="nobody is missed while the bot is deafened, for Discord sends no sound then",
-        ),
-        *(
-            pytest.param(
-                [
-                    found(0.0, ReaderTaskDead(), connected=connected, runner_alive=False),
-                    found(1.0, connected=connected, runner_alive=False),
-                    found(2.0),
-                    found(3.0, ReaderTaskDead(), connected=connected, runner_alive=False),
-                ],
-                id=f"a dead runner is told once, connected: {connected}",
-            )
-            for connected in (True, False)
         ),
         pytest.param(
             [
