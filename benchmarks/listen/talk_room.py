@@ -118,7 +118,7 @@ class TalkRoom:
             participation.on_utterance(spoken.user_id, spoken.text, ended_at=spoken.ended_at)
             if participation.silenced:
                 # Nothing after a request for silence is to be missed.
-                await self._guilds.lift_silence(self._place.guild_id, by=spoken.user_id, moderator=True)
+                await self._guilds.lift_silence(self._place.guild_id, by=spoken.user_id, manager=True)
             self._coalescing.add(spoken, urgent=use_of_name(spoken.text, self._wake_names).mentioned, now=now)
         if group := self._coalescing.release(anybody_speaks=False, now=now):
             self._note(participation, utterance, *participation.choose_utterance(group))

@@ -1,7 +1,7 @@
 """What the dashboard has to know of Discord: what somebody may see, by their roles and permissions on the bot's
 servers, and the names of servers and voice channels, also of those that another process of the bot serves.
 
-Nobody who logs in with Discord sees the rooms of age-restricted channels, not even moderators: Discord tells no bot who
+Nobody who logs in with Discord sees the rooms of age-restricted channels, not even managers: Discord tells no bot who
 is of age, and asks people itself where they enter such a channel (`bot.discord.voice_channels`). There the commands
 tell them what was said. Only the operator's login link shows these rooms.
 
@@ -162,7 +162,7 @@ class DiscordDirectory:
             if not isinstance(member, discord.Member):
                 continue
             user = CommandUser(member.guild_permissions, is_owner=member.id in self._client.admission.owners)
-            if user.is_moderator or has_chosen_role(member, self._servers.of(member.guild.id).roles):
+            if user.is_manager or has_chosen_role(member, self._servers.of(member.guild.id).roles):
                 channels[member.guild.id] = _shown_to(member)
                 readers[member.guild.id] = reader_of(
                     member,
