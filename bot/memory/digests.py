@@ -153,6 +153,7 @@ def last_absence(turns: Sequence[Turn], person_id: str) -> Absence | None:
         seen = True
         if moves and moves[-1] == _AWAY:
             found = Absence(turn.started_at, None, left=True)
-        elif found is not None and found.until is None:
+        elif found is not None and found.until is None and turn.started_at >= found.since:
+            # Words that began before the person left may be recorded after it.
             found = replace(found, until=turn.started_at)
     return found

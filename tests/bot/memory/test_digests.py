@@ -65,6 +65,13 @@ def test_who_was_there_from_the_beginning_was_never_away() -> None:
     assert last_absence([], str(ADA.id)) is None
 
 
+def test_words_that_are_recorded_after_their_person_left_are_no_return() -> None:
+    """The last sentence is recognised while the leaving is already recorded. Catching up tells what came then."""
+    turns = [said(0.0, str(ADA.id)), *moves((20.0, False)), said(15.0, str(ADA.id)), said(40.0)]
+    assert last_absence(turns, str(ADA.id)) == Absence(20.0, None, left=True)
+    assert last_absence([*turns, *moves((60.0, True))], str(ADA.id)) == Absence(20.0, 60.0, left=True)
+
+
 def test_what_was_on_a_shared_screen_is_no_coming_or_going() -> None:
     """The turn at the end of a share quotes the screen: 'left' and 'joined' on it move nobody."""
     seen = ("new text: “3 lives left”", "now: “Ben joined the party · Eve left”")
