@@ -29,7 +29,7 @@ class VoiceMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Whether the bot may speak on a guild. `always`: a moderator silenced it, and only a moderator can undo that.
+    """Whether the bot may speak on a guild. `always`: a manager silenced it, and only a manager can undo that.
 
     `session_id`: the session until whose end somebody silenced it. `until` (UTC epoch seconds): when a silence for some
     minutes ends, whatever the session is by then.
@@ -60,9 +60,9 @@ class Silence:
     def silence_always(self) -> Silence:
         return replace(self, always=True)
 
-    def lift(self, *, by_moderator: bool) -> Silence:
-        """Return a copy without the silence for now, and without the guild's if a moderator lifts it."""
-        return Silence(always=self.always and not by_moderator)
+    def lift(self, *, by_manager: bool) -> Silence:
+        """Return a copy without the silence for now, and without the guild's if a manager lifts it."""
+        return Silence(always=self.always and not by_manager)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class PromptPolicy:
     """How the next prompt of a guild is built.
 
     `max_input_tokens`: the limit, in tokens as `trim` counts them; it applies if `enforced`. `summarise_dropped`:
-    summarise the turns that do not fit. `instructions`: the operator's and the moderators' for this guild, or empty.
+    summarise the turns that do not fit. `instructions`: the operator's and the managers' for this guild, or empty.
     """
 
     mode: Mode

@@ -129,7 +129,7 @@ def from_damaged(text: str) -> ServerSettings:
     """Return what is valid of stored choices that are not valid as a whole.
 
     Nobody can tell what else was chosen. So the bot hears only people there who agree, until a manager chooses again,
-    and is silent until a moderator lets it talk if a silence may have been chosen that cannot be read.
+    and is silent until a manager lets it talk if a silence may have been chosen that cannot be read.
     """
     values: object = None
     with suppress(ValueError):

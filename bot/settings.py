@@ -67,7 +67,7 @@ class DiscordSettings(BaseModel):
         Field(
             examples=_AN_ID,
             description="Ids of the people who run the bot. On every server that it serves they may use the commands "
-            "that its moderators may. Default: the owner of the application in the developer portal, or the "
+            "that its managers may. Default: the owner of the application in the developer portal, or the "
             "administrators and developers of its team.",
         ),
     ] = ()

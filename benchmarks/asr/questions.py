@@ -98,14 +98,6 @@ async def make_questions(folder: Path, models: ModelsSettings, progress: Progres
         }
         for number, text in enumerate(texts)
     ]
-        {
-            "file": recording_file(folder, number).name,
-            "speaker": VOICES[number % len(VOICES)],
-            "text": text,
-            "source": SYNTHETIC_SOURCE,
-        }
-        for number, text in enumerate(texts)
-    ]
     (folder / MANIFEST).write_text(json.dumps(listed, indent=1) + "\n", "utf-8")
 
 

@@ -107,7 +107,7 @@ class _TalkRoom:
         if participation.silenced:
             # Nothing after a request for silence is to be missed.
             by = self._ids[line.speakers[0]]
-            await self._guilds.lift_silence(self._place.guild_id, by=by, moderator=True)
+            await self._guilds.lift_silence(self._place.guild_id, by=by, manager=True)
         return done
 
     def _decide(

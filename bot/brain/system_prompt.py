@@ -151,7 +151,7 @@ def build_realtime_instructions(
 ) -> RealtimeInstructions:
     """Return the instructions for a session's state, at most `max_chars` long. Deterministic.
 
-    `server_rules`: from this server's moderators. `next_reply`: applies to the next reply only. `result`: what a tool
+    `server_rules`: from this server's managers. `next_reply`: applies to the next reply only. `result`: what a tool
     returned that ran on a press, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
     person present, with facts about them), quotes from this session (`recall`) and from earlier ones (`continuity`).
     `sources`: the ref of each quote, by its text. The newest live notes are kept longest. `max_chars` must leave room

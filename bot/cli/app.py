@@ -24,6 +24,7 @@ _COMMANDS = {
     "tail": "log_view.tail.command",
     "explain": "explain.command",
     "doctor": "doctor.command.command",
+    "settings": "settings.command",
     "invite": "invite.command",
     "memory": "memory.commands.app",
     "backup": "backup.backup",
@@ -34,7 +35,7 @@ _COMMANDS = {
 }
 # The lists of `roomtone -h`. The second is for people who work on the bot, or look into it.
 _HEADINGS = {
-    "Commands": ("run", "doctor", "invite", "rehearse", "memory", "backup", "restore", "models"),
+    "Commands": ("run", "doctor", "settings", "invite", "rehearse", "memory", "backup", "restore", "models"),
     "For engineers": ("tail", "explain", "replay", "bench", "cluster"),
 }
 # The shell's completion passes the words of the line in this variable.

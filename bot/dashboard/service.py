@@ -115,8 +115,8 @@ class DashboardService:
         if access.is_nothing:
             raise LoginRefusedError(
                 Text(
-                    "You are logged in at Discord, but there is no server where you may see my rooms. Moderators may, "
-                    "and members with one of the roles that I serve."
+                    "You are logged in at Discord, but there is no server where you may see my rooms. Server managers "
+                    "may, and members with one of the roles that I serve."
                 )
             )
         return viewer

@@ -26,21 +26,17 @@ class Who(StrEnum):
 
     EVERYBODY = "everybody"
     # If the bot is in no voice channel, the command itself says so.
-    PRESENT_OR_MODERATORS = "present_or_moderators"
+    PRESENT_OR_MANAGERS = "present_or_managers"
     # What is on somebody's screen concerns the people who are there.
     PRESENT = "present"
-    MODERATORS = "moderators"
     MANAGERS = "managers"
 
 
 # They complete the sentence `Only … can do that.`
 PEOPLE: Mapping[Who, Text] = {
     Who.EVERYBODY: Text("members of this server"),
-    Who.PRESENT_OR_MODERATORS: Text(
-        "people in my voice channel and moderators (who may manage the server or its channels, or mute members)"
-    ),
+    Who.PRESENT_OR_MANAGERS: Text("people in my voice channel and members who may manage the server"),
     Who.PRESENT: Text("people in my voice channel"),
-    Who.MODERATORS: Text("moderators (who may manage the server or its channels, or mute members)"),
     Who.MANAGERS: Text("members who may manage the server"),
 }
 
@@ -49,7 +45,7 @@ PEOPLE: Mapping[Who, Text] = {
 class Rule:
     """Who may use one command, with all its options.
 
-    `needs_role`: only with one of the roles that the server has chosen, if there are any, or as a moderator. `default`:
+    `needs_role`: only with one of the roles that the server has chosen, if there are any, or as a manager. `default`:
     the permission without which Discord does not show the command; a server's administrators can change that for their
     server (Integrations).
     """
@@ -76,12 +72,13 @@ _OFTEN_IN = Cooldown(3, 60.0)
 # these commands need neither role nor permission.
 RULES: Mapping[str, Rule] = {
     "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
-    "leave": Rule(Who.PRESENT_OR_MODERATORS),
-    "status": Rule(Who.PRESENT_OR_MODERATORS),
-    "quiet": Rule(Who.PRESENT_OR_MODERATORS),
-    "silence": Rule(Who.MODERATORS),
+    "leave": Rule(Who.PRESENT_OR_MANAGERS),
+    "status": Rule(Who.PRESENT_OR_MANAGERS),
+    "quiet": Rule(Who.PRESENT_OR_MANAGERS),
+    # It holds on the whole server until a manager ends it, as what they choose by /settings does.
+    "silence": Rule(Who.MANAGERS),
     # It writes, and while the bot is in no channel everybody may use it.
-    "talk": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
+    "talk": Rule(Who.PRESENT_OR_MANAGERS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
     "opt-out": Rule(Who.EVERYBODY),
     "opt-in": Rule(Who.EVERYBODY, cooldown=_OFTEN_IN),
     "privacy": Rule(Who.EVERYBODY),
@@ -99,12 +96,12 @@ RULES: Mapping[str, Rule] = {
     # Each link is good for one share, whose beginning and end are turns.
     "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
     "watch stop": Rule(Who.EVERYBODY, default=_CONNECT),
-    "watch stop-all": Rule(Who.MODERATORS, default=_CONNECT),
-    "watch status": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),
+    "watch stop-all": Rule(Who.PRESENT_OR_MANAGERS, default=_CONNECT),
+    "watch status": Rule(Who.PRESENT_OR_MANAGERS, default=_CONNECT),
     "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
 }
 
-NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")
+NO_ROLE = Text("Only members with one of the roles that I serve, and server managers, can do that.")
 SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this server has chosen other channels for me.")
 
 
@@ -126,20 +123,14 @@ class CommandUser:
     def is_manager(self) -> bool:
         return self.is_owner or self.permissions.administrator or self.permissions.manage_guild
 
-    @property
-    def is_moderator(self) -> bool:
-        return self.is_manager or self.permissions.manage_channels or self.permissions.mute_members
-
     def is_one_of(self, who: Who) -> bool:
         match who:
             case Who.EVERYBODY:
                 return True
-            case Who.PRESENT_OR_MODERATORS:
-                return self.is_present or self.bot_is_away or self.is_moderator
+            case Who.PRESENT_OR_MANAGERS:
+                return self.is_present or self.bot_is_away or self.is_manager
             case Who.PRESENT:
                 return self.is_present or self.bot_is_away
-            case Who.MODERATORS:
-                return self.is_moderator
             case Who.MANAGERS:
                 return self.is_manager
 
@@ -152,7 +143,7 @@ def refusal(command: str, user: CommandUser) -> Text | None:
     rule = RULES[command]
     if not user.is_one_of(rule.who):
         return Text("Only {who} can do that.", who=PEOPLE[rule.who])
-    if rule.needs_role and not (user.has_role or user.is_moderator):
+    if rule.needs_role and not (user.has_role or user.is_manager):
         return NO_ROLE
     return None
 

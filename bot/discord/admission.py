@@ -2,7 +2,7 @@
 permissions that it uses there. It tells other servers in one sentence that it leaves, and leaves them.
 
 Anybody can invite a public bot. Without this check its keys, models and tools would serve strangers, and whoever
-invites it is a moderator on a server of their own.
+invites it is a manager on a server of their own.
 """
 
 from __future__ import annotations

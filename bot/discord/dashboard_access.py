@@ -1,7 +1,7 @@
 """What the dashboard has to know of Discord: what somebody may see, by their roles and permissions on the bot's
 servers, and the names of servers and voice channels, also of those that another process of the bot serves.
 
-Nobody who logs in with Discord sees the rooms of age-restricted channels, not even moderators: Discord tells no bot who
+Nobody who logs in with Discord sees the rooms of age-restricted channels, not even managers: Discord tells no bot who
 is of age, and asks people itself where they enter such a channel (`bot.discord.voice_channels`). There the commands
 tell them what was said. Only the operator's login link shows these rooms.
 
@@ -166,7 +166,7 @@ class DiscordDirectory:
                 continue
             settings = self._servers.of(guild.id)
             user = CommandUser(member.guild_permissions, is_owner=user_id in self._client.admission.owners)
-            if user.is_moderator or not role_ids(member).isdisjoint(settings.roles):
+            if user.is_manager or not role_ids(member).isdisjoint(settings.roles):
                 channels[guild.id] = _shown_to(member)
                 readers[guild.id] = reader_of(
                     member, settings, manages=user.is_manager, is_told=lambda channel: not channel.is_nsfw()

@@ -1,8 +1,8 @@
 """What an endpoint takes of the chat completions API. Pure.
 
-`ENDPOINT_NEEDS` says it of OpenAI, Anthropic and Gemini. Every other address is taken for a server of one's own
-(Ollama, vLLM, llama.cpp). Such servers and models differ in a few optional fields and in the order of messages, and
-none says so in advance. One that refuses a field names it in its error; calls from then on are sent without it.
+`ENDPOINT_NEEDS` says it of OpenAI, Anthropic, Gemini, Ollama, vLLM and llama.cpp. The last three may have any address.
+Such servers and models differ in a few optional fields and in the order of messages, and none says so in advance. One
+that refuses a field names it in its error; calls from then on are sent without it.
 """
 
 from __future__ import annotations
@@ -63,12 +63,16 @@ class EndpointNeeds:
     signs_calls: bool = False
 
 
+# Ollama, vLLM and llama.cpp, and others that behave like them.
+OWN_SERVER = "any other address"
 # Sources: https://platform.openai.com/docs/guides/reasoning, https://platform.claude.com/docs/en/api/openai-sdk,
 # https://ai.google.dev/gemini-api/docs/openai and https://ai.google.dev/gemini-api/docs/thought-signatures.
 ENDPOINT_NEEDS = {
     "api.openai.com": EndpointNeeds("max_completion_tokens", thinking_models=re.compile(r"o\d|gpt-[5-9](?!.*chat)")),
     "api.anthropic.com": EndpointNeeds(takes_temperature=False),
     "generativelanguage.googleapis.com": EndpointNeeds(thinking_models=re.compile("gemini-"), signs_calls=True),
+    # The three need nothing else. What a version or a model of theirs does not take, it refuses.
+    OWN_SERVER: EndpointNeeds(),
 }
 
 
@@ -77,7 +81,7 @@ class EndpointFeatures:
 
     def __init__(self, base_url: str, model: str) -> None:
         host = urlsplit(address(base_url)).hostname or ""
-        self.needs = ENDPOINT_NEEDS.get(host, EndpointNeeds())
+        self.needs = ENDPOINT_NEEDS.get(host, ENDPOINT_NEEDS[OWN_SERVER])
         # Whether messages are to be sent in the order that strict chat templates take.
         self.in_turn = False
         # Whether answers begin with thoughts that no tag opens.

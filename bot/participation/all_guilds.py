@@ -33,8 +33,7 @@ log = structlog.get_logger()
 
 MAY_SPEAK = Text("I may speak again.")
 SILENCED_FOR_GOOD = Text(
-    "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
-    "members) can let me talk again, with /talk."
+    "A server manager has silenced me here. Only members who may manage the server can let me talk again, with /talk."
 )
 LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
 
@@ -249,16 +248,16 @@ class GuildParticipations:
         await self._set_silence(guild, silence, by=by, how="command")
 
     async def silence_always(self, guild_id: int, *, by: int) -> None:
-        """Silence the bot there until a moderator lets it talk. Raises `StoreError`."""
+        """Silence the bot there until a manager lets it talk. Raises `StoreError`."""
         guild = await self.of_guild(guild_id)
-        await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
+        await self._set_silence(guild, guild.silence.silence_always(), by=by, how="manager")
 
-    async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
+    async def lift_silence(self, guild_id: int, *, by: int, manager: bool) -> bool:
         """Lift the silence there; return whether the bot may speak now. Raises `NotNowError`, `StoreError`."""
         guild = await self.of_guild(guild_id)
         if guild.listens_only and guild.room is not None:
             raise NotNowError(LISTENS_ONLY)
-        guild.silence = guild.silence.lift(by_moderator=moderator)
+        guild.silence = guild.silence.lift(by_manager=manager)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
         await self.store_silence(guild, by=by)
         return not guild.silence.always

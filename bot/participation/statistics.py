@@ -86,7 +86,7 @@ def why_silent(guild: GuildParticipation, *, silenced: bool) -> Text:
     if guild.listens_only:
         return Text("I only write down what is said.")
     if guild.silence.always:
-        return Text("A moderator has silenced me.")
+        return Text("A server manager has silenced me.")
     return Text("I am silenced for now; /talk lets me speak.") if silenced else verbatim("")
 
 

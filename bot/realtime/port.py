@@ -63,7 +63,7 @@ class RealtimePrompt(Protocol):
         """Return who asked; tools run with their permissions."""
 
     async def guild_instructions(self) -> str:
-        """Return the moderators' instructions for this guild; may be empty."""
+        """Return the managers' instructions for this guild; may be empty."""
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         """Return instructions for the reply to `question` alone."""

@@ -22,7 +22,7 @@ def test_for_now_may_be_for_some_minutes() -> None:
     for session_id in ("a", "b", None):
         assert silence.applies(session_id, now=599.9)
         assert not silence.applies(session_id, now=600.0)
-    assert Silence() == silence.lift(by_moderator=False)
+    assert Silence() == silence.lift(by_manager=False)
 
 
 def test_the_longer_of_two_silences_holds() -> None:
@@ -33,18 +33,18 @@ def test_the_longer_of_two_silences_holds() -> None:
     assert not silence.applies("b", now=600.0)
 
 
-def test_for_good_is_everywhere_until_a_moderator_lifts_it() -> None:
-    """A member can end only a silence that a member started; a moderator can end every silence."""
+def test_for_good_is_everywhere_until_a_manager_lifts_it() -> None:
+    """A member can end only a silence that a member started; a manager can end every silence."""
     silence = Silence().silence_always().silence_session("a")
-    lifted = silence.lift(by_moderator=False)
+    lifted = silence.lift(by_manager=False)
     assert lifted.applies("b", now=0.0)
     assert not lifted.applies_for_now("a", now=0.0)
-    assert not silence.lift(by_moderator=True).applies("a", now=0.0)
+    assert not silence.lift(by_manager=True).applies("a", now=0.0)
 
 
 @given(st.lists(st.sampled_from(["now", "minutes", "good", "member"]), max_size=12), st.floats(0, 1e9))
-def test_no_member_ever_ends_a_moderators_silence(steps: list[str], now: float) -> None:
-    """A moderator's silence still applies after any sequence of members' actions."""
+def test_no_member_ever_ends_a_managers_silence(steps: list[str], now: float) -> None:
+    """A manager's silence still applies after any sequence of members' actions."""
     silence = Silence().silence_always()
     for step in steps:
         match step:
@@ -55,5 +55,5 @@ def test_no_member_ever_ends_a_moderators_silence(steps: list[str], now: float) 
             case "good":
                 silence = silence.silence_always()
             case _:
-                silence = silence.lift(by_moderator=False)
+                silence = silence.lift(by_manager=False)
     assert silence.applies("a", now=now)

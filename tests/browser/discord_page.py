@@ -1,7 +1,7 @@
 """Draws messages of a bot as Discord shows them: one HTML page with two columns, without scripts. Pure.
 
-Only what Roomtone posts is drawn: text with Discord's Markdown, mentions and times, embeds with fields, and buttons.
-Every text is escaped before anything else is made of it.
+Only what Roomtone posts and people type is drawn: text with Discord's Markdown, mentions and times, embeds with fields,
+buttons and menus. Every text is escaped before anything else is made of it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _MARKDOWN = (
     (re.compile(r"(?<![\w*])\*(.+?)\*(?![\w*])"), r"<i>\1</i>"),
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
 )
+_CODE = re.compile(r"```\w*\n(.*?)\n```\n?", re.DOTALL)
 # What Markdown would read stands behind a backslash if it is to be read as it is.
-_LITERAL = re.compile(r"\\([^\w\s])")
+_LITERAL = re.compile(r"\\([^\w\s]|_)")
 _MENTION = re.compile(r"&lt;@!?(\d+)&gt;")
 _TIME = re.compile(r"&lt;t:(\d+)(?::(\w))?&gt;")
 _TIMES = {"t": "%-H:%M", "f": "%-d %B %Y %-H:%M"}
@@ -36,10 +37,13 @@ _ITEM = re.compile(r"^- (.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message to draw. `payload`: as the local Discord has it. `asked`: who used which command for it."""
+    """A message to draw. `payload`: as the local Discord has it. `asked`: who used which command for it. `answers`: the
+    message of somebody that it replies to.
+    """
 
     payload: Json
     asked: tuple[str, str] | None = None
+    answers: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,13 @@ class _Ink:
         only = bool(payload["flags"] & _EPHEMERAL)
         parts = [
             self._asked(*shown.asked) if shown.asked is not None else "",
+            self._answered(shown.answers) if shown.answers is not None else "",
             f'<i class="face">{escape(author[:1])}</i><div><b class="who">{escape(author)}</b> ',
-            f'<span class="app">APP</span> <time>{at:%H:%M}</time>',
+            '<span class="app">APP</span> ' if payload["author"].get("bot") else "",
+            f"<time>{at:%H:%M}</time>",
             f'<div class="text">{self.text(payload["content"])}</div>' if payload["content"] else "",
             *(self._embed(each) for each in payload["embeds"]),
-            *(self._buttons(row["components"]) for row in payload["components"]),
+            *(self._row(row["components"]) for row in payload["components"]),
             '<p class="only">Only you can see this</p>' if only else "",
             "</div>",
         ]
@@ -92,7 +98,11 @@ class _Ink:
             kept.append(escape(found[1]))
             return f"\0{len(kept) - 1}\0"
 
-        inner = escape(_LITERAL.sub(keep, text.replace("\0", "")))
+        def keep_code(found: re.Match[str]) -> str:
+            kept.append(f"<pre>{escape(found[1])}</pre>")
+            return f"\0{len(kept) - 1}\0"
+
+        inner = escape(_LITERAL.sub(keep, _CODE.sub(keep_code, text.replace("\0", ""))))
         inner = _MENTION.sub(self._mention, inner)
         inner = _TIME.sub(self._time, inner)
         for pattern, markup in _MARKDOWN:
@@ -112,6 +122,10 @@ class _Ink:
     def _asked(who: str, command: str) -> str:
         return f'<p class="asked"><b>{escape(who)}</b> used <span class="mention">/{escape(command)}</span></p>'
 
+    def _answered(self, message: Json) -> str:
+        author = escape(message["author"]["global_name"])
+        return f'<p class="asked">↱ <b>{author}</b> {self.text(message["content"])}</p>'
+
     def _embed(self, embed: Json) -> str:
         fields = "".join(
             f'<div class="field{" inline" if each.get("inline") else ""}"><b>{self.text(each["name"])}</b>'
@@ -122,12 +136,20 @@ class _Ink:
         text = f'<div class="text">{self.text(embed["description"])}</div>' if embed.get("description") else ""
         return f'<div class="embed">{title}{text}<div class="fields">{fields}</div></div>'
 
-    @staticmethod
-    def _buttons(buttons: Sequence[Json]) -> str:
+    def _row(self, parts: Sequence[Json]) -> str:
         drawn = "".join(
-            f'<span class="button {_BUTTONS[each["style"]]}">{escape(each["label"])}</span>' for each in buttons
+            self._menu(each)
+            if "style" not in each
+            else f'<span class="button {_BUTTONS[each["style"]]}">{escape(each["label"])}</span>'
+            for each in parts
         )
         return f'<div class="buttons">{drawn}</div>'
+
+    @staticmethod
+    def _menu(menu: Json) -> str:
+        """Return a menu as it is before somebody opens it: with what is chosen, or what it asks."""
+        chosen = ", ".join(each["label"] for each in menu.get("options", ()) if each.get("default"))
+        return f'<span class="menu">{escape(chosen or menu["placeholder"])}<b>⌄</b></span>'
 
 
 _STYLE = """
@@ -159,6 +181,10 @@ time, .only { color: #949ba4; font-size: 12px }
 .field { flex: 1 0 100%; margin-top: 4px } .field.inline { flex: 1 0 28% }
 .field > b { color: #f2f3f5; font-size: 13px }
 code { background: #1e1f22; border-radius: 3px; padding: 0 3px }
+pre { background: #2b2d31; border: 1px solid #1e1f22; border-radius: 4px; padding: 8px 10px; margin: 4px 0;
+  font: 13px/1.4 "DejaVu Sans Mono", monospace; max-width: 520px }
+.menu { flex: 0 1 520px; display: flex; justify-content: space-between; background: #1e1f22; border-radius: 4px;
+  padding: 8px 12px; font-size: 14px }
 .buttons { display: flex; gap: 8px; margin-top: 8px }
 .button { border-radius: 4px; padding: 6px 14px; font-size: 14px; font-weight: 600; color: #fff; background: #4e5058 }
 .button.success { background: #248046 } .button.primary { background: #5865f2 } .button.danger { background: #da373c }

@@ -280,6 +280,27 @@ async def test_what_happens_before_the_events_come_is_shown(chromium: Browser, t
         assert await tab.page.locator(".turn .seq").all_inner_texts() == ["0", "1", "2"]
 
 
+async def test_a_view_that_is_read_shows_that(chromium: Browser, tmp_path: Path) -> None:
+    """Until the bot has answered, people see that the view is read, and a screen reader knows it."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.page.wait_for_selector("body[data-room]")
+        assert await tab.page.get_attribute("main", "aria-busy") == "false"
+        assert not await tab.page.is_visible("#reading")
+        answers = asyncio.Event()
+
+        async def answer_late(route: Route) -> None:
+            await answers.wait()
+            await route.continue_()
+
+        await tab.page.route("**/api/sessions", answer_late)
+        await tab.page.evaluate("location.hash = '#/history'")
+        await tab.page.wait_for_selector("main[aria-busy=true]")
+        await tab.page.wait_for_selector("#reading.shown")
+        answers.set()
+        await tab.page.wait_for_selector("main[aria-busy=false]")
+        assert await tab.page.locator("#reading.shown").count() == 0
+
+
 async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp_path: Path) -> None:
     """When the stream breaks, the browser connects again by itself. It gives up when a proxy cannot reach the bot; the
     page says that and tries again. Nothing is missed.

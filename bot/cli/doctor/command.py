@@ -29,8 +29,6 @@ from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
 from config import ConfigError
 from config.load import load
-from config.problems import toml_value
-from config.schema import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,9 +53,6 @@ def command(
     file: Annotated[Path, typer.Option(help="Where --live writes its record.", metavar="FILE", dir_okay=False)] = Path(
         "roomtone-live.json"
     ),
-    settings: Annotated[
-        bool, typer.Option("--settings", help="Show only the settings that differ from their defaults.")
-    ] = False,
     approve: Annotated[
         str | None, typer.Option(metavar="SERVER", help="Show the tools of this MCP server, and ask to approve them.")
     ] = None,
@@ -68,9 +63,6 @@ def command(
     With --live it joins a real voice channel instead, tells the people there, and notes what the packets look like, but
     not what is said. The file is for a bug report.
     """
-    if settings:
-        show_settings()
-        return
     if approve is not None:
         approve_tools(load(), approve, yes=yes)
         return
@@ -160,19 +152,6 @@ def _noticed(notice: str) -> Finding:
     """Return the finding of a variable that nobody reads: the one that was meant is missing."""
     detail, _, remedy = notice.partition(". ")
     return Finding("settings", Status.MISSING, detail, remedy)
-
-
-def show_settings() -> None:
-    """Print every setting that differs from its default, as lines of the settings file. Keys are not shown."""
-    settings, told = load(), False
-    for setting in SETTINGS.values():
-        value = getattr(getattr(settings, setting.key[0]), setting.key[1])
-        if value == setting.default:
-            continue
-        told = True
-        say(f"{setting.name} = {'(not shown)' if setting.secret else toml_value(value)}")
-    if not told:
-        say("Every setting has its default.")
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:

@@ -36,8 +36,7 @@ SECTIONS: Mapping[Text, Sequence[str]] = {
 # Whom a command is for, besides members. Who reads it is one of them.
 _FOR: Mapping[Who, Text] = {
     Who.PRESENT: Text("in my voice channel"),
-    Who.PRESENT_OR_MODERATORS: Text("in my voice channel, and moderators"),
-    Who.MODERATORS: Text("moderators"),
+    Who.PRESENT_OR_MANAGERS: Text("in my voice channel, and server managers"),
     Who.MANAGERS: Text("server managers"),
 }
 # Discord's limit for a field of an embed; a longer section goes on in another field.

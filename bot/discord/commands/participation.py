@@ -47,12 +47,12 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
     ) -> None:
         await answer_when_known(interaction, _be_quiet(participation, interaction, minutes=minutes))
 
-    @tree.command(name="silence", description="Silence me on this server until a moderator uses /talk.")
+    @tree.command(name="silence", description="Silence me on this server until a server manager uses /talk.")
     @app_commands.guild_only()
     async def silence(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, _be_silent(participation, interaction))
 
-    @tree.command(name="talk", description="Let me speak again. A moderator's silence takes a moderator.")
+    @tree.command(name="talk", description="Let me speak again. A manager's silence takes a manager.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
         await _let_talk(interaction, participation=participation, tree=tree)
@@ -81,7 +81,7 @@ async def _be_quiet(
 
 async def _be_silent(participation: GuildParticipations, interaction: discord.Interaction) -> Text:
     await participation.silence_always(guild_id_of(interaction), by=interaction.user.id)
-    return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
+    return Text("I am silent on this server until a server manager uses /talk. I go on listening where I am.")
 
 
 async def _let_talk(
@@ -90,8 +90,8 @@ async def _let_talk(
     """Let the bot speak again, for /talk and its button."""
 
     async def lifted() -> Text:
-        by, moderator = interaction.user.id, tree.user_of(interaction).is_moderator
-        may_speak = await participation.lift_silence(guild_id_of(interaction), by=by, moderator=moderator)
+        by, manager = interaction.user.id, tree.user_of(interaction).is_manager
+        may_speak = await participation.lift_silence(guild_id_of(interaction), by=by, manager=manager)
         return MAY_SPEAK if may_speak else SILENCED_FOR_GOOD
 
     await answer_when_known(interaction, lifted())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # The channel may be one that who asks cannot see, so it is not named.
-ELSEWHERE = Text("I am in another voice channel. Somebody there or a moderator can send me away with /leave.")
+ELSEWHERE = Text("I am in another voice channel. Somebody there or a server manager can send me away with /leave.")
 
 NO_THREAD_HERE = Text(
     "I cannot begin a thread here. Use the command in a text channel that is neither a thread nor for announcements, "
@@ -82,7 +82,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_place: F
     async def status(interaction: discord.Interaction) -> None:
         guild_id = guild_id_of(interaction)
         place = rooms.place_of(guild_id)
-        # A moderator may ask from elsewhere.
+        # A manager may ask from elsewhere.
         may_hear = place is not None and hears(tree.reader_of(interaction), place.channel_id)
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
         sentences = (rooms.status(guild_id), *map(unfinished_sentence, words))

@@ -264,7 +264,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
     ServerSetting(
         "roles",
         Text("Roles"),
-        Text("The roles whose members may call me. None chosen: everybody. Moderators always may."),
+        Text("The roles whose members may call me. None chosen: everybody. Server managers always may."),
         SomeOf("roles", MOST_ROLES, lambda here: here.server.roles),
         lambda chosen, _: {"roles": _ids(chosen)},
         roles_sentence,

@@ -255,7 +255,7 @@ def channels_sentence(here: Here) -> Text:
 def roles_sentence(here: Here) -> Text:
     if chosen := here.server.roles:
         return Text(
-            "Members with one of these roles may call me, and moderators: {roles}.", roles=mentions("@&", chosen)
+            "Members with one of these roles may call me, and server managers: {roles}.", roles=mentions("@&", chosen)
         )
     return Text("Everybody may call me.")
 

@@ -18,7 +18,6 @@ from bot.memory.recall import RecallScope
 from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.conversation.prompt import PromptBuilder
-from bot.room.conversation.reply_source import begin_answer
 from bot.room.conversation.speaking import Speaking
 from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
 from bot.room.conversation.typed_talk import TypedTalk
@@ -117,13 +116,13 @@ class Answering:
         )
 
     def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder) -> TypedTalk:
-        responder = self._services.replies.new_responder()
         return TypedTalk(
             self._session.place,
             participation=self.participation,
             turn_recorder=self.turn_recorder,
             reply_recorder=recorder,
-            begin=partial(begin_answer, build_context=prompts.build_context, responder=responder),
+            build_context=prompts.build_context,
+            responder=self._services.replies.new_responder(),
             rules=self.speaking.rules,
             clock=self._clock,
         )

@@ -192,12 +192,12 @@ class ReplySource:
         attempt = self._attempt
         if attempt is None or not attempt.fits(question):
             self.discard("another_question")
-            return await begin_answer(question, self._build_context, self._responder)
+            return self._responder.respond(await self._build_context(question))
         self._attempt, self._taken = None, attempt
         await attempt.built.wait()
         if attempt.context is None:
             # Building it failed. Build it again, so that the error is reported in the usual way.
-            return await begin_answer(question, self._build_context, self._responder)
+            return self._responder.respond(await self._build_context(question))
         if attempt.context.tools is not None:
             attempt.context.tools.released.set()
         log.info(
@@ -242,13 +242,6 @@ class ReplySource:
 
     def _since_ms(self, attempt: _Attempt) -> float:
         return round(1000 * (self._clock.monotonic() - attempt.begun_at), 1)
-
-
-async def begin_answer(
-    question: Question, build_context: Callable[[Question], Awaitable[ModelContext]], responder: Responder
-) -> AsyncGenerator[str, None]:
-    """Return the pieces of an answer that begins now. Raises `CompactionError`."""
-    return responder.respond(await build_context(question))
 
 
 def reads_finished(text: str) -> bool:

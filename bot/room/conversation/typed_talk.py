@@ -25,6 +25,8 @@ from voice.queue_figures import QueueFigures
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
+    from bot.brain.context import ModelContext
+    from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import RoomChannel, TypedMessage
@@ -43,7 +45,7 @@ TOO_MANY = Text("I have too much to answer. Ask me again in a minute.")
 
 
 class TypedTalk:
-    """The typed talk of one room. `begin`: begins the answer to a question and returns its pieces.
+    """The typed talk of one room. `build_context`: returns the prompt of a question, which `responder` answers.
 
     *Ownership*: the conversation runs `run`. *Cancellation* of `run`: answers that are not posted are lost.
     """
@@ -55,7 +57,8 @@ class TypedTalk:
         participation: Participation,
         turn_recorder: TurnRecorder,
         reply_recorder: ReplyRecorder,
-        begin: Callable[[Question], Awaitable[AsyncGenerator[str, None]]],
+        build_context: Callable[[Question], Awaitable[ModelContext]],
+        responder: Responder,
         rules: SpeechRules,
         clock: Clock,
     ) -> None:
@@ -63,7 +66,8 @@ class TypedTalk:
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._reply_recorder = reply_recorder
-        self._begin = begin
+        self._build_context = build_context
+        self._responder = responder
         self._rules = rules
         self._clock = clock
         self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
@@ -151,7 +155,8 @@ class TypedTalk:
         kept: list[str] = []
         try:
             async with asyncio.timeout(ANSWER_S):
-                await self._generate(await self._begin(reply.question), kept, reply)
+                answer = self._responder.respond(await self._build_context(reply.question))
+                await self._generate(answer, kept, reply)
         except TimeoutError:
             reply.fail("time", TOO_SLOW)
         except CompactionError as error:

@@ -128,7 +128,7 @@ class PostgresDialect:
         """Write the tables anew, without the deleted rows. Nobody can read or write meanwhile.
 
         What the server keeps besides (its write-ahead log, archives, replicas, freed blocks of the disk) is its
-        operator's (docs/privacy.md).
+        operator's (docs/operations.md).
         """
         async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:
             await connection.execute(f"SET statement_timeout = {round(_VACUUM_TIMEOUT_S * 1000)}")

@@ -84,7 +84,7 @@ function showLogin(answer, problem) {
   main.replaceChildren(el("section", { class: "card login" },
     el("h1", { tabindex: "-1", text: t("Log in") }),
     problem ? el("p", { class: "problem", role: "alert", text: problem }) : null,
-    withDiscord ? el("p", { text: t("See the rooms of the servers where you are a moderator or have a role that the bot serves. Discord tells the bot who you are, and nothing else.") }) : null,
+    withDiscord ? el("p", { text: t("See the rooms of the servers that you may manage or where you have a role that the bot serves. Discord tells the bot who you are, and nothing else.") }) : null,
     withDiscord ? el("p", {}, el("button", { type: "button", class: "primary", id: "discord", text: t("Log in with Discord"), onclick: toDiscord })) : null,
     el("h2", { text: withDiscord ? t("If you run the bot") : t("Follow the bot's login link") }),
     el("p", {}, around("The login link is in the file {file} in the bot's data folder; a bot that is started in a terminal prints it too. Each link logs one browser in.", { file: el("code", { lang: "", text: "dashboard-link" }) }))));

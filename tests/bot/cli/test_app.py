@@ -17,7 +17,7 @@ from rehearsal.errors import ScenarioError
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMANDS = ("run", "rehearse", "replay", "tail", "explain", "doctor", "invite", "memory", "models")
+COMMANDS = ("run", "rehearse", "replay", "tail", "explain", "doctor", "settings", "invite", "memory", "models")
 
 
 @pytest.fixture(autouse=True)

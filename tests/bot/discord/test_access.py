@@ -30,19 +30,17 @@ KINDS = {
     "manages": discord.Permissions(manage_guild=True),
     "admin": discord.Permissions(administrator=True),
     "owner": discord.Permissions(view_channel=True, connect=True, speak=True, send_messages=True),
-    # Neither bans nor messages make somebody a moderator of a voice channel.
+    # Whoever moderates does not manage the server.
     "bans": discord.Permissions(ban_members=True, manage_messages=True, manage_roles=True),
 }
 ANYBODY = frozenset(KINDS)
-MODERATORS = frozenset({"mutes", "channels", "manages", "admin", "owner"})
 MANAGERS = frozenset({"manages", "admin", "owner"})
 
 # Whom a command is for -> who may use it inside the bot's voice channel, and who outside of it.
 WANTED: dict[Who, tuple[frozenset[str], frozenset[str]]] = {
     Who.EVERYBODY: (ANYBODY, ANYBODY),
-    Who.PRESENT_OR_MODERATORS: (ANYBODY, MODERATORS),
+    Who.PRESENT_OR_MANAGERS: (ANYBODY, MANAGERS),
     Who.PRESENT: (ANYBODY, frozenset()),
-    Who.MODERATORS: (MODERATORS, MODERATORS),
     Who.MANAGERS: (MANAGERS, MANAGERS),
 }
 
@@ -60,14 +58,14 @@ def person(kind: str, *, inside: bool, bot_is_away: bool = False) -> CommandUser
 
 @pytest.mark.parametrize("who", Who)
 def test_people_of_each_kind_inside_and_outside_the_channel(who: Who) -> None:
-    """What makes somebody a moderator or a manager. Which command is for whom is in `test_three_sentences`."""
+    """What makes somebody a manager. Which command is for whom is in `test_three_sentences`."""
     for inside, wanted in zip((True, False), WANTED[who], strict=True):
         assert {kind for kind in KINDS if person(kind, inside=inside).is_one_of(who)} == wanted
 
 
 def test_who_needs_a_role() -> None:
-    """Everybody but moderators, if any is named."""
-    assert {kind for kind in KINDS if refusal("join", person(kind, inside=True)) is None} == MODERATORS | {"member+"}
+    """Everybody but managers, if any is named."""
+    assert {kind for kind in KINDS if refusal("join", person(kind, inside=True)) is None} == MANAGERS | {"member+"}
     assert refusal("join", CommandUser(discord.Permissions.none(), has_role=True)) is None
 
 
@@ -80,7 +78,7 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
     """While the bot is in no voice channel, nobody is outside of its channel: the command itself answers that."""
     for name, rule in RULES.items():
         expected = NO_ROLE if rule.needs_role else None
-        if rule.who in {Who.MODERATORS, Who.MANAGERS}:
+        if rule.who is Who.MANAGERS:
             expected = Text("Only {who} can do that.", who=PEOPLE[rule.who])
         assert refusal(name, person("member", inside=False, bot_is_away=True)) == expected
 

@@ -65,9 +65,9 @@ async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest
         assert client.guilds
 
 
-async def test_an_owner_has_a_moderators_commands() -> None:
-    """Who runs the bot may use the commands of moderators, without any permission on the server."""
-    for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and moderators")):
+async def test_an_owner_has_a_managers_commands() -> None:
+    """Who runs the bot may use the commands of managers, without any permission on the server."""
+    for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and members")):
         async with online(settings={"guilds": (GUILD,), "owners": (owner,)}) as (local, client, supervisor):
             supervisor.place = client.place(GUILD, 600)
             assert (await answered(local, BEN, "status"))[0].startswith(expected)

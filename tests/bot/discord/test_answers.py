@@ -209,7 +209,7 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
     ("command", "options", "told"),
     [
         ("opt-out", {}, "I no longer hear you"),
-        ("silence", {}, "I am silent on this server until a moderator"),
+        ("silence", {}, "I am silent on this server until a server manager"),
         ("forget-me", {"sure": True, "what": "facts"}, "I have deleted all 3 things"),
     ],
 )

@@ -57,12 +57,12 @@ async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_se
         assert supervisor.place is not None
 
 
-async def test_rights_in_one_channel_make_nobody_a_moderator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Permissions count on the whole server: who may manage the channel in which they type is no moderator by that."""
+async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Permissions count on the whole server: who may manage the channel in which they type is no manager by that."""
     async with online() as (local, client, supervisor):
         supervisor.place = client.place(local.guild.id, LOUNGE)
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
-        assert await answered(local, BEN, "leave") == [f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."]
+        assert await answered(local, BEN, "leave") == [f"Only {PEOPLE[Who.PRESENT_OR_MANAGERS]} can do that."]
         assert await answered(local, ADA, "status") == ["I am well."]
 
 

@@ -40,8 +40,8 @@ async def directory(
             yield DiscordDirectory(client, servers, monotonic=monotonic)
 
 
-async def test_moderators_see_the_rooms_of_their_server_and_others_do_not() -> None:
-    """Without roles in the settings only moderators see rooms; those who manage the server see prompts too."""
+async def test_managers_see_the_rooms_of_their_server_and_others_do_not() -> None:
+    """Without roles in the settings only those who manage the server see rooms, and prompts too."""
     async with directory() as found:
         ada = await found.access_of(ADA)
         assert ada.channels is not None
@@ -74,7 +74,7 @@ async def test_of_a_server_about_which_discord_does_not_answer_nothing_is_shown(
 
 
 async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_members_see() -> None:
-    """During an outage, and for moments in a new session: without its roles there would be no moderators. Who is not
+    """During an outage, and for moments in a new session: without its roles there would be no managers. Who is not
     on it sees nothing there, whatever its roles are.
     """
     async with directory() as found:
@@ -134,7 +134,7 @@ async def test_who_runs_the_bot_sees_the_servers_where_they_are() -> None:
 @pytest.mark.parametrize("who", [ADA, BEN])
 async def test_rooms_that_discord_keeps_people_out_of_are_not_shown(monkeypatch: pytest.MonkeyPatch, who: int) -> None:
     """Of their server people see the rooms of the channels that they may see and enter. Discord keeps minors out of
-    age-restricted ones, moderators or not, whatever their permissions say; the bot cannot.
+    age-restricted ones, managers or not, whatever their permissions say; the bot cannot.
     """
 
     def but_not_602(channel: VoiceChannel, member: object) -> Permissions:

@@ -55,16 +55,16 @@ if TYPE_CHECKING:
 
 CALLERS, MUTERS, MANAGERS = 77, 78, 79
 # Two are in the bot's channel, the second with the role that was chosen. The others are elsewhere: with the role,
-# without any, and with rights.
-INSIDE, GUEST, CALLER, OUTSIDE, MODERATOR, MANAGER = 2002, 2007, 2003, 2004, 2005, 2006
-EVERYBODY = {INSIDE, GUEST, CALLER, OUTSIDE, MODERATOR, MANAGER}
+# without any, with the right to mute members, and with the one to manage the server.
+INSIDE, GUEST, CALLER, OUTSIDE, MUTER, MANAGER = 2002, 2007, 2003, 2004, 2005, 2006
+EVERYBODY = {INSIDE, GUEST, CALLER, OUTSIDE, MUTER, MANAGER}
 SERVER = GuildSpec(
     people=(
         Member(ADA, "Ada", moderator=True),
         Member(INSIDE, "Ben"),
         Member(CALLER, "Chloe", role_ids=(CALLERS,)),
         Member(OUTSIDE, "Dmitri"),
-        Member(MODERATOR, "Elin", role_ids=(MUTERS,)),
+        Member(MUTER, "Elin", role_ids=(MUTERS,)),
         Member(MANAGER, "Farid", role_ids=(MANAGERS,)),
         Member(GUEST, "Greta", role_ids=(CALLERS,)),
     ),
@@ -74,19 +74,16 @@ SERVER = GuildSpec(
         Role(MANAGERS, "Managers", int(DiscordPermission.MANAGE_GUILD)),
     ),
 )
-# Who moderates may do what people in the channel may do with the bot, and call it.
-TALKS = ({INSIDE, GUEST, MODERATOR, MANAGER}, ("leave", "status", "quiet", "talk", "watch status"))
-CALLS = ({GUEST, CALLER, MODERATOR, MANAGER}, ("join",))
+# Who may manage the server may do what people in the channel may do with the bot, and call it.
+TALKS = ({INSIDE, GUEST, MANAGER}, ("leave", "status", "quiet", "talk", "watch status", "watch stop-all"))
+CALLS = ({GUEST, CALLER, MANAGER}, ("join",))
 HAS_IT_SHOW = ({GUEST}, ("voice", "watch start", "watch look"))
-CHOOSES = ({MANAGER}, ("settings", "rolling-context"))
-# For the whole server, not only for a channel.
-RULES_ALL = ({MODERATOR, MANAGER}, ("silence", "watch stop-all"))
+# A silence of the whole server is one of its settings.
+CHOOSES = ({MANAGER}, ("settings", "rolling-context", "silence"))
 OWN = (EVERYBODY, ("opt-out", "opt-in", "privacy", "my-data", "forget-me", "watch stop", "help"))
 # Everybody reads what they have heard: the second test.
 READS = (EVERYBODY, ("recall", "recap", "transcript"))
-ALLOWED = {
-    name: people for people, names in (TALKS, CALLS, HAS_IT_SHOW, CHOOSES, RULES_ALL, OWN, READS) for name in names
-}
+ALLOWED = {name: people for people, names in (TALKS, CALLS, HAS_IT_SHOW, CHOOSES, OWN, READS) for name in names}
 NEEDED: Mapping[str, Mapping[str, Any]] = {
     "forget-me": {"sure": False},
     "recall": {"words": "tea"},

@@ -129,7 +129,7 @@ async def test_silence_for_now_takes_a_room() -> None:
     await house.participation.silence_for_now(GUILD, by=BO, minutes=5)
     assert room.silences == 1
     assert house.servers.of(GUILD).silence == Silence(until=house.clock.now() + 300.0)
-    assert await house.participation.lift_silence(GUILD, by=BO, moderator=False)
+    assert await house.participation.lift_silence(GUILD, by=BO, manager=False)
     assert house.servers.of(GUILD).silence == Silence()
 
 
@@ -144,16 +144,16 @@ async def test_silence_for_some_minutes_lasts_that_long() -> None:
         assert not guild.silence.applies("another", now=house.clock.now() + 3_600.0)
 
 
-async def test_a_moderators_silence_takes_a_moderator() -> None:
-    """Only a moderator can end a permanent silence, and starting one stops the speech at once."""
+async def test_a_managers_silence_takes_a_manager() -> None:
+    """Only a manager can end a permanent silence, and starting one stops the speech at once."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
     room = guild.room = FakeRoom()
     await house.participation.silence_always(GUILD, by=ADA)
     assert room.silences == 1
-    assert not await house.participation.lift_silence(GUILD, by=BO, moderator=False)
+    assert not await house.participation.lift_silence(GUILD, by=BO, manager=False)
     assert guild.silence.always
-    assert await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
+    assert await house.participation.lift_silence(GUILD, by=ADA, manager=True)
     assert not guild.silence.always
 
 
@@ -163,7 +163,7 @@ async def test_what_cannot_be_stored_is_in_effect() -> None:
     guild = await house.participation.of_guild(GUILD)
     house.stored.broken = house.opt_outs.broken = True
     for choice in (
-        house.participation.lift_silence(GUILD, by=ADA, moderator=True),
+        house.participation.lift_silence(GUILD, by=ADA, manager=True),
         house.participation.silence_always(GUILD, by=ADA),
         house.participation.set_opt_out(GUILD, ADA, out=True),
         house.participation.set_opt_out(GUILD, BO, out=True),
@@ -313,10 +313,10 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
     await house.participation.silence_always(GUILD, by=ADA)
     guild.room = FakeRoom()
     with pytest.raises(NotNowError, match="/leave"):
-        await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
+        await house.participation.lift_silence(GUILD, by=ADA, manager=True)
     assert guild.silence.always
     guild.room = None
-    assert await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
+    assert await house.participation.lift_silence(GUILD, by=ADA, manager=True)
     assert not guild.silence.always
 
 

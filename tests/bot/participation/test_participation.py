@@ -152,7 +152,7 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
             case "always":
                 await table.guilds.silence_always(table.place.guild_id, by=ADA.id)
             case "talk":
-                await table.guilds.lift_silence(table.place.guild_id, by=BO.id, moderator=bool(value))
+                await table.guilds.lift_silence(table.place.guild_id, by=BO.id, manager=bool(value))
             case "mode":
                 chosen = partial(replace, voice_mode=cast("VoiceMode", value))
                 await table.servers.change(table.place.guild_id, chosen, by=ADA.id)
@@ -242,7 +242,7 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     assert not participation.silenced
 
 
-async def test_a_moderators_silence_stays_as_it_is() -> None:
+async def test_a_managers_silence_stays_as_it_is() -> None:
     """Nobody makes one of ten minutes of it."""
     table = Table(9)
     participation, guild = await table.begin()

@@ -38,8 +38,8 @@ def test_everything_is_told_by_reason() -> None:
     assert why_silent(here, silenced=True) == "I am silenced for now; /talk lets me speak."
 
 
-def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
-    """With limits, the costs are shown beside the limits. A moderator's silence is shown too."""
+def test_a_ceiling_and_a_managers_silence_are_told() -> None:
+    """With limits, the costs are shown beside the limits. A manager's silence is shown too."""
     here = guild(Cost(240, 1_000_000, 1_800.0))
     here.silence = Silence(always=True)
     here.costs.add(Cost(1, 650, 4.0), now=0.0)
@@ -47,7 +47,7 @@ def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
         "In the last hour I used 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech.\n"
         f"{FREE}"
     )
-    assert why_silent(here, silenced=True) == "A moderator has silenced me."
+    assert why_silent(here, silenced=True) == "A server manager has silenced me."
 
 
 def test_one_of_each_is_told_in_the_singular() -> None:

@@ -96,7 +96,7 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             await house.say(ADA.id, "Roomtone, when do we meet @everyone?")
             await house.participation.of_guild(house.place.guild_id)
             with pytest.raises(NotNowError, match="/leave"):
-                await house.participation.lift_silence(house.place.guild_id, by=1, moderator=True)
+                await house.participation.lift_silence(house.place.guild_id, by=1, manager=True)
             await house.pass_time(11)
         house.listen = None
         async with living(house) as (room, task):

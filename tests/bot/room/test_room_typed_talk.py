@@ -89,7 +89,7 @@ async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
             await silenceable(house)
             await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
             assert "/talk" in str(await room.take_typed(Message("Hello?")))
-            await house.participation.lift_silence(house.place.guild_id, by=BO.id, moderator=True)
+            await house.participation.lift_silence(house.place.guild_id, by=BO.id, manager=True)
             message = Message("Hello?")
             assert await room.take_typed(message) is None
             await settle(lambda: message.answers == ["Hello."])

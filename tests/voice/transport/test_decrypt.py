@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt
 
-from tests.fakes.dave_room import DaveRoom, Keys, Sender
+from tests.fakes.dave_room import BOT_ID, DaveRoom, Keys, Sender
 from voice.transport.counters import PacketCounters
 from voice.transport.decrypt import (
     DecryptFailure,
@@ -102,6 +102,20 @@ def test_the_sender_is_found_by_the_key() -> None:
     assert (found.user_id, found.frame) == (BEN, OPUS)
     assert find_sender(sealed(room, BEN), [ANA], keys) is None
     assert find_sender(sealed(room, BEN), [BEN], Keys()) is None
+
+
+def test_davey_uses_the_keys_of_a_commit_at_once() -> None:
+    """This is why a davey below 0.2 is required: 0.2 has no key before `execute_transition`, which discord.py 2.7.1
+    does not call, and names members by numbers.
+    """
+    room = DaveRoom(ANA)
+    keys = Keys(dave_session=room.bot)
+    before = bytes(room.bot.get_epoch_authenticator())
+    room.renew()
+    assert bytes(room.bot.get_epoch_authenticator()) != before
+    assert room.bot.ready
+    assert open_frame(sealed(room, ANA), ANA, keys) == OPUS
+    assert set(room.bot.get_user_ids()) >= {str(ANA), str(BOT_ID)}
 
 
 def test_who_is_in_the_group_is_told() -> None:

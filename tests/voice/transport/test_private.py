@@ -129,9 +129,8 @@ def fingerprint(part: Any) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
-def test_versions_are_the_ones_that_were_read() -> None:
+def test_the_version_is_the_one_that_was_read() -> None:
     assert importlib.metadata.version("discord.py") == "2.7.1"
-    assert importlib.metadata.version("davey") == "0.1.7"
 
 
 def test_touched_parts_are_unchanged() -> None:
@@ -444,7 +443,9 @@ async def test_an_id_that_davey_takes_not_is_no_member(odd: object) -> None:
 
 
 async def test_proposals_without_a_local_group_are_ignored() -> None:
-    """protocol.md asks to ignore them; op 31 would make the bot be removed and added again."""
+    """protocol.md asks to ignore them; op 31 would make the bot be removed and added again. A davey before 0.1.7 makes
+    a new object for each status, so none is found here; that is why it is not allowed.
+    """
     async with websocket() as (ws, _, recorder):
         await ws.received_binary_message(b"\x00\x07\x1b" + bytes(range(64)))
         assert recorder.sent == []

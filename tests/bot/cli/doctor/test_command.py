@@ -137,11 +137,3 @@ def test_all_services_are_asked_at_the_same_time(tmp_path: Path, monkeypatch: py
         "mcp_server two",
     ]
     assert set(findings.values()) == {"6 asked"}
-
-
-def test_what_differs_from_the_defaults_is_shown_without_secrets(tmp_path: Path) -> None:
-    """`--settings` shows each setting that the operator has changed, and no key."""
-    assert CliRunner().invoke(app, ["--settings"]).stdout == "Every setting has its default.\n"
-    (tmp_path / "roomtone.toml").write_text("[llm]\napi_key = 'sk-12345'\n[brain]\nnames = ['Nova']\n")
-    lines = CliRunner().invoke(app, ["--settings"]).stdout.splitlines()
-    assert lines == ["llm.api_key = (not shown)", 'brain.names = ["Nova"]']

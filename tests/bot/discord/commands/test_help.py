@@ -28,7 +28,7 @@ GUILD = GuildSpec(
 
 
 async def test_people_read_of_what_they_may_do() -> None:
-    """Members are told of members' commands, moderators of all; who is in the channel also of those for people there.
+    """Members are told of members' commands, managers of all; who is in the channel also of those for people there.
 
     All of it fits into Discord's limits, in German too, where texts are longest.
     """
@@ -49,16 +49,16 @@ async def test_people_read_of_what_they_may_do() -> None:
             assert "/leave" not in member
             assert "/settings" not in member
             assert "more commands are for other people" in member
-            moderator = seen(await helped(ADA))
-            assert "**/leave** *(in my voice channel, and moderators)*: Send me away" in moderator
-            assert "**/settings** *(server managers)*: Show and change" in moderator
-            assert "/watch look" not in moderator
+            manager = seen(await helped(ADA))
+            assert "**/leave** *(in my voice channel, and server managers)*: Send me away" in manager
+            assert "**/settings** *(server managers)*: Show and change" in manager
+            assert "/watch look" not in manager
             assert "**/mitschrift**: Hol dir" in seen(await helped(CHLOE))
             before = len(supervisor.movements)
             for person in (ADA, BEN, DORA):
                 await local.join(person, channel_id=600)
             await settle(lambda: len(supervisor.movements) == before + 3)
-            assert "**/leave** *(in my voice channel, and moderators)*" in seen(await helped(BEN))
+            assert "**/leave** *(in my voice channel, and server managers)*" in seen(await helped(BEN))
             everything = seen(await helped(DORA))
             assert "für andere" not in everything
             everybody = seen(await helped(ADA))

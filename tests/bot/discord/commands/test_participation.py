@@ -63,12 +63,12 @@ async def test_anybody_silences_it_for_now() -> None:
         assert await answer_to(local, BEN, "quiet") == "I am not in a voice channel here."
 
 
-async def test_a_moderator_silences_it_for_good() -> None:
-    """Only a moderator can start and end a permanent silence; a member gets an answer that says so."""
+async def test_a_manager_silences_it_for_good() -> None:
+    """Only a manager can start and end a permanent silence; a member gets an answer that says so."""
     async with online() as (local, guild):
         for person, command, told, is_silent in (
-            (BEN, "silence", f"Only {PEOPLE[Who.MODERATORS]} can do that.", False),
-            (ADA, "silence", "I am silent on this server until a moderator uses /talk. I go on listening", True),
+            (BEN, "silence", f"Only {PEOPLE[Who.MANAGERS]} can do that.", False),
+            (ADA, "silence", "I am silent on this server until a server manager uses /talk. I go on listening", True),
             (BEN, "talk", SILENCED_FOR_GOOD, True),
             (ADA, "talk", MAY_SPEAK, False),
         ):
@@ -180,7 +180,7 @@ async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) 
         (ADA, True, MAY_SPEAK),
         (BEN, False, MAY_SPEAK),
         (BEN, True, SILENCED_FOR_GOOD),
-        (CHLOE, False, f"Only {PEOPLE[Who.PRESENT_OR_MODERATORS]} can do that."),
+        (CHLOE, False, f"Only {PEOPLE[Who.PRESENT_OR_MANAGERS]} can do that."),
     ],
 )
 async def test_a_press_is_a_talk_command(person: int, always: bool, told: str) -> None:
