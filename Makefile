@@ -62,8 +62,9 @@ quick-bot: $(SYNCED)
 # plays alone. Sound, browsers and clocks that share two cores disturb each other now and then: a test that fails beside
 # others is run once more with no other beside it, and fails the run if it fails again. Only status 1 says that tests
 # failed; after any other (a crash, no memory) not all have run.
-# Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
-WHOLE_RUNS := tests/scenarios tests/bot/test_main.py tests/bot/test_shard_processes.py
+# Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere. The
+# short ones are last, so that all workers end at about the same time.
+WHOLE_RUNS := tests/scenarios tests/bot/test_shard_processes.py tests/bot/test_main.py
 AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:

@@ -74,8 +74,8 @@ WHOLE_RUN_PLACES = (
     "tests/bot/test_main.py",
     "tests/bot/test_shard_processes.py",
 )
-# Files whose whole runs take one to two minutes each.
-LONG_RUNS = {"test_evenings.py", "test_bench_reply.py"}
+# Files whose whole runs take about a minute or more each.
+LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_realtime.py"}
 # How long, in real time, the bot waits for Discord and Discord for the bot.
 DISCORD_LIMITS = (
     ("rehearsal.discord.interactions.interactions", "RESPONSE_TIMEOUT_S"),
