@@ -40,7 +40,7 @@ QUICK_CORE := tests/compaction tests/voice tests/test_architecture.py
 QUICK_BOT := tests/config tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm \
     tests/bot/logs tests/bot/participation tests/bot/room tests/bot/web
 
-.PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser postgresql clean
+.PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types compiled browser postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -69,7 +69,7 @@ AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no
 
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
-	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types
+	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types compiled
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
 	    { $(AGAIN) -m "not rehearsal and not kernels"; }
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
@@ -152,6 +152,11 @@ lint: $(SYNCED)
 
 types: $(SYNCED)
 	$(BIN)/mypy
+
+# In a fresh checkout, Python compiles everything that the tests import: half a minute. Workers that start together would
+# each do that. What cannot be imported is told by the tests themselves.
+compiled: $(SYNCED)
+	-@$(BIN)/python -m pytest -p no:cacheprovider --collect-only -q >/dev/null 2>&1
 
 # `--inexact`: a bot that is started after `make test` keeps the developers' tools.
 $(INSTALLED): pyproject.toml uv.lock | $(UV)
