@@ -41,7 +41,7 @@ QUICK_CORE := tests/compaction tests/voice tests/test_architecture.py
 QUICK_BOT := tests/config tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm \
     tests/bot/logs tests/bot/participation tests/bot/room tests/bot/web
 
-.PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser postgresql clean
+.PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types compiled browser postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -63,13 +63,14 @@ quick-bot: $(SYNCED)
 # plays alone. Sound, browsers and clocks that share two cores disturb each other now and then: a test that fails beside
 # others is run once more with no other beside it, and fails the run if it fails again. Only status 1 says that tests
 # failed; after any other (a crash, no memory) not all have run.
-# Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
-WHOLE_RUNS := tests/scenarios tests/bot/test_main.py tests/bot/test_shard_processes.py
+# Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere. The
+# short ones are last, so that all workers end at about the same time.
+WHOLE_RUNS := tests/scenarios tests/bot/test_shard_processes.py tests/bot/test_main.py
 AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
-	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types
+	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types compiled
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
 	    { $(AGAIN) -m "not rehearsal and not kernels"; }
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
@@ -153,6 +154,11 @@ lint: $(SYNCED)
 
 types: $(SYNCED)
 	$(BIN)/mypy
+
+# In a fresh checkout, Python compiles everything that the tests import: half a minute. Workers that start together would
+# each do that. What cannot be imported is told by the tests themselves.
+compiled: $(SYNCED)
+	-@$(BIN)/python -m pytest -p no:cacheprovider --collect-only -q >/dev/null 2>&1
 
 # `--inexact`: a bot that is started after `make test` keeps the developers' tools.
 $(INSTALLED): pyproject.toml uv.lock | $(UV)

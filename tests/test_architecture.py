@@ -10,8 +10,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchmarks", "bot", "compaction", "config", "rehearsal", "voice")
@@ -208,13 +212,21 @@ def imports_of(path: Path) -> list[Import]:
     typing_blocks = [
         node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
     ]
-    typing_nodes = {id(inner) for block in typing_blocks for statement in block.body for inner in ast.walk(statement)}
+    typing_nodes = {id(node) for block in typing_blocks for line in block.body for node in (line, *statements(line))}
     return [
         Import(module_name(path), target, node.lineno, id(node) in typing_nodes)
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for target in _targets(node)
     ]
+
+
+def statements(block: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements in a block, and those inside them. Looking into their expressions takes most of the time."""
+    for node in ast.iter_child_nodes(block):
+        if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case)):
+            yield node
+            yield from statements(node)
 
 
 def sources() -> list[Path]:
@@ -222,7 +234,10 @@ def sources() -> list[Path]:
     return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
-ALL_IMPORTS = [found for path in sources() for found in imports_of(path)]
+@cache
+def all_imports() -> list[Import]:
+    """Return every import. Not when this module is imported, as each worker of a test run does."""
+    return [found for path in sources() for found in imports_of(path)]
 
 
 def within(module: str, prefixes: tuple[str, ...]) -> bool:
@@ -234,7 +249,7 @@ def test_packages_import_only_what_they_may() -> None:
     """Each package imports only the packages that `MAY_IMPORT` allows; only the composers may import everything."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
-        for found in ALL_IMPORTS
+        for found in all_imports()
         if (target := found.target.split(".")[0]) in PACKAGES
         and target != (own := found.module.split(".")[0])
         and target not in MAY_IMPORT[own]
@@ -247,7 +262,7 @@ def test_config_reads_settings_modules_alone() -> None:
     """config imports only the settings modules of the other packages."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
-        for found in ALL_IMPORTS
+        for found in all_imports()
         if found.module.split(".")[0] == "config"
         and found.target.split(".")[0] in {"bot", "compaction", "voice"}
         and "settings" not in found.target.split(".")
@@ -259,7 +274,7 @@ def test_rehearsal_uses_the_opus_codec_alone() -> None:
     """The rehearsal checks the bot independently, so only what runs it imports more of voice than the Opus codec."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
-        for found in ALL_IMPORTS
+        for found in all_imports()
         if found.module.split(".")[0] == "rehearsal"
         and found.target.split(".")[0] == "voice"
         and not within(found.module, COMPOSERS)
@@ -273,7 +288,7 @@ def test_each_library_has_one_home(library: str) -> None:
     """A library is imported only in the modules that translate its errors and peculiarities."""
     offences = [
         f"{found.module}:{found.line} imports {found.target}"
-        for found in ALL_IMPORTS
+        for found in all_imports()
         if within(found.target, (library,)) and not within(found.module, HOMES[library])
     ]
     assert offences == []
@@ -290,7 +305,7 @@ def test_imports_go_down(package: str) -> None:
     height = {part: floor for floor, parts in enumerate(FLOORS[package]) for part in parts}
     inside = [
         (found.module, found.line, part_of(found.module, package), part_of(found.target, package))
-        for found in ALL_IMPORTS
+        for found in all_imports()
         if found.module.startswith(f"{package}.") and found.target.startswith(f"{package}.")
     ]
     offences = [
@@ -324,7 +339,7 @@ def test_a_class_name_has_one_meaning() -> None:
 def _module_graph() -> dict[str, set[str]]:
     known = {module_name(path) for path in sources()}
     graph: dict[str, set[str]] = defaultdict(set)
-    for found in ALL_IMPORTS:
+    for found in all_imports():
         target = found.target if found.target in known else found.target.rpartition(".")[0]
         is_excused = found.typing_only and (found.module, target) in CIRCLES_OF_TYPES
         if target in known and target != found.module and not is_excused:

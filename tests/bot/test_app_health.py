@@ -13,6 +13,7 @@ import pytest
 
 from bot.app import running_bot
 from bot.events import ignore_event
+from bot.monitoring import service_checks
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -82,11 +83,14 @@ async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
 
 
 @pytest.mark.slow
-async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
+async def test_a_deaf_room_is_red_until_somebody_is_heard(
+    tmp_path: Path, whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
     her packets arrive. All the while the process is alive. A database that another process holds, Discord's gateway
     and the end have causes of their own.
     """
+    monkeypatch.setattr(service_checks, "CHECK_EVERY_S", 0.1)
     clip = Clip.load(CLIP)
     async with (
         LocalDiscord() as local,
@@ -96,6 +100,15 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
         ) as running,
         asking(running) as readiness,
     ):
+        # Before there is a room, which would tell of it too.
+        file = tmp_path / "roomtone.db"
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=PATIENCE_S, check_same_thread=False)) as other:
+            # In a thread: the bot, which runs in this one, may have to end a transaction first.
+            await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
+            await readiness.until(["database"])
+            other.execute("ROLLBACK")
+        await readiness.until([])
+
         await local.invoke(ADA, "join")
         await ada.meet(ROOMTONE_BOT_ID, timeout_s=PATIENCE_S)
         assert await readiness.ask() == 200, readiness.causes
@@ -108,12 +121,6 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
         await ada.say(clip)
         await settle(lambda: not running.rooms.faults())
         assert (await readiness.ask(), readiness.causes) == (200, [])
-
-        with closing(sqlite3.connect(tmp_path / "roomtone.db", isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            await readiness.until(["database"])
-            other.execute("ROLLBACK")
-        await readiness.until([])
 
         running.client.shard_losses._since[0] = -1e9
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
