@@ -15,9 +15,18 @@ from bot.background_task import owned_task
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.toolbox import ToolExchange
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
+from bot.llm.port import (
+    NO_ANSWER,
+    NO_TOOLS,
+    ChatMessage,
+    ChatModelError,
+    ChatRole,
+    FinishReason,
+    OfferedTools,
+    StreamEnd,
+)
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language
+from bot.texts.text import OperatorText, Text, in_language
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -36,10 +45,6 @@ FILLER = Text("Let me look.")
 FILLER_AFTER_S = 1.0
 # How often the model may call tools and read the results in one reply. The listeners wait for each.
 MAX_STEPS = 2
-NOTHING_BUT_CALLS = Text(
-    "The language model {model} called tools over and over and said nothing. If it does that often, choose another "
-    "llm.model."
-)
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 
@@ -90,7 +95,15 @@ class ModelResponder:
                     # The server called a tool although no more calls were allowed.
                     log.warning("tool_step_limit_exceeded", model=self._model.model)
                     if not spoke:
-                        raise ChatModelError(NOTHING_BUT_CALLS.fill(model=self._model.model), retryable=True)
+                        raise ChatModelError(
+                            OperatorText(
+                                "The language model {model} called tools over and over and said nothing. If it does "
+                                "that often, choose another llm.model.",
+                                NO_ANSWER,
+                                model=self._model.model,
+                            ),
+                            retryable=True,
+                        )
                     break
                 if text.strip():
                     yield _SENTENCE_END

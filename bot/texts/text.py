@@ -42,6 +42,17 @@ class Text(str):
         return Text(self.template, **{**self.values, **values})
 
 
+class OperatorText(Text):
+    """A text for the log and `doctor`, with an address, a setting or a remedy. People read `people` in its place."""
+
+    people: Text
+
+    def __new__(cls, english: str, people: Text, /, **values: object) -> Self:
+        self = super().__new__(cls, english, **values)
+        self.people = people
+        return self
+
+
 def counted(count: float, one: str, many: str, /, **values: object) -> Text:
     """Return the sentence `one` or `many` for a number of things; both may use `{count}`."""
     return Text(one if count == 1 else many, count=count, **values)
@@ -68,17 +79,25 @@ def sentence_of(error: BaseException) -> Text:
     if isinstance(first, Text):
         return first
     if isinstance(error, VoiceError | CompactionError):
-        return Text(error.template, **error.values)
+        people = error.people
+        return (
+            OperatorText(error.template, Text(people), **error.values)
+            if people
+            else Text(error.template, **error.values)
+        )
     return verbatim(str(error))
 
 
 def in_language(text: str, language: str, *, escape: Callable[[str], str] = str) -> str:
-    """Return a text in a Discord locale. A plain `str`, and a sentence without a translation, stay as they are.
+    """Return a text for people, in a Discord locale. A plain `str`, and a sentence without a translation, stay as they
+    are.
 
     `escape` is applied to each value that is neither a text nor a number: a name, a path, what a server answered.
     """
     if not isinstance(text, Text):
         return text
+    if isinstance(text, OperatorText):
+        text = text.people
     if text.parts:
         return text.separator.join(in_language(part, language, escape=escape) for part in text.parts)
     known = catalogue(language)

@@ -18,6 +18,8 @@ import structlog
 from jsonschema import Draft202012Validator
 from referencing.jsonschema import DRAFT202012
 
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import in_language, sentence_of
 from compaction.untrusted_text import mark_as_data
 from voice.cancellation import is_being_cancelled
 
@@ -120,7 +122,7 @@ class RoomTool:
         except TimeoutError:
             return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
         except ToolError as error:
-            return "failed", self.as_data(str(error))
+            return "failed", self.as_data(in_language(sentence_of(error), ENGLISH))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
