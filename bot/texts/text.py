@@ -53,6 +53,11 @@ class OperatorText(Text):
         return self
 
 
+def for_people(text: Text) -> Text:
+    """Return what people read of a text. A model reads the same, because it may say it to them."""
+    return text.people if isinstance(text, OperatorText) else text
+
+
 def counted(count: float, one: str, many: str, /, **values: object) -> Text:
     """Return the sentence `one` or `many` for a number of things; both may use `{count}`."""
     return Text(one if count == 1 else many, count=count, **values)
@@ -96,8 +101,7 @@ def in_language(text: str, language: str, *, escape: Callable[[str], str] = str)
     """
     if not isinstance(text, Text):
         return text
-    if isinstance(text, OperatorText):
-        text = text.people
+    text = for_people(text)
     if text.parts:
         return text.separator.join(in_language(part, language, escape=escape) for part in text.parts)
     known = catalogue(language)

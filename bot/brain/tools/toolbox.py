@@ -17,7 +17,7 @@ from bot.brain.tools.tool import NOBODY, Asker, ToolError, read_arguments
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language, sentence_of
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -246,7 +246,7 @@ class QuestionTools:
                 return "refused", OUTDATED
             frozen = self._toolbox.frozen.freeze(tool, arguments, self._asker)
         except ToolError as error:
-            return "failed", tool.as_data(in_language(sentence_of(error), ENGLISH))
+            return "failed", tool.as_data(str(error))
         self._frozen.append((call, frozen))
         await frozen.posted.wait()
         if frozen.problem is None:
