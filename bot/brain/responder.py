@@ -1,6 +1,6 @@
 """The port of the responder, which writes replies, and its implementation by a language model with tools.
 
-`bot.brain.embedded` has the other implementation, which needs no model.
+`bot.brain.embedded` has the other implementation, which needs no model, and stands in for one that is away.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bot.llm.port import (
     ChatMessage,
     ChatModelError,
     ChatRole,
+    FilteredError,
     FinishReason,
     OfferedTools,
     StreamEnd,
@@ -29,15 +30,13 @@ from bot.texts.catalogue import ENGLISH
 from bot.texts.text import OperatorText, Text, in_language
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.brain.context import ModelContext
     from bot.llm.port import ChatModel, StreamItem
 
 log = structlog.get_logger()
 
-# What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
-EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 # Said for a call that waits.
 PRESS_FIRST = Text("I'll do that as soon as you press Do it in the chat of my voice channel.")
 # Said while a tool takes longer than a shorter pause, once a reply.
@@ -144,6 +143,38 @@ class ModelResponder:
             tools=tools,
             on_sent=context.on_sent,
         )
+
+
+class ModelOrMemory:
+    """Lets something else answer if the model fails before its first word. One per room.
+
+    `new_stand_in`: makes what answers while the model is away, from a time on (UTC epoch seconds).
+    """
+
+    def __init__(self, model: Responder, new_stand_in: Callable[[float], Responder]) -> None:
+        self._model = model
+        self._new_stand_in = new_stand_in
+        # Until the model answers again.
+        self._stand_in: Responder | None = None
+
+    async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+        """Yield the reply. A failure is raised if nobody waits for the reply, if it tells what came of a press, or if
+        the model is there and only its filter refused.
+        """
+        begun = False
+        try:
+            async with aclosing(self._model.respond(context)) as answer:
+                async for piece in answer:
+                    self._stand_in, begun = None, True
+                    yield piece
+            return
+        except ChatModelError as error:
+            if begun or context.may_skip or context.tells_result or isinstance(error, FilteredError):
+                raise
+            log.warning("answered_without_model", problem=error)
+        self._stand_in = self._stand_in or self._new_stand_in(context.now)
+        async for piece in self._stand_in.respond(context):
+            yield piece
 
 
 def _said(sentence: str, context: ModelContext) -> str:

@@ -193,9 +193,8 @@ class SpeechOutput:
         """Note a failure, and say in a fixed sentence that the answer or its rest is lost. None: told elsewhere."""
         if error is not None:
             reply.fail("context" if isinstance(error, ContextOverflowError) else "model", error)
-        failed = MODEL_BROKE_OFF if reply.pieces else MODEL_FAILED
-        if isinstance(error, ContextOverflowError):
-            failed = sentence_of(error)
+        lost = MODEL_BROKE_OFF if reply.pieces else MODEL_FAILED
+        failed = sentence_of(error) if isinstance(error, ContextOverflowError) else lost
         sentence = self._rules.new_normalizer().normalize(in_language(failed, self._rules.language()))
         if sentence is not None:
             await self._say(sentence, reply)
