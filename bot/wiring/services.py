@@ -10,7 +10,7 @@ from bot import events
 from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
 from bot.brain.responder import ModelOrMemory, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.built_in import attachment_tool, link_tool, screen_tool
+from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
@@ -100,7 +100,8 @@ def toolbox_factory(
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
             """Return the tools that use the chat of `place` with the permissions of the person who asks."""
             chat, left_out = place.chat_for(asker.user_id), partial(withheld, place.guild_id)
-            return attachment_tool(chat, max_bytes=ATTACHMENT_BYTES, zone=zone, withheld=left_out), link_tool(chat)
+            files = attachment_tools(chat, asker, max_bytes=ATTACHMENT_BYTES, zone=zone, withheld=left_out)
+            return *files, link_tool(chat)
 
         toolbox = Toolbox(
             tools,

@@ -18,8 +18,6 @@ import structlog
 from jsonschema import Draft202012Validator
 from referencing.jsonschema import DRAFT202012
 
-from bot.texts.catalogue import ENGLISH
-from bot.texts.text import in_language, sentence_of
 from compaction.untrusted_text import mark_as_data
 from voice.cancellation import is_being_cancelled
 
@@ -32,8 +30,11 @@ log = structlog.get_logger()
 
 # The names of our own tools, which no other tool has.
 BUILT_IN_NAMES: Final = frozenset(
-    {"memory_search", "recall_turns", "read_attachment", "post_link", "look_at_screen", "be_quiet"}
-)
+    {
+        "memory_search", "recall_turns", "read_attachment", "read_attachment_of_others", "post_link", "look_at_screen",
+        "be_quiet",
+    }
+)  # fmt: skip
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
 MAX_CHARS = 6_000
 # Listeners give up on a reply that waits longer for a tool.
@@ -122,7 +123,7 @@ class RoomTool:
         except TimeoutError:
             return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
         except ToolError as error:
-            return "failed", self.as_data(in_language(sentence_of(error), ENGLISH))
+            return "failed", self.as_data(str(error))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
