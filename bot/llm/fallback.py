@@ -122,10 +122,10 @@ class FallbackModel:
         for number, (model, breaker) in enumerate(both):
             if (outage := breaker.outage) is None:
                 continue
-            instead = Text("{model} answers", model=working[0]) if working else Text("no other answers either")
+            instead = Text("{model} answers", model=working[0]) if working else Text("I answer from memory")
             if not working and number == 0:
                 # If no model works, every question tries the first model again: see `_candidates`.
-                instead = Text("no other answers either, and each question tries it again")
+                instead = Text("I answer from memory, and each question tries it again")
                 outage = replace(outage, retry_at=None)
             found.append(DegradedPart(Text("The language model {model}", model=model.model), instead, outage))
         return found

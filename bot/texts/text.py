@@ -11,7 +11,7 @@ import string
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from bot.texts.catalogue import ENGLISH, Catalogue, catalogue
+from bot.texts.catalogue import Catalogue, catalogue
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
@@ -33,7 +33,7 @@ class Text(str):
     separator: str
 
     def __new__(cls, english: str, /, **values: object) -> Self:
-        self = super().__new__(cls, _filled(english, values, _Formatter(Catalogue("English"), ENGLISH, str)))
+        self = super().__new__(cls, _filled(english, values, _Formatter(Catalogue("English"), "", str)))
         self.template, self.values, self.parts, self.separator = english, values, (), ""
         return self
 
@@ -130,7 +130,7 @@ def _filled(template: str, values: Mapping[str, object], formatter: _Formatter) 
 
 
 class _Formatter(string.Formatter):
-    """Fills placeholders in one language. `escape`: as for `in_language`."""
+    """Fills placeholders in one language; empty: in English for the operator. `escape`: as for `in_language`."""
 
     def __init__(self, known: Catalogue, language: str, escape: Callable[[str], str]) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class _Formatter(string.Formatter):
         if isinstance(value, BaseException):
             value = sentence_of(value)
         if isinstance(value, Text):
-            return in_language(value, self._language, escape=self._escape)
+            return in_language(value, self._language, escape=self._escape) if self._language else str(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             plain = ",d" if isinstance(value, int) else ",g"
             return self._known.number(format(value, format_spec or plain))

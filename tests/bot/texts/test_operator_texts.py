@@ -79,7 +79,7 @@ def test_people_read_no_address_and_no_setting(language: str) -> None:
         ):
             assert not OPERATORS.search(in_language(shown, language)), sentence
     for error in endpoint_errors():
-        part = DegradedPart(Text("Speech-to-speech"), Text("no other answers either"), Outage(0.0, None, error))
+        part = DegradedPart(Text("Speech-to-speech"), Text("I answer from memory"), Outage(0.0, None, error))
         assert not OPERATORS.search(in_language(format_degraded_part(part, 60.0), language))
 
 
@@ -88,6 +88,7 @@ def test_the_operator_reads_address_and_remedy() -> None:
     for error in (model_error(failure, model="qwen", where=WHERE) for failure in failures()[2:4]):
         assert WHERE in str(error)
         assert "llm." in f"{sentence_of(error)}"
+        assert WHERE in joined(("Hello.", Text("I cannot come. {why}", why=error)))
 
 
 async def test_a_vision_model_that_fails_is_told_without_its_address() -> None:
