@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from bot.texts.text import Text, counted, joined, sentence_of
+from bot.texts.text import OperatorText, Text, counted, joined, sentence_of
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
@@ -134,7 +134,11 @@ def format_degraded_part(part: DegradedPart, now: float) -> Text:
             **lasts,
             delay=_duration(outage.retry_at - now),
         )
-    return joined((sentence, sentence_of(outage.problem)))
+    problem = sentence_of(outage.problem)
+    if isinstance(problem, OperatorText):
+        # What people read of that says no more.
+        return OperatorText("{sentence} {problem}", sentence, sentence=sentence, problem=problem)
+    return joined((sentence, problem))
 
 
 def _duration(seconds: float) -> Text:

@@ -7,7 +7,10 @@ class CompactionError(Exception):
     """Base class of all errors that this package raises.
 
     `template`: the message with `{placeholders}`, a literal, so that it can be translated; `values`: what fills them.
+    `people`: what people read in place of a message for the operator.
     """
+
+    people = ""
 
     def __init__(self, template: str = "", /, **values: object) -> None:
         super().__init__(template.format(**values) if values else template)
@@ -57,6 +60,8 @@ class SummaryRefusedError(CompactionError):
 
 class ContextOverflowError(CompactionError):
     """The prompt does not fit the model even after trimming. The person who asked must ask for less."""
+
+    people = "That is more than I can take in at once. Ask me for less at a time."
 
     def __init__(self, *, current: int, maximum: int) -> None:
         super().__init__(

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class VoiceError(Exception):
     """Base class of all errors in this package. The message is a plain sentence with the remedy.
 
     `template`: the sentence with `{placeholders}`, a literal, so that it can be translated; `values`: what fills them.
-    A value may be another of these errors.
+    A value may be another of these errors. `people`: what people read in place of a message for the operator.
     """
+
+    people = ""
 
     def __init__(self, template: str = "", /, **values: object) -> None:
         super().__init__(template.format(**values) if values else template)
         self.template = template
         self.values = values
+
+    def for_people(self, sentence: str) -> Self:
+        """Return this error, of which people read `sentence`: its message names an address or a setting."""
+        self.people = sentence
+        return self
 
 
 class LinkError(VoiceError):

@@ -83,6 +83,8 @@ class ModelContext:
     tools: QuestionTools | None = None
     # Whether the model may answer SKIP. Then speech starts only when the answer is clearly not SKIP.
     may_skip: bool = False
+    # Whether the reply tells what came of a call that somebody has pressed for.
+    tells_result: bool = False
     # The code of the language to answer in; empty if it is not known.
     language: str = ""
     # Names of the people whom the bot hears now.

@@ -15,7 +15,7 @@ import structlog
 from bot.brain.reply import Reply
 from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
 from bot.read_ahead import ReadAhead
-from bot.texts.text import Text
+from bot.texts.text import OperatorText, Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-TOO_SLOW = Text("I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.")
+TOO_SLOW = OperatorText(
+    "I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.",
+    Text("I took too long over an answer and gave it up. Ask me again."),
+)
 
 
 class SpeechToSpeech(Protocol):

@@ -1,6 +1,6 @@
 """The port of the responder, which writes replies, and its implementation by a language model with tools.
 
-`bot.brain.embedded` has the other implementation, which needs no model.
+`bot.brain.embedded` has the other implementation, which needs no model, and stands in for one that is away.
 """
 
 from __future__ import annotations
@@ -15,20 +15,28 @@ from bot.background_task import owned_task
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.toolbox import ToolExchange
-from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
+from bot.llm.port import (
+    NO_ANSWER,
+    NO_TOOLS,
+    ChatMessage,
+    ChatModelError,
+    ChatRole,
+    FilteredError,
+    FinishReason,
+    OfferedTools,
+    StreamEnd,
+)
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language
+from bot.texts.text import OperatorText, Text, in_language
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bot.brain.context import ModelContext
     from bot.llm.port import ChatModel, StreamItem
 
 log = structlog.get_logger()
 
-# What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
-EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 # Said for a call that waits.
 PRESS_FIRST = Text("I'll do that as soon as you press Do it in the chat of my voice channel.")
 # Said while a tool takes longer than a shorter pause, once a reply.
@@ -36,10 +44,6 @@ FILLER = Text("Let me look.")
 FILLER_AFTER_S = 1.0
 # How often the model may call tools and read the results in one reply. The listeners wait for each.
 MAX_STEPS = 2
-NOTHING_BUT_CALLS = Text(
-    "The language model {model} called tools over and over and said nothing. If it does that often, choose another "
-    "llm.model."
-)
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 
@@ -90,7 +94,15 @@ class ModelResponder:
                     # The server called a tool although no more calls were allowed.
                     log.warning("tool_step_limit_exceeded", model=self._model.model)
                     if not spoke:
-                        raise ChatModelError(NOTHING_BUT_CALLS.fill(model=self._model.model), retryable=True)
+                        raise ChatModelError(
+                            OperatorText(
+                                "The language model {model} called tools over and over and said nothing. If it does "
+                                "that often, choose another llm.model.",
+                                NO_ANSWER,
+                                model=self._model.model,
+                            ),
+                            retryable=True,
+                        )
                     break
                 if text.strip():
                     yield _SENTENCE_END
@@ -131,6 +143,38 @@ class ModelResponder:
             tools=tools,
             on_sent=context.on_sent,
         )
+
+
+class ModelOrMemory:
+    """Lets something else answer if the model fails before its first word. One per room.
+
+    `new_stand_in`: makes what answers while the model is away, from a time on (UTC epoch seconds).
+    """
+
+    def __init__(self, model: Responder, new_stand_in: Callable[[float], Responder]) -> None:
+        self._model = model
+        self._new_stand_in = new_stand_in
+        # Until the model answers again.
+        self._stand_in: Responder | None = None
+
+    async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+        """Yield the reply. A failure is raised if nobody waits for the reply, if it tells what came of a press, or if
+        the model is there and only its filter refused.
+        """
+        begun = False
+        try:
+            async with aclosing(self._model.respond(context)) as answer:
+                async for piece in answer:
+                    self._stand_in, begun = None, True
+                    yield piece
+            return
+        except ChatModelError as error:
+            if begun or context.may_skip or context.tells_result or isinstance(error, FilteredError):
+                raise
+            log.warning("answered_without_model", problem=error)
+        self._stand_in = self._stand_in or self._new_stand_in(context.now)
+        async for piece in self._stand_in.respond(context):
+            yield piece
 
 
 def _said(sentence: str, context: ModelContext) -> str:

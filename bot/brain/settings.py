@@ -39,9 +39,3 @@ class BrainSettings(BaseModel):
     def name(self) -> str:
         """Return the bot's own name."""
         return self.names[0]
-
-
-def names_with(name: str) -> tuple[str, ...]:
-    """Return the names of a bot whose own is `name`, with the spellings of the usual one."""
-    usual = BrainSettings().names
-    return usual if name == usual[0] else (name,)

@@ -18,7 +18,7 @@ from bot.brain.responder import CutOffError
 from bot.brain.skip import drop_skipped
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text, in_language, sentence_of
 from compaction.errors import ContextOverflowError
 from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError, UnreadableTextError
@@ -52,7 +52,6 @@ PLAYBACK_SLACK_S = 10.0
 
 MODEL_FAILED = Text("Sorry, the language model did not answer.")
 MODEL_BROKE_OFF = Text("Sorry, I lost the rest of my answer.")
-TOO_MUCH = Text("That is more than I can take in at once. Ask me for less at a time.")
 BLOCKED = Text("I left out something that I must not say here.")
 NOT_PLAYED = Text("My answer did not get through to the voice channel. /leave and /join connect me anew.")
 # The failure of a reply that waited for something that was cancelled elsewhere.
@@ -192,10 +191,10 @@ class SpeechOutput:
 
     async def apologise(self, error: Exception | None, reply: Reply) -> None:
         """Note a failure, and say in a fixed sentence that the answer or its rest is lost. None: told elsewhere."""
-        is_overflow = isinstance(error, ContextOverflowError)
         if error is not None:
-            reply.fail("context" if is_overflow else "model", error)
-        failed = TOO_MUCH if is_overflow else MODEL_BROKE_OFF if reply.pieces else MODEL_FAILED
+            reply.fail("context" if isinstance(error, ContextOverflowError) else "model", error)
+        lost = MODEL_BROKE_OFF if reply.pieces else MODEL_FAILED
+        failed = sentence_of(error) if isinstance(error, ContextOverflowError) else lost
         sentence = self._rules.new_normalizer().normalize(in_language(failed, self._rules.language()))
         if sentence is not None:
             await self._say(sentence, reply)

@@ -1,27 +1,30 @@
-"""Turns errors of OpenAI-compatible endpoints into plain sentences with a remedy, and says whether a retry may help."""
+"""Turns errors of OpenAI-compatible endpoints into plain sentences with a remedy, and says whether a retry may help.
+
+The sentences are the operator's. People read that the model does not answer.
+"""
 
 from __future__ import annotations
 
 import httpx2
 import openai
 
-from bot.llm.port import FILTERED, ChatModelError
-from bot.texts.text import Text
+from bot.llm.port import NO_ANSWER, ChatModelError, FilteredError
+from bot.texts.text import OperatorText
 from voice.endpoint import AnswerTooLargeError, redirect_target
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
 
 
-_TIMED_OUT = Text(
+_TIMED_OUT = (
     "The language model {model} at {where} did not answer in time. "
     "Check that it is running and not overloaded, or choose a faster one."
 )
-_REDIRECTED = Text(
+_REDIRECTED = (
     "The language model {model} at {where} answered with a redirect to {target}, which is not followed. If you trust "
     "that server, set llm.base_url to its address (it mostly ends in /v1)."
 )
-_NOT_A_CHAT_ANSWER = Text(
+_NOT_A_CHAT_ANSWER = (
     "{where} sent something that is not a chat answer. Check that llm.base_url points at an OpenAI-compatible "
     "API (it mostly ends in /v1)."
 )
@@ -31,23 +34,23 @@ FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid
 
 # Kinds of errors, each with its sentence, which may use {model}, {where}, {status} and {reason}, and whether a retry
 # may help. The first match wins, so subclasses come before their bases.
-_ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
+_ERROR_KINDS: tuple[tuple[type[Exception], str, bool], ...] = (
     (openai.APITimeoutError, _TIMED_OUT, True),
     (TimeoutError, _TIMED_OUT, True),
     (httpx2.TimeoutException, _TIMED_OUT, True),
     (
         openai.AuthenticationError,
-        Text("{where} refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one."),
+        "{where} refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one.",
         False,
     ),
     (
         openai.PermissionDeniedError,
-        Text("The key may not use the language model {model} at {where}: '{reason}'. Choose another llm.model or key."),
+        "The key may not use the language model {model} at {where}: '{reason}'. Choose another llm.model or key.",
         False,
     ),
     (
         openai.NotFoundError,
-        Text(
+        (
             "{where} does not know the language model {model}: '{reason}'. "
             "Set llm.model to one that it serves, and check llm.base_url (it mostly ends in /v1)."
         ),
@@ -55,7 +58,7 @@ _ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
     ),
     (
         openai.RateLimitError,
-        Text(
+        (
             "The language model {model} at {where} is over its rate limit or quota. Wait a little, or look at the "
             "account."
         ),
@@ -63,7 +66,7 @@ _ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
     ),
     (
         openai.InternalServerError,
-        Text(
+        (
             "The language model {model} at {where} failed inside (status {status}). "
             "Try again, or look at its server's log."
         ),
@@ -71,7 +74,7 @@ _ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
     ),
     (
         openai.APIStatusError,
-        Text(
+        (
             "The language model {model} at {where} refused the request: '{reason}'. "
             "Check llm.model and that its context is large enough."
         ),
@@ -80,12 +83,12 @@ _ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
     (openai.APIResponseValidationError, _NOT_A_CHAT_ANSWER, True),
     (
         openai.APIConnectionError,
-        Text("No language model answers at {where}. Check llm.base_url and that the server is running."),
+        "No language model answers at {where}. Check llm.base_url and that the server is running.",
         True,
     ),
     (
         openai.APIError,
-        Text(
+        (
             "The language model {model} at {where} broke off its answer: '{reason}'. "
             "Try again, or look at its server's log."
         ),
@@ -93,7 +96,7 @@ _ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
     ),
     (
         AnswerTooLargeError,
-        Text(
+        (
             "The language model {model} at {where} sent far more than any answer has. Look at its server, or choose "
             "another one."
         ),
@@ -101,7 +104,7 @@ _ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
     ),
     (
         httpx2.HTTPError,
-        Text("The connection to the language model {model} at {where} broke in the middle of an answer. Try again."),
+        "The connection to the language model {model} at {where} broke in the middle of an answer. Try again.",
         True,
     ),
     # Other errors of the library when it can't read an answer (JSON, attribute and type errors).
@@ -112,12 +115,14 @@ _ERROR_KINDS: tuple[tuple[type[Exception], Text, bool], ...] = (
 def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
     """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
     if getattr(error, "code", None) in FILTER_CODES:
-        return ChatModelError(FILTERED, retryable=True)
+        return FilteredError()
     if (target := redirect_target(error)) is not None:
-        return ChatModelError(_REDIRECTED.fill(model=model, where=where, target=target), retryable=False)
+        return ChatModelError(
+            OperatorText(_REDIRECTED, NO_ANSWER, model=model, where=where, target=target), retryable=False
+        )
     _, pattern, retryable = next(each for each in _ERROR_KINDS if isinstance(error, each[0]))
     status = str(getattr(error, "status_code", "unknown"))
-    sentence = pattern.fill(model=model, where=where, status=status, reason=_reason(error, key))
+    sentence = OperatorText(pattern, NO_ANSWER, model=model, where=where, status=status, reason=_reason(error, key))
     return ChatModelError(sentence, retryable=retryable, timeout=pattern is _TIMED_OUT)
 
 

@@ -15,8 +15,8 @@ import structlog
 
 from bot.errors import BotError
 from bot.health import DegradedPart, FaultKind, HealthFault
-from bot.llm.port import NO_TOOLS, ChatModelError, StreamEnd
-from bot.texts.text import Text
+from bot.llm.port import NO_ANSWER, NO_TOOLS, ChatModelError, StreamEnd
+from bot.texts.text import OperatorText, Text
 from compaction.errors import CompletionError
 from voice.circuit_breaker import CircuitBreaker
 from voice.speaking.sentences import SentenceSplitter
@@ -36,7 +36,7 @@ MODELS_SHARE = 0.8
 # A summary that is cancelled sooner was not too slow: its session ended.
 STALLED_S = 5.0
 NO_MODEL_ANSWERS = HealthFault(
-    FaultKind.MODELS, "No language model answers, so I can answer nobody. `roomtone doctor` asks all of them."
+    FaultKind.MODELS, "No language model answers, so I answer from memory alone. `roomtone doctor` asks all of them."
 )
 STALLED = Text("It did not finish a summary in time.")
 # How long a failing model is not asked: the first time, and at most after repeated failures.
@@ -122,10 +122,10 @@ class FallbackModel:
         for number, (model, breaker) in enumerate(both):
             if (outage := breaker.outage) is None:
                 continue
-            instead = Text("{model} answers", model=working[0]) if working else Text("no other answers either")
+            instead = Text("{model} answers", model=working[0]) if working else Text("I answer from memory")
             if not working and number == 0:
                 # If no model works, every question tries the first model again: see `_candidates`.
-                instead = Text("no other answers either, and each question tries it again")
+                instead = Text("I answer from memory, and each question tries it again")
                 outage = replace(outage, retry_at=None)
             found.append(DegradedPart(Text("The language model {model}", model=model.model), instead, outage))
         return found
@@ -194,9 +194,10 @@ class FallbackModel:
                             break
             except TimeoutError as error:
                 raise ChatModelError(
-                    Text(
+                    OperatorText(
                         "The language model {model} said nothing within {limit_s:.1f} s. Check that it is not "
                         "overloaded, or put a faster one first.",
+                        NO_ANSWER,
                         model=model,
                         limit_s=limit_s,
                     ),

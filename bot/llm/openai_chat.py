@@ -18,10 +18,19 @@ from bot.llm.chat_client import ChatClient
 from bot.llm.chat_wire import read_chunk, read_usage, to_api_messages, to_api_tools
 from bot.llm.endpoint_errors import translate_error
 from bot.llm.endpoint_features import FAILED_STATUS, TEMPERATURE, TOOLS, USAGE
-from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd
+from bot.llm.port import (
+    NO_ANSWER,
+    NO_TOOLS,
+    NO_WORDS,
+    ChatModelError,
+    ChatRole,
+    FilteredError,
+    FinishReason,
+    StreamEnd,
+)
 from bot.llm.settings import USUAL_LIMITS
 from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamedAnswer
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import OperatorText, sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
 from voice.endpoint_settings import address, without_secrets
@@ -181,12 +190,13 @@ class OpenAIChat(ChatClient):
         if answer.wordless and answer.reason == FinishReason.LENGTH and not answer.held:
             raise _ThoughtTooLongError(sent)
         if answer.wordless and answer.reason == FinishReason.FILTERED:
-            raise ChatModelError(FILTERED, retryable=True)
+            raise FilteredError
         # Some models write a tool call as text, or its tags with nothing between them. That is no answer either.
         if not answer.began or (answer.wordless and tools.offers):
             raise _NoAnswerError(
-                Text(
+                OperatorText(
                     "The language model {model} gave an empty answer. Try again, or choose another llm.model.",
+                    NO_ANSWER,
                     model=self.model,
                 ),
                 retryable=True,

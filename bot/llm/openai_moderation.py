@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any, Self
 
-from bot.texts.text import Text
+from bot.texts.text import OperatorText, Text
 from voice.speaking.moderation import ModerationError
 
 if TYPE_CHECKING:
@@ -53,9 +53,10 @@ class OpenAIModerator:
             names = sorted({name for result in flagged for name, hit in result.categories.model_dump().items() if hit})
         except Exception as error:
             raise ModerationError(
-                Text(
+                OperatorText(
                     "What I wanted to say could not be checked at {where} ({error}), so I did not say it. Check "
                     "speaking.moderation and that its endpoint answers.",
+                    Text("What I wanted to say could not be checked, so I did not say it."),
                     where=self._endpoint.where,
                     error=type(error).__name__,
                 )

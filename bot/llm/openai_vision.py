@@ -13,7 +13,7 @@ import structlog
 
 from bot.llm.chat_client import ChatClient
 from bot.llm.model_calls import CountedCall, ignore_call
-from bot.texts.text import Text
+from bot.texts.text import OperatorText, Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
 from voice.endpoint import Remedies, describe_failure
@@ -36,11 +36,8 @@ PICTURE_TOKENS = 2_805
 MAX_ANSWER_CHARS = 1_000
 NOTHING_NEW = "NOTHING NEW"
 _REMEDIES = Remedies(section="screen", refused="screen.model")
-_FAILED = Text("The vision model {model} at {where} {why}.")
-_EMPTY = Text(
-    "The vision model {model} gave an empty answer. If it thinks before it answers, switch that off at its server, or "
-    "choose another screen.model."
-)
+# What people read of the sentences for the operator.
+_NOT_SEEN = Text("The model that looks at screens does not answer at the moment.")
 
 _SYSTEM = (
     "You look at a picture of a screen that somebody shares with friends in a voice call, and say what is on it. "
@@ -89,7 +86,10 @@ class OpenAIVision(ChatClient):
             except Exception as error:
                 # Without any key or picture.
                 where, why = self._endpoint.where, describe_failure(error, _REMEDIES)
-                raise VisionError(_FAILED.fill(model=self.model, where=where, why=why)) from error
+                failed = OperatorText(
+                    "The vision model {model} at {where} {why}.", _NOT_SEEN, model=self.model, where=where, why=why
+                )
+                raise VisionError(failed) from error
             log.info(
                 "screen_looked_at",
                 model=self.model,
@@ -106,9 +106,10 @@ class OpenAIVision(ChatClient):
         count = PICTURE_TOKENS + sum(MESSAGE_OVERHEAD_TOKENS + self._budget.count(text) for text in _texts(messages))
         if count > self._budget.room(max_output_tokens=MAX_OUTPUT_TOKENS):
             raise VisionError(
-                Text(
+                OperatorText(
                     "A picture and its question need {count} tokens, which is more than budget.max_context_tokens "
                     "leaves.",
+                    _NOT_SEEN,
                     count=count,
                 )
             )
@@ -119,7 +120,14 @@ class OpenAIVision(ChatClient):
             call.record_usage(answer.usage)
             description = " ".join(answer.text.split())[:MAX_ANSWER_CHARS]
             if not description:
-                raise VisionError(_EMPTY.fill(model=self.model))
+                raise VisionError(
+                    OperatorText(
+                        "The vision model {model} gave an empty answer. If it thinks before it answers, switch that "
+                        "off at its server, or choose another screen.model.",
+                        _NOT_SEEN,
+                        model=self.model,
+                    )
+                )
             call.outcome = "answered"
         except Exception:
             call.outcome = "failed"

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bot.errors import BotError
-from bot.texts.text import Text
+from bot.texts.text import OperatorText, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -114,12 +114,22 @@ class ChatModelError(BotError):
 
 
 # The failure of an answer that ends without a word, though the endpoint sent something.
-NO_WORDS = Text(
+NO_WORDS = OperatorText(
     "The language model's answer had no words to say aloud, only thoughts, code or a tool call. Ask again. If it "
-    "thinks before it answers, switch that off or raise llm.max_output_tokens."
+    "thinks before it answers, switch that off or raise llm.max_output_tokens.",
+    Text("The language model's answer had no words to say aloud. Ask again."),
 )
-# The failure of a call whose prompt or answer the provider's filter stopped.
-FILTERED = Text("The filter of the language model's provider stopped the answer. Ask in other words.")
+# What people read of a model that is away.
+NO_ANSWER = Text("The language model does not answer at the moment.")
+
+
+class FilteredError(ChatModelError):
+    """The provider's filter stopped the prompt or the answer: the model is there, and may answer other words."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            Text("The filter of the language model's provider stopped the answer. Ask in other words."), retryable=True
+        )
 
 
 class ChatModel(Protocol):

@@ -19,6 +19,7 @@ from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, QuietTimer
 from bot.participation.statistics import ParticipationStatistics, over_ceiling, silenced_for, why_silent
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
 
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.all_guilds import GuildParticipation, GuildParticipations
-    from bot.texts.text import Text
     from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
 
+SILENCE_UNSTORED = Text("I am silent, but could not store that: it ends when I am started again. {error}")
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
 
@@ -202,6 +203,7 @@ class Participation:
                 await self._guilds.store_silence(self._guild, by=self._silenced_by)
             except StoreError as error:
                 log.warning("silence_not_stored", guild_id=self._guild.guild_id, problem=error)
+                self.notify(SILENCE_UNSTORED.fill(error=sentence_of(error)))
 
     async def _watch_quiet(self) -> None:
         while True:

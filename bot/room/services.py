@@ -132,7 +132,7 @@ class MemoryServices:
 class ReplyServices:
     """How replies are written: by whom, from which prompt, with which tools."""
 
-    # One for each room: the embedded responder remembers whether it has introduced itself.
+    # One for each room: it remembers whether it has said that no model answers.
     new_responder: Callable[[], Responder]
     # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
     responder_name: Text

@@ -49,6 +49,7 @@ MOST_CHARS = 2_000
 MOST_FAILURES = 6
 # More can not be said in `WRITE_EVERY_S`; a thread that Discord refuses for long loses the oldest lines.
 MOST_LINES = 2_000
+THREAD_UNSTORED = Text("I could not store that I write into this thread: after a crash I begin another. {error}")
 END_MISSING = Text("The end of what was said is missing in the thread; /transcript has all of it. {why}")
 
 
@@ -236,7 +237,7 @@ def transcript_writer(session: SessionParts, *, drops: Drops) -> TranscriptWrite
         clock=session.services.clock,
         read=lambda: _read_transcript(session),
         thread_id=stored_thread(session.id, guild_id, servers),
-        on_thread=lambda thread_id: store_thread(thread_id, session.id, guild_id, servers),
+        on_thread=lambda thread_id: _note_thread(session, thread_id),
         on_posted=lambda channel_id, message_id: _remember(session, channel_id, message_id),
     )
 
@@ -304,8 +305,17 @@ def stored_thread(session_id: SessionId, guild_id: int, servers: ServerSettingsB
     return None if stored is None or stored.session_id != session_id else stored.thread_id
 
 
+async def _note_thread(session: SessionParts, thread_id: int) -> None:
+    """Store into which thread a session is written. A failure is told: after a crash another thread is begun."""
+    try:
+        await store_thread(thread_id, session.id, session.place.guild_id, session.services.servers)
+    except StoreError as error:
+        log.warning("thread_not_stored", problem=error)
+        await session.place.write(THREAD_UNSTORED.fill(error=sentence_of(error)))
+
+
 async def store_thread(thread_id: int, session_id: SessionId, guild_id: int, servers: ServerSettingsBook) -> None:
-    """Store into which thread a session is written. A failure is logged: after a crash another thread is begun."""
+    """Store into which thread a session is written. Raises `StoreError`."""
 
     def with_thread(now: ServerSettings) -> ServerSettings:
         listen = now.listen_only
@@ -313,7 +323,4 @@ async def store_thread(thread_id: int, session_id: SessionId, guild_id: int, ser
             return now
         return replace(now, listen_only=replace(listen, thread_id=thread_id))
 
-    try:
-        await servers.change(guild_id, with_thread, by=None)
-    except StoreError as error:
-        log.warning("thread_not_stored", problem=error)
+    await servers.change(guild_id, with_thread, by=None)

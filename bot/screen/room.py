@@ -15,7 +15,7 @@ from bot.brain.tools.tool import ToolError
 from bot.screen.messages import NOT_HEARD, TOO_MANY, ScreenError, ShareEnd, describe_surface
 from bot.screen.share import DROPPED, TAKEN, UNDECODED, Share
 from bot.screen.sharer import PAGE_MESSAGES, Sharer, ShareRecorder
-from bot.texts.text import Text, counted, joined, sentence_of
+from bot.texts.text import Text, counted, for_people, joined, sentence_of
 from bot.time_phrases import format_duration
 from voice.cancellation import fail_if_cancelled_inside
 from voice.queue_figures import QueueFigures
@@ -334,6 +334,6 @@ class RoomScreens:
         try:
             seen = await share.look(question, asker=asker)
         except VisionError as error:
-            raise ToolError(sentence_of(error)) from error
+            raise ToolError(for_people(sentence_of(error))) from error
         heading = Text("On {name}'s screen ({surface}) now:", name=share.who, surface=share.surface)
         return joined((heading, seen), "\n")

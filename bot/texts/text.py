@@ -11,7 +11,7 @@ import string
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from bot.texts.catalogue import ENGLISH, Catalogue, catalogue
+from bot.texts.catalogue import Catalogue, catalogue
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
@@ -33,13 +33,29 @@ class Text(str):
     separator: str
 
     def __new__(cls, english: str, /, **values: object) -> Self:
-        self = super().__new__(cls, _filled(english, values, _Formatter(Catalogue("English"), ENGLISH, str)))
+        self = super().__new__(cls, _filled(english, values, _Formatter(Catalogue("English"), "", str)))
         self.template, self.values, self.parts, self.separator = english, values, (), ""
         return self
 
     def fill(self, **values: object) -> Text:
         """Return this text with values: for a constant whose values come later."""
         return Text(self.template, **{**self.values, **values})
+
+
+class OperatorText(Text):
+    """A text for the log and `doctor`, with an address, a setting or a remedy. People read `people` in its place."""
+
+    people: Text
+
+    def __new__(cls, english: str, people: Text, /, **values: object) -> Self:
+        self = super().__new__(cls, english, **values)
+        self.people = people
+        return self
+
+
+def for_people(text: Text) -> Text:
+    """Return what people read of a text. A model reads the same, because it may say it to them."""
+    return text.people if isinstance(text, OperatorText) else text
 
 
 def counted(count: float, one: str, many: str, /, **values: object) -> Text:
@@ -68,17 +84,24 @@ def sentence_of(error: BaseException) -> Text:
     if isinstance(first, Text):
         return first
     if isinstance(error, VoiceError | CompactionError):
-        return Text(error.template, **error.values)
+        people = error.people
+        return (
+            OperatorText(error.template, Text(people), **error.values)
+            if people
+            else Text(error.template, **error.values)
+        )
     return verbatim(str(error))
 
 
 def in_language(text: str, language: str, *, escape: Callable[[str], str] = str) -> str:
-    """Return a text in a Discord locale. A plain `str`, and a sentence without a translation, stay as they are.
+    """Return a text for people, in a Discord locale. A plain `str`, and a sentence without a translation, stay as they
+    are.
 
     `escape` is applied to each value that is neither a text nor a number: a name, a path, what a server answered.
     """
     if not isinstance(text, Text):
         return text
+    text = for_people(text)
     if text.parts:
         return text.separator.join(in_language(part, language, escape=escape) for part in text.parts)
     known = catalogue(language)
@@ -107,7 +130,7 @@ def _filled(template: str, values: Mapping[str, object], formatter: _Formatter) 
 
 
 class _Formatter(string.Formatter):
-    """Fills placeholders in one language. `escape`: as for `in_language`."""
+    """Fills placeholders in one language; empty: in English for the operator. `escape`: as for `in_language`."""
 
     def __init__(self, known: Catalogue, language: str, escape: Callable[[str], str]) -> None:
         super().__init__()
@@ -119,7 +142,7 @@ class _Formatter(string.Formatter):
         if isinstance(value, BaseException):
             value = sentence_of(value)
         if isinstance(value, Text):
-            return in_language(value, self._language, escape=self._escape)
+            return in_language(value, self._language, escape=self._escape) if self._language else str(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             plain = ",d" if isinstance(value, int) else ",g"
             return self._known.number(format(value, format_spec or plain))

@@ -309,7 +309,10 @@ async def open_recollection(
     recall = await open_recall(
         stack, settings, stores.database, stores.turns, parts.clock, embedder=embedder, indexes=shards.leads
     )
-    examples = FirstSentences.running(recall.embedder if model is None else None)
+    # Models answer first sentences themselves, so nothing is read before one is away.
+    first_sentences = FirstSentences(recall.embedder)
+    reading = background_task(first_sentences.read_examples(at_once=model is None), name="first-sentences")
+    await stack.enter_async_context(reading)
     summariser_of = summarisers_by_guild(settings.tuning.summariser, model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
     history = SessionHistory(stores.database)
@@ -319,7 +322,7 @@ async def open_recollection(
     return Recollection(
         model=model,
         recall=recall,
-        first_sentences=await stack.enter_async_context(examples),
+        first_sentences=first_sentences,
         policy=await policy_for(settings, model, stores.servers),
         summariser_of=summariser_of,
         readable=ReadableMemory(reader, digests, personal),

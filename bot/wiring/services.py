@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.embedded.chat import EmbeddedResponder
-from bot.brain.responder import EMBEDDED_RESPONDER_NAME, ModelResponder
+from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
+from bot.brain.responder import ModelOrMemory, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.built_in import attachment_tool, link_tool, screen_tool
+from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
 
+# What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
+EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 # Longer files are not read: this suffices for a long text, and keeps out disk images.
 ATTACHMENT_BYTES = 512 * 1024
 
@@ -98,7 +100,8 @@ def toolbox_factory(
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
             """Return the tools that use the chat of `place` with the permissions of the person who asks."""
             chat, left_out = place.chat_for(asker.user_id), partial(withheld, place.guild_id)
-            return attachment_tool(chat, max_bytes=ATTACHMENT_BYTES, zone=zone, withheld=left_out), link_tool(chat)
+            files = attachment_tools(chat, asker, max_bytes=ATTACHMENT_BYTES, zone=zone, withheld=left_out)
+            return *files, link_tool(chat)
 
         toolbox = Toolbox(
             tools,
@@ -244,18 +247,19 @@ def _reply_services(
 ) -> ReplyServices:
     """Return how replies are written."""
     settings, model = parts.settings, recollection.model
+    from_memory = partial(
+        EmbeddedResponder,
+        names=settings.brain.names,
+        first_sentences=recollection.first_sentences,
+        zone=parts.zone,
+    )
     if model is None:
         name = EMBEDDED_RESPONDER_NAME
-        new_responder: Callable[[], Responder] = partial(
-            EmbeddedResponder,
-            names=settings.brain.names,
-            first_sentences=recollection.first_sentences,
-            zone=parts.zone,
-        )
+        new_responder: Callable[[], Responder] = from_memory
     else:
         name = Text("the language model {model}", model=model.model)
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens)
-        new_responder = lambda: shared  # noqa: E731 - a function of one expression, chosen here
+        new_responder = partial(ModelOrMemory, shared, partial(from_memory, MODEL_AWAY))
     open_toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = toolbox_factory(
         recollection.recall,
         attendance=parts.stores.sessions.attendance,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 
 from bot import events
 from bot.app import RunningBot, running_bot
-from bot.brain.settings import names_with
 from bot.clock import SystemClock
 from bot.errors import first_cause
 from bot.local_zone import LocalZone
@@ -24,6 +23,7 @@ from bot.tuning import split_overrides
 from bot.wiring.settings import BotSettings
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
+from rehearsal.roomtone.trial import names_with
 from rehearsal.runner import observations as seen
 
 if TYPE_CHECKING:

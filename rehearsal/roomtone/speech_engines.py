@@ -94,14 +94,10 @@ def _remark(instructions: str) -> str:
 
 def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
     """Return the session's evidence, the last question, and its speaker."""
-    found: list[Evidence] = []
-    summary = _section(asked.instructions, SUMMARY_HEAD)
-    for order, sentence in enumerate(sentences(summary)):
-        found.append(Evidence(sentence, PartKind.SUMMARY, order))
-    for recalled in _RECALLED.finditer(asked.instructions):
-        found.append(Evidence(recalled["text"], PartKind.TURN, len(found), speaker=recalled["name"]))
-    for said in (said for role, text in asked.items if role == _TOOL_RESULT for said in _SAID.finditer(text)):
-        found.append(Evidence(said["text"], PartKind.TURN, len(found), speaker=said["name"]))
+    found = [Evidence(each, PartKind.SUMMARY) for each in sentences(_section(asked.instructions, SUMMARY_HEAD))]
+    quoted = [*_RECALLED.finditer(asked.instructions)]
+    quoted += [said for role, text in asked.items if role == _TOOL_RESULT for said in _SAID.finditer(text)]
+    found += [Evidence(each["text"], PartKind.TURN, each["name"]) for each in quoted]
     speaker = asker = "friend"
     question = ""
     known = len(found)
@@ -111,7 +107,7 @@ def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
             continue
         written = _TOLD.fullmatch(text)
         asker, question = (written["name"], written["text"]) if written else (speaker, text)
-        found.append(Evidence(question, PartKind.TURN, len(found), speaker=asker))
+        found.append(Evidence(question, PartKind.TURN, speaker=asker))
     # The question itself is left out of the evidence, so that it is not quoted as its own answer.
     return found[: max(known, len(found) - 1)], question, asker
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.brain.settings import names_with
+from bot.brain.settings import BrainSettings
 from bot.errors import SetupError
 from bot.folder_lock import is_locked
 from bot.private_files import make_private_folder, write_private_text
@@ -83,6 +83,12 @@ def _move(source: Path, target: Path) -> None:
             place.unlink(missing_ok=True)
         if moved.exists():
             moved.rename(place)
+
+
+def names_with(name: str) -> tuple[str, ...]:
+    """Return the names of a bot whose own is `name`, with the spellings of the usual one."""
+    usual = BrainSettings().names
+    return usual if name == usual[0] else (name,)
 
 
 def write_settings(folder: Path, settings: Settings, *, bot_name: str) -> None:

@@ -40,10 +40,17 @@ def assert_a_voice_in_trouble_was_told_in_the_log_and_not_to_people(outcome: Out
     assert report["problems"]
 
 
+def assert_an_absent_model_was_told_once_and_without_its_address(outcome: Outcome) -> None:
+    """Check that people heard once that the model is away, and read no address and no setting."""
+    said = [turn["text"] for turn in outcome.report["bot_turns"]]
+    assert sum("The language model does not answer at the moment" in text for text in said) == 1
+    assert not any("127.0.0.1" in text or "llm." in text for text in (*said, *outcome.report["messages"]))
+
+
 # Checks of the same run, besides the expectations of the scenario.
 EXTRA_CHECKS: dict[str, Callable[[Outcome], None] | None] = {
     "hello": None,
-    "model-trouble": None,
+    "model-trouble": assert_an_absent_model_was_told_once_and_without_its_address,
     "second-model": None,
     "hush": None,
     "watched": None,

@@ -43,6 +43,8 @@ _log: Any = structlog.get_logger()
 
 _REMEDIES = Remedies(section="asr", refused="asr.model, asr.languages")
 _FAILED = "The recogniser {model} at {where} {why}."
+# What people read of these sentences for the operator.
+_NOT_RECOGNISED = "The service that turns speech into text does not answer at the moment."
 # Maximum number of concurrent calls. More would be a backlog. Interims take half of the places, so that finished speech
 # finds one.
 CALLS_AT_ONCE = 8
@@ -188,7 +190,7 @@ class RemoteRecogniser:
             "{where} sent something that is not a transcription. Check that asr.base_url points at an "
             "OpenAI-compatible API (it mostly ends in /v1).",
             where=self._endpoint.where,
-        )
+        ).for_people(_NOT_RECOGNISED)
 
 
 def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float) -> Recognition:
@@ -262,8 +264,8 @@ def translate_error(error: Exception, endpoint: Endpoint) -> RecogniserError:
     match error:
         # The library's own time limit is one of its connection errors.
         case TimeoutError() | openai.APITimeoutError():
-            return RecogniserLateError(_FAILED, **values)
+            return RecogniserLateError(_FAILED, **values).for_people(_NOT_RECOGNISED)
         case openai.APIConnectionError():
-            return RecogniserUnreachableError(_FAILED, **values)
+            return RecogniserUnreachableError(_FAILED, **values).for_people(_NOT_RECOGNISED)
         case _:
-            return RecogniserError(_FAILED, **values)
+            return RecogniserError(_FAILED, **values).for_people(_NOT_RECOGNISED)

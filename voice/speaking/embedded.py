@@ -131,7 +131,7 @@ def require_readable(text: str, language: str) -> None:
     if unreadable > sum(map(str.isalpha, text)) - unreadable:
         raise UnreadableTextError(
             "My voice cannot read this script, so I write. A voice at an endpoint can (speaking.base_url)."
-        )
+        ).for_people("My voice cannot read this script, so I write.")
 
 
 def _script(letter: str) -> str:

@@ -30,6 +30,8 @@ MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
 
+# What people read of the sentences for the operator.
+_NOT_SPOKEN = "The service that speaks for me does not answer at the moment."
 _REMEDIES = Remedies(section="speaking", refused="speaking.model, speaking.voice_name")
 
 
@@ -98,7 +100,7 @@ class OpenAISynthesizer:
                 "take another voice.",
                 model=endpoint.model,
                 where=endpoint.where,
-            ) from error
+            ).for_people(_NOT_SPOKEN) from error
         except Exception as error:
             raise translate_error(error, endpoint) from error
         if not sounds and any(letter.isalnum() for letter in text):
@@ -106,7 +108,7 @@ class OpenAISynthesizer:
                 "The voice {voice} at {where} sent no sound. Try another voice.",
                 voice=endpoint.voice,
                 where=endpoint.where,
-            )
+            ).for_people(_NOT_SPOKEN)
 
     async def _sounds(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Send the request and yield the decoded sound."""
@@ -135,7 +137,7 @@ class OpenAISynthesizer:
             except EndlessAudioError as error:
                 raise SynthesisError(
                     "{where} sent sound that did not end. Check speaking.base_url.", where=endpoint.where
-                ) from error
+                ).for_people(_NOT_SPOKEN) from error
             except UndecodableAudioError as error:
                 raise self._unreadable(content_type) from error
 
@@ -146,7 +148,7 @@ class OpenAISynthesizer:
             "OpenAI-compatible API (it mostly ends in /v1).",
             where=self._endpoint.where,
             kind=kind[:_QUOTED_CHARS] or "?",
-        )
+        ).for_people(_NOT_SPOKEN)
 
 
 def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
@@ -155,4 +157,5 @@ def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisErro
     # An unreachable server raises the library's own error, so this is a stream that broke off.
     if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException):
         why = EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
-    return SynthesisError("The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why)
+    told = SynthesisError("The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why)
+    return told.for_people(_NOT_SPOKEN)

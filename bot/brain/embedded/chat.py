@@ -1,4 +1,4 @@
-"""The responder for bots without a language model: deterministic and local.
+"""The responder without a language model, or while the model is away: deterministic and local.
 
 It answers a question with the best matching sentence of the payload, and says who said it, in the language of the
 question. Everything else it says is a fixed phrase in this module, so it invents nothing.
@@ -11,7 +11,6 @@ the example means that is most like it, by the embedder of memory search, so it 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import structlog
 
-from bot.background_task import background_task
 from bot.brain.embedded.evidence import (
     Evidence,
     asks,
@@ -31,7 +29,7 @@ from bot.brain.embedded.evidence import (
 )
 from bot.brain.wakeword import spoken_words, use_of_name
 from bot.texts.catalogue import catalogue, languages
-from bot.texts.text import Text, in_language, verbatim
+from bot.texts.text import Text, in_language, joined, verbatim
 from bot.time_phrases import format_ago, format_time_range
 from compaction.errors import EmbeddingError
 from compaction.language.languages import language_of
@@ -40,7 +38,7 @@ from compaction.model import TurnPart
 from compaction.payload import PartKind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Sequence
     from datetime import tzinfo
 
     from numpy.typing import NDArray
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 NO_MODEL = Text("No language model is configured, so I answer only with what was said here.")
+MODEL_AWAY = Text("The language model does not answer at the moment, so I answer only with what was said here.")
 # By the keys of `said.meanings` in the files of the languages.
 _ANSWERS: dict[str | None, Text] = {
     "hears": Text("Yes, I hear you, {asker}."),
@@ -84,19 +83,16 @@ class FirstSentences:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
+        self._wanted = asyncio.Event()
         self._meanings: list[str] = []
         self._vectors: NDArray[np.float32] | None = None
 
-    @classmethod
-    @asynccontextmanager
-    async def running(cls, embedder: Embedder | None) -> AsyncIterator[FirstSentences]:
-        """Read the examples in the background. Until then no sentence is like any."""
-        made = cls(embedder)
-        async with background_task(made.read_examples(), name="first-sentences"):
-            yield made
-
-    async def read_examples(self) -> None:
-        """Embed the examples. A failure is logged, and no sentence is like any then."""
+    async def read_examples(self, *, at_once: bool = True) -> None:
+        """Embed the examples, `at_once` or when the first sentence is looked at, which takes seconds of a processor.
+        Until then no sentence is like any, and so it stays after a failure, which is logged.
+        """
+        if not at_once:
+            await self._wanted.wait()
         if self._embedder is None:
             return
         examples = [
@@ -117,6 +113,7 @@ class FirstSentences:
         """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
         of people who spoke here.
         """
+        self._wanted.set()
         own = frozenset().union(*map(words, names))
         people = frozenset().union(*map(name_stems, speakers)) - own
         # Without the bot's name, and with `SOMEBODY` for people.
@@ -140,11 +137,20 @@ class FirstSentences:
 
 
 class EmbeddedResponder:
-    """A `bot.brain.responder.Responder` without a model. One per room; it says once that there is no model."""
+    """A `bot.brain.responder.Responder` without a model. One per room. `why`: says why there is none; people hear it
+    once from `since` (UTC epoch seconds) on.
+    """
 
     def __init__(
-        self, *, names: Sequence[str], first_sentences: FirstSentences | None = None, zone: tzinfo | None = None
+        self,
+        why: Text = NO_MODEL,
+        since: float = 0.0,
+        *,
+        names: Sequence[str],
+        first_sentences: FirstSentences | None = None,
+        zone: tzinfo | None = None,
     ) -> None:
+        self._why, self._since = why, since
         self._names = tuple(names)
         self._first_sentences = first_sentences or FirstSentences(None)
         self._zone = zone
@@ -154,26 +160,22 @@ class EmbeddedResponder:
         if context.on_sent is not None:
             # People may look at what an answer was made of, without a model too.
             context.on_sent(context.messages)
-        # After a restart the window may show that the bot has said it already.
-        introduced = self._introduced or any(
-            in_language(NO_MODEL, code) in message.content for message in context.messages for code in languages()
+        turn, session = context.current, context.session
+        # What people heard is in the window, also after a restart: not each answer that is made is heard.
+        self._introduced = self._introduced or any(
+            each.started_at >= self._since and in_language(self._why, code) in each.text
+            for each in session.window
+            for code in languages()
         )
-        self._introduced = True
-        turn = context.current
         # All parts of the turn that call the bot by name, or else its last part.
         asked = [part for part in turn.parts if use_of_name(part.text, self._names).mentioned] or list(turn.parts[-1:])
-        evidence = collect_evidence(context, own_names=self._names)
         # People may talk over each other.
         beside = [(part, sentence) for part in turn.parts if part not in asked for sentence in sentences(part.text)]
-        evidence += [
-            Evidence(sentence, PartKind.TURN, order, part.speaker, turn.started_at, turn.ended_at)
-            for order, (part, sentence) in enumerate(beside, start=len(evidence))
+        evidence = [
+            *collect_evidence(context, own_names=self._names),
+            *(Evidence(said, PartKind.TURN, part.speaker, turn.started_at, turn.ended_at) for part, said in beside),
         ]
-        session = context.session
-        begun = [session.summary_started_at, None if session.evicted is None else session.evicted.first_at]
-        begun += [each.started_at for each in (*session.window[:1], turn)]
-        begun_at = min(time for time in begun if time is not None)
-        known = Known(evidence, context.now, self._names, self._zone, context.present, begun_at)
+        known = Known(evidence, context.now, self._names, self._zone, context.present, session.begun_at)
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
         speakers = frozenset(each.speaker for each in evidence if each.speaker)
@@ -183,7 +185,7 @@ class EmbeddedResponder:
                 known,
                 meaning=await self._first_sentences.meaning_of(part.text, names=self._names, speakers=speakers),
                 asker=part.speaker,
-                introduce=not introduced and part is asked[-1],
+                why=None if self._introduced or part is not asked[-1] else self._why,
                 language=language,
             )
             for part in asked or [TurnPart("", "friend", "")]
@@ -212,16 +214,16 @@ def answer(
     *,
     asker: str,
     meaning: str | None = None,
-    introduce: bool = False,
+    why: Text | None = None,
     language: str = "",
 ) -> str:
     """Return the answer to `question`, in its language. `meaning`: what it means if it is a first sentence.
-    `introduce`: add that no model is configured. `language`: the code of the question's language; empty: its words tell
+    `why`: what it adds about the missing model. `language`: the code of the question's language; empty: its words tell
     it.
     """
     said = _reply(question, known, asker=asker, meaning=meaning)
     language = language or language_of(spoken_words(question).texts).code
-    written = [in_language(each, language) for each in (*said, *((NO_MODEL,) if introduce else ()))]
+    written = [in_language(each, language) for each in (*said, *filter(None, (why,)))]
     return " ".join(f"{each[0].upper()}{each[1:]}" for each in written)
 
 
@@ -233,8 +235,8 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
             telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
             earlier = [each for each in telling if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
             latest = [each for each in telling if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
-            quotes = [quote(each, known) for each in (*earlier, *latest)]
-            return quotes or [Text("Nothing much was said yet, {asker}.", asker=asker)]
+            told = [quote(each, known) for each in (*earlier, *latest)]
+            return told or [Text("Nothing much was said yet, {asker}.", asker=asker)]
         case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
             return [quote(each, known) for each in latest[-RECAP_SENTENCES:]]
         case "time":
@@ -253,9 +255,8 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     found = best_match(question, known.evidence, ignore=known.names, asker=asker)
     if found is not None:
         return [quote(found, known)]
-    if asks(question):
-        return [Text("I have heard nothing about that here, {asker}.", asker=asker)]
-    return [Text("I heard you, {asker}. I can tell you what was said here, if you ask me.", asker=asker)]
+    heard = Text("I have heard nothing about that here, {asker}.") if asks(question) else Text("I heard you, {asker}.")
+    return [heard.fill(asker=asker), _ANSWERS["help"]]
 
 
 def quote(found: Evidence, known: Known) -> Text:
@@ -266,11 +267,10 @@ def quote(found: Evidence, known: Known) -> Text:
         return Text("on a screen: {words}", words=said)
     is_summary = found.origin is PartKind.SUMMARY
     speaker = found.speaker or (None if is_summary else Text("somebody"))
+    quoted = verbatim(said) if speaker is None else Text("{speaker} said: {words}", speaker=speaker, words=said)
     if found.since is None or found.until is None or known.now - found.until < OLD_S:
-        return verbatim(said) if speaker is None else Text("{speaker} said: {words}", speaker=speaker, words=said)
+        return quoted
     when = format_ago(known.now - found.until)
     if is_summary:
         when = format_time_range(found.since, found.until, now=known.now, zone=known.zone)
-    if speaker is None:
-        return Text("{words} That was {when}.", words=said, when=when)
-    return Text("{speaker} said: {words} That was {when}.", speaker=speaker, words=said, when=when)
+    return joined((quoted, Text("That was {when}.", when=when)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.brain.wakeword import strip_call
@@ -51,26 +51,21 @@ class Evidence:
     """One sentence of the payload. `since`, `until`: when it was said, as a range in UTC epoch seconds.
 
     `origin`: the kind of part that it comes from: a turn, the summary or a note. `speaker` is None if the payload
-    does not name one. `order` is higher for newer sentences.
+    does not name one.
     """
 
     text: str
     origin: PartKind
-    order: int
     speaker: str | None = None
     since: float | None = None
     until: float | None = None
 
 
-def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> list[Evidence]:
-    """Return what people said and what screens showed, oldest first.
+def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> Iterator[Evidence]:
+    """Yield what people said and what screens showed, oldest first.
 
     Leaves out the current turn and the bot's own words (speakers in `own_names`).
     """
-    return [replace(each, order=order) for order, each in enumerate(_payload_sentences(context, own_names))]
-
-
-def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Iterator[Evidence]:
     session = context.session
     turns = {turn.seq: turn for turn in session.window if turn.kind in SAID}
     # Recalled quotes come after the window in the payload, but they are older.
@@ -87,12 +82,12 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
             since, until = session.summary_started_at, session.summary_ended_at
             for speaker, sentence in summary_texts(session.summary):
                 if speaker not in own_names:
-                    yield Evidence(sentence, PartKind.SUMMARY, 0, speaker or None, since, until)
+                    yield Evidence(sentence, PartKind.SUMMARY, speaker or None, since, until)
         elif part.kind is PartKind.NOTE:
             seen = without_marks(part.content)
             # Behind the clock time.
             text = seen.split("] ", 1)[-1] if seen.startswith("[") else seen
-            yield Evidence(text, PartKind.NOTE, 0, None, part.timestamp, part.timestamp)
+            yield Evidence(text, PartKind.NOTE, None, part.timestamp, part.timestamp)
         elif part.kind is PartKind.TURN and part.seq_from in turns:
             turn = turns[part.seq_from]
             for said in turn.parts:
@@ -102,7 +97,7 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
 
 def _said(text: str, speaker: str, since: float | None = None, until: float | None = None) -> Iterator[Evidence]:
     for sentence in sentences(text):
-        yield Evidence(sentence, PartKind.TURN, 0, speaker, since, until)
+        yield Evidence(sentence, PartKind.TURN, speaker, since, until)
 
 
 def _recalled(context: ModelContext) -> Iterator[Evidence]:
@@ -113,7 +108,7 @@ def _recalled(context: ModelContext) -> Iterator[Evidence]:
         if quote.part.content not in sent or recalled.superseded_by is not None:
             continue
         if recalled.kind is PassageKind.NOTE:
-            yield Evidence(quote.text, PartKind.NOTE, 0, None, recalled.at, recalled.at)
+            yield Evidence(quote.text, PartKind.NOTE, None, recalled.at, recalled.at)
         else:
             for said in quote.said:
                 yield from _said(said.text.removeprefix("… "), said.speaker, recalled.at, recalled.at)
@@ -122,7 +117,7 @@ def _recalled(context: ModelContext) -> Iterator[Evidence]:
 def best_match(
     question: str, evidence: Sequence[Evidence], *, ignore: Iterable[str] = (), asker: str | None = None
 ) -> Evidence | None:
-    """Return the sentence that answers `question` best, or None if none is about it.
+    """Return the sentence that answers `question` best, or None if none is about it. `evidence`: oldest first.
 
     `ignore`: words to ignore, such as the bot's names. `asker`: the person that 'I' means in the question. Questions in
     the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins.
@@ -157,7 +152,7 @@ def best_match(
             scored.append((score, candidate))
     top = max((score for score, _ in scored), default=0.0)
     near = [candidate for score, candidate in scored if score >= TIE_SHARE * top]
-    return max(near, key=lambda candidate: candidate.order, default=None)
+    return near[-1] if near else None
 
 
 def _bonus(asked: str, said: str, rest: frozenset[str], *, speaks: bool) -> float:

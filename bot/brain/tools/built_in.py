@@ -1,8 +1,9 @@
-"""The built-in tools besides those of `memory`. None asks first, because it does no more than an answer does.
+"""The built-in tools besides those of `memory`. All but one ask nobody first: they do no more than an answer does.
 
-`read_attachment` reads text files that were posted in the channel's chat: the newest, up to a size limit, and nothing
-of people who have opted out. `post_link` posts a link or a few words there. Both run only for somebody in the channel
-who may read or write there themselves. `look_at_screen` describes a shared screen. `be_quiet` silences the bot.
+`read_attachment` reads text files that the person who asks has posted in the channel's chat: the newest, up to a size
+limit. `read_attachment_of_others` reads those of other people, but of nobody who has opted out; it asks first.
+`post_link` posts a link or a few words there. They run only for somebody in the channel who may read or write there
+themselves. `look_at_screen` describes a shared screen. `be_quiet` silences the bot.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ PAGE_CHARS = MAX_CHARS - 1_000
 # Downloading a file from Discord takes about a second, sometimes more.
 TIMEOUT_S = 12.0
 NOTHING = (
-    "Nobody has dropped a file into this channel's chat lately, as far as I can see. Discord shows me files only of "
-    "messages that mention me, unless the operator allows more."
+    "No such file was dropped into this channel's chat lately, as far as I can see. Discord shows me files only of "
+    "messages that mention me, unless the operator allows more. read_attachment has files of who asks, and "
+    "read_attachment_of_others those of other people."
 )
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/toml", "application/yaml")
 # Text files for which Discord reports no type, or a binary one.
@@ -93,24 +95,27 @@ QUIET_SCHEMA: dict[str, object] = {
 }
 
 
-def attachment_tool(
-    chat: Chat, *, max_bytes: int, zone: tzinfo, withheld: Callable[[], Collection[str]] = tuple
-) -> RoomTool:
-    """Return the tool for one room's chat. `zone`: time zone of the times in its output. `withheld`: returns the ids of
-    people who have opted out: a model learns neither of their files nor their names.
+def attachment_tools(
+    chat: Chat, asker: Asker, *, max_bytes: int, zone: tzinfo, withheld: Callable[[], Collection[str]] = tuple
+) -> tuple[RoomTool, RoomTool]:
+    """Return the tools for one room's chat: for files of `asker`, and for those of others. `zone`: time zone of the
+    times in their output. `withheld`: returns the ids of people who have opted out: a model learns neither of their
+    files nor their names.
     """
 
-    async def read(arguments: Mapping[str, object]) -> str:
+    async def read(arguments: Mapping[str, object], *, own: bool) -> str:
         name, page = str(arguments.get("file", "")), arguments.get("page", 1)
         assert isinstance(page, int), "the schema says so"
         try:
             found, withheld_ids = await chat.files(most=NEWEST), withheld()
-            files = [file for file in found if str(file.by_id) not in withheld_ids]
+            files = [
+                file for file in found if (file.by_id == asker.user_id) is own and str(file.by_id) not in withheld_ids
+            ]
             if not files:
                 return NOTHING
             wanted = name.strip().casefold()
-            exact = [file for file in files if file.name.casefold() == wanted]
-            file = next(iter(exact or [file for file in files if wanted in file.name.casefold()]), None)
+            matching = [file for file in files if wanted in file.name.casefold()]
+            file = min(matching, key=lambda file: file.name.casefold() != wanted, default=None)
             if file is None:
                 return f"There is no file named {name!r}. {_list_files(files, zone)}"
             if not (file.content_type.startswith(_TEXT_TYPES) or _TEXT_NAME.search(file.name)):
@@ -129,14 +134,24 @@ def attachment_tool(
         others = [each for each in files if each is not file]
         return told + (f"\n\n{_list_files(others, zone)}" if others else "")
 
-    return RoomTool(
-        "read_attachment",
-        "Reads a text file that somebody dropped into this channel's chat. Use it when somebody speaks of a file, a "
-        "log, notes or a document they posted.",
-        FILE_SCHEMA,
-        read,
-        asks=False,
-        timeout_s=TIMEOUT_S,
+    return (
+        RoomTool(
+            "read_attachment",
+            "Reads a text file that who asks has dropped into this channel's chat. Use it when they speak of a file, a "
+            "log, notes or a document that they posted themselves.",
+            FILE_SCHEMA,
+            lambda arguments: read(arguments, own=True),
+            asks=False,
+            timeout_s=TIMEOUT_S,
+        ),
+        RoomTool(
+            "read_attachment_of_others",
+            "Reads a text file that somebody else has dropped into this channel's chat. Use it when who asks speaks of "
+            "a file, a log, notes or a document of another person.",
+            FILE_SCHEMA,
+            lambda arguments: read(arguments, own=False),
+            timeout_s=TIMEOUT_S,
+        ),
     )
 
 
@@ -166,9 +181,8 @@ def link_tool(chat: Chat) -> RoomTool:
     """Return the tool for one room's chat. What it does is no more than an answer does, so it asks nobody first."""
 
     async def post(arguments: Mapping[str, object]) -> str:
-        text = post_text(str(arguments.get("url", "")), str(arguments.get("text", "")))
         try:
-            await chat.post(text)
+            await chat.post(post_text(str(arguments.get("url", "")), str(arguments.get("text", ""))))
         except ChatError as error:
             raise ToolError(str(error)) from error
         return "It is posted in the channel's chat. Say so; don't read it out."
@@ -251,12 +265,13 @@ def be_quiet_tools(asker: Asker, be_quiet: Callable[[int, int], None]) -> Sequen
         be_quiet(minutes, user_id)
         return "You are silent now. Say nothing more."
 
-    tool = RoomTool(
-        "be_quiet",
-        "Makes you say nothing for some minutes, while you go on listening. Use it when somebody wants you to be "
-        "quiet, not when they only interrupt you.",
-        QUIET_SCHEMA,
-        silence,
-        asks=False,
+    return (
+        RoomTool(
+            "be_quiet",
+            "Makes you say nothing for some minutes, while you go on listening. Use it when somebody wants you to be "
+            "quiet, not when they only interrupt you.",
+            QUIET_SCHEMA,
+            silence,
+            asks=False,
+        ),
     )
-    return (tool,)

@@ -30,8 +30,11 @@ log = structlog.get_logger()
 
 # The names of our own tools, which no other tool has.
 BUILT_IN_NAMES: Final = frozenset(
-    {"memory_search", "recall_turns", "read_attachment", "post_link", "look_at_screen", "be_quiet"}
-)
+    {
+        "memory_search", "recall_turns", "read_attachment", "read_attachment_of_others", "post_link", "look_at_screen",
+        "be_quiet",
+    }
+)  # fmt: skip
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
 MAX_CHARS = 6_000
 # Listeners give up on a reply that waits longer for a tool.

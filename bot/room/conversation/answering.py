@@ -27,6 +27,7 @@ from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
+    from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.room.services import SessionParts
     from bot.screen.room import RoomScreens
@@ -89,9 +90,11 @@ class Answering:
             toolbox=self.toolbox,
         )
         self.bridge = self._open_bridge(prompts)
-        self.speaking = self._new_speaking(prompts, recorder)
+        # What is typed and what is said have one: it says once that no model answers.
+        responder = services.replies.new_responder()
+        self.speaking = self._new_speaking(prompts, recorder, responder)
         self.replier, self.replies = self.speaking.replier, self.speaking.replies
-        self.typed_talk = self._new_typed_talk(prompts, recorder)
+        self.typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
 
     def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
@@ -104,25 +107,26 @@ class Answering:
             services, prompts, session.place, memory=session.memory, toolbox=self.toolbox, quoting=self.quoting
         )
 
-    def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder) -> Speaking:
+    def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
         return Speaking(
             self._session.place,
             self._services,
             build_context=prompts.build_context,
+            responder=responder,
             on_reply=recorder.record,
             tell=self.participation.notify,
             wake_names=self.participation.wake_names,
             bridge=self.bridge,
         )
 
-    def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder) -> TypedTalk:
+    def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> TypedTalk:
         return TypedTalk(
             self._session.place,
             participation=self.participation,
             turn_recorder=self.turn_recorder,
             reply_recorder=recorder,
             build_context=prompts.build_context,
-            responder=self._services.replies.new_responder(),
+            responder=responder,
             rules=self.speaking.rules,
             clock=self._clock,
         )

@@ -96,7 +96,8 @@ class PromptBuilder:
                 at = services.clock.now()
                 self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._memory.session_id, at=at))
 
-        return replace(context, on_sent=keep, present=tuple(name for _, name in self._present()))
+        present = tuple(name for _, name in self._present())
+        return replace(context, on_sent=keep, present=present, tells_result=question.pressed is not None)
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""

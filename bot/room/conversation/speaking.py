@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question, Reply
+    from bot.brain.responder import Responder
     from bot.brain.speech_output import SentenceReader
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
@@ -61,6 +62,7 @@ class Speaking:
         services: RoomServices,
         *,
         build_context: Callable[[Question], Awaitable[ModelContext]],
+        responder: Responder,
         on_reply: Callable[[Reply], Awaitable[None]],
         tell: Callable[[Text], None],
         wake_names: Sequence[str],
@@ -72,7 +74,7 @@ class Speaking:
         synthesizer = RoomSynthesizer(voice)
         self.replies = ReplySource(
             build_context=build_context,
-            responder=services.replies.new_responder(),
+            responder=responder,
             speech=synthesizer,
             new_reader=self._new_reader,
             clock=services.clock,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.texts.text import Text, joined, sentence_of, verbatim
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.tokens import estimate_text_tokens
@@ -226,8 +227,10 @@ class FailureMessages:
             if reply.text:
                 self._written_reasons.clear()
             return verbatim("")
-        is_known = reply.failure in self._written_reasons
-        self._written_reasons.add(reply.failure)
+        # As people read it: what only the operator can tell apart is one reason.
+        reason = in_language(reply.failure, ENGLISH)
+        is_known = reason in self._written_reasons
+        self._written_reasons.add(reason)
         if reply.unsaid:
             words = UNSPOKEN.fill(words=reply.unsaid)
             return words if is_known else joined((reply.failure, words), "\n")

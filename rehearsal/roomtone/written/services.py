@@ -15,9 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from bot.brain.embedded.chat import EmbeddedResponder, FirstSentences
-from bot.brain.responder import EMBEDDED_RESPONDER_NAME
-from bot.brain.settings import names_with
+from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.folder_lock import folder_lock
 from bot.participation.all_guilds import GuildParticipations
@@ -25,9 +23,11 @@ from bot.room.services import MemoryServices, ReplyServices, RoomServices, Speec
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
 from bot.wiring.process import open_stores
+from bot.wiring.services import EMBEDDED_RESPONDER_NAME
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from config.load import load
+from rehearsal.roomtone.trial import names_with
 from rehearsal.roomtone.written.channel import LoudnessDetector, ToneSynthesizer
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ async def open_written_services(
         database, store, accesses = stores.database, stores.turns, stores.accesses
         # Embedding takes real time, and a written scenario takes none.
         recall = await open_recall(stack, parts, database, store, clock)
-        first_sentences = await stack.enter_async_context(FirstSentences.running(recall.embedder))
         names = parts.brain.names
         policy = await policy_for(parts, None, stores.servers)
         services = RoomServices(
@@ -82,7 +81,7 @@ async def open_written_services(
                 open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
             ),
             replies=ReplyServices(
-                new_responder=lambda: EmbeddedResponder(names=names, first_sentences=first_sentences, zone=UTC),
+                new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
                 responder_name=EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,

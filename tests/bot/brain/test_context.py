@@ -163,7 +163,7 @@ async def test_sentences_come_with_speaker_and_time() -> None:
         await talk.say("Cy", "Cy joined the channel.", TurnKind.MEMBERSHIP)
         await talk.memory.add_note(Note(NoteId("n"), START + 33, "Bo", "A map of the harbour."))
         question = await talk.say("Bo", "Roomtone, where is the key?")
-        found = collect_evidence(talk.context(question), own_names=OWN)
+        found = list(collect_evidence(talk.context(question), own_names=OWN))
     assert [(item.text, item.origin, item.speaker) for item in found] == [
         ("The key is under the pot.", PartKind.TURN, "Ada"),
         ("It is blue.", PartKind.TURN, "Ada"),
@@ -267,12 +267,26 @@ async def test_it_introduces_itself_once_also_after_a_restart() -> None:
     async with a_talk() as talk:
         first = await talk.say("Ada", "Hello Roomtone.")
         responder = EmbeddedResponder(names=("Roomtone",), zone=UTC)
-        answers = [piece for _ in range(2) async for piece in responder.respond(talk.context(first))]
+        answers = [piece async for piece in responder.respond(talk.context(first))]
         await talk.say("Roomtone", answers[0], TurnKind.ASSISTANT)
         again = await talk.say("Ada", "Hello Roomtone.")
+        answers += [piece async for piece in responder.respond(talk.context(again))]
         later = [piece async for piece in EmbeddedResponder(names=("Roomtone",)).respond(talk.context(again))]
     assert [NO_MODEL in answer for answer in answers] == [True, False]
     assert later == ["I am here, Ada. Ask me about what was said."]
+
+
+async def test_who_has_not_heard_why_no_model_answers_is_told_again() -> None:
+    """Some answers are made ahead and never heard. What was heard in an earlier outage counts no more."""
+    async with a_talk() as talk:
+        asked = await talk.say("Ada", "Hello Roomtone.")
+        responder = EmbeddedResponder(names=OWN)
+        unheard = [piece for _ in range(2) async for piece in responder.respond(talk.context(asked))]
+        await talk.say("Roomtone", unheard[0], TurnKind.ASSISTANT)
+        again = await talk.say("Ada", "Hello Roomtone.")
+        later = EmbeddedResponder(NO_MODEL, talk.at - 1.0, names=OWN)
+        unheard += [piece async for piece in later.respond(talk.context(again))]
+    assert [NO_MODEL in answer for answer in unheard] == [True, True, True]
 
 
 async def _nothing(arguments: Mapping[str, object]) -> str:

@@ -14,7 +14,7 @@ import pytest
 from bot.brain.context import build_context_messages
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt, build_realtime_instructions
-from bot.brain.tools.built_in import attachment_tool, link_tool
+from bot.brain.tools.built_in import attachment_tools, link_tool
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.guild import PromptPolicy
@@ -61,6 +61,7 @@ DEEDS = (
     ScriptedToolCall("post_link", {"url": EVIL}),
     ScriptedToolCall("ban", {"who": "Bo"}),
     ScriptedToolCall("fs_write_file", {"path": "/etc/passwd"}),
+    ScriptedToolCall("read_attachment_of_others"),
 )
 LOOKS = (ScriptedToolCall("read_attachment"), ScriptedToolCall("web_read_page"))
 
@@ -91,7 +92,7 @@ class House:
         ban = RoomTool("ban", "Bans.", schema, self._ban)
         self.toolbox = Toolbox(
             [
-                attachment_tool(self.chat, max_bytes=9_000, zone=UTC),
+                *attachment_tools(self.chat, ADA, max_bytes=9_000, zone=UTC),
                 link_tool(self.chat),
                 ban,
                 RoomTool("web_read_page", "Reads a page.", {"type": "object"}, self._read, asks=False),
@@ -155,7 +156,8 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
         room = House(ModelResponder(model, max_output_tokens=50), Talk(memory))
         match source:
             case "file":
-                room.chat.drop("notes.txt", BREAKOUT.encode(), by="Eve")
+                room.chat.drop("notes.txt", BREAKOUT.encode())
+                room.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
             case "screen":
                 await memory.add_note(Note(NoteId("n"), room.talk.at, "Eve", BREAKOUT))
             case "name":
@@ -173,7 +175,7 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
                 await room.answer(said, asker)
         await room.toolbox.frozen.finish(within_s=PATIENCE_S)
         assert room.done == []
-        assert {call.request.tool for call in room.place.calls} == {"ban", "fs_write_file"}
+        assert {call.request.tool for call in room.place.calls} == {"ban", "fs_write_file", "read_attachment_of_others"}
         assert {call.request.asker for call in room.place.calls} == {"Ada"}
         results = room.toolbox.exchanges.messages({turn.seq for turn in memory.window}).values()
         given = [each for messages in results for each in messages if ORDER in each.content]

@@ -14,7 +14,7 @@ from bot.brain.context import ModelContext
 from bot.brain.replier import TOO_SLOW, Replier
 from bot.brain.reply import Question, Reply
 from bot.brain.responder import CutOffError
-from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED, TOO_MUCH, SpeechRules
+from bot.brain.speech_output import BLOCKED, BROKEN_OFF, MODEL_BROKE_OFF, MODEL_FAILED, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text, in_language
 from compaction.context.build import SessionContext
@@ -249,7 +249,7 @@ async def test_a_context_that_cannot_be_made_is_told() -> None:
     before.overflow = overflow
     for bench in (before, Bench(ScriptedResponder(overflow))):
         reply = await bench.answered()
-        assert reply.text == TOO_MUCH
+        assert reply.text == ContextOverflowError.people
         assert reply.failure == str(overflow)
         assert "900" in reply.failure
     before.overflow = StoreError("The disk is full. Make room.")

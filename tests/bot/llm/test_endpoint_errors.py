@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from bot.llm.endpoint_errors import translate_error
-from bot.llm.port import FILTERED
+from bot.llm.port import FilteredError
 
 WORDS = "I live in Zanzibar"
 
@@ -73,7 +73,7 @@ def test_a_filter_that_refuses_what_was_said_is_no_fault_of_the_settings(code: s
     """Azure refuses a whole prompt with status 400. Another question may pass, so the model is asked again."""
     body = {"message": "The response was filtered due to the prompt triggering a policy.", "code": code, "status": 400}
     told = translate_error(refused(body), model="m", where="w")
-    assert str(told) == FILTERED
+    assert isinstance(told, FilteredError)
     assert told.retryable
 
 

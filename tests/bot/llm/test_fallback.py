@@ -231,8 +231,8 @@ async def test_what_rests_is_told() -> None:
         with pytest.raises(ChatModelError):
             await models.answer()
         first, second = models.model.degraded_parts()
-        assert "no other answers either, and each question tries it again. " in format_degraded_part(first, now)
-        assert "no other answers either, and I try it again in 15 seconds. " in format_degraded_part(second, now)
+        assert "I answer from memory, and each question tries it again. " in format_degraded_part(first, now)
+        assert "I answer from memory, and I try it again in 15 seconds. " in format_degraded_part(second, now)
         models.first.behaviour.mode = models.second.behaviour.mode = ChatMode.ANSWER
         assert await models.answer() == FIRST
         assert [each.what for each in models.model.degraded_parts()] == ["The language model second"]

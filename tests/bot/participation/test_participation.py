@@ -20,13 +20,13 @@ from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
-from bot.participation.participation import Participation, ReplyState
+from bot.participation.participation import SILENCE_UNSTORED, Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
-from bot.server_settings import no_server_settings
+from bot.server_settings import ServerSettingsBook
 from bot.texts.text import verbatim
 from tests.fakes.brain import until
-from tests.fakes.choices import FakeOptOuts
+from tests.fakes.choices import FULL, FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from tests.patience import PATIENCE_S
@@ -70,7 +70,8 @@ class Table:
     def __init__(self, most_calls: int, *, quiet_after_minutes: float = 0.0) -> None:
         self.clock = FakeClock()
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
-        self.servers = no_server_settings()
+        self.store = FailingServerSettings()
+        self.servers = ServerSettingsBook(self.store)
         self.guilds = GuildParticipations(
             self.servers,
             FakeOptOuts(),
@@ -240,6 +241,18 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     assert (table.place.written, table.place.talk_offered) == ([silenced_for(SILENT_MINUTES)], 1)
     table.clock.advance(1.0)
     assert not participation.silenced
+
+
+async def test_a_silence_by_voice_that_cannot_be_stored_is_told() -> None:
+    """It holds all the same, and the channel reads once that it ends with the process."""
+    table = Table(9)
+    participation, _ = await table.begin()
+    table.store.broken = True
+    participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
+    async with owned_task(participation.run(), name="participation-under-test"):
+        await until(lambda: len(table.place.written) == 2)
+    assert table.place.written == [silenced_for(SILENT_MINUTES), SILENCE_UNSTORED.fill(error=FULL)]
+    assert participation.silenced
 
 
 async def test_a_managers_silence_stays_as_it_is() -> None:

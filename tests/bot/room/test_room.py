@@ -18,8 +18,11 @@ from bot.participation.all_guilds import NotNowError
 from bot.room.notice import DEFAULT_NOTICE
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S
+from bot.room.transcript_writer import THREAD_UNSTORED, WRITE_EVERY_S
+from bot.server_settings import ServerSettingsBook
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living
+from tests.fakes.choices import FULL, FailingServerSettings
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.participation.all_guilds import GuildParticipation
-    from bot.server_settings import ListenTarget
+    from bot.server_settings import ListenTarget, ServerSettings
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 
@@ -120,6 +123,25 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
         assert "Roomtone, you may talk again." in written
         async with living(house) as (room, _):
             assert "only write down" not in room.status()
+
+
+class NoThreads(FailingServerSettings):
+    """Takes everything but the thread into which a session is written."""
+
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        self.broken = settings.listen_only is not None and settings.listen_only.thread_id is not None
+        await super().put(guild_id, settings, by=by)
+
+
+async def test_a_thread_that_cannot_be_stored_is_told_once(tmp_path: Path) -> None:
+    """It is written into all the same."""
+    async with a_house(tmp_path) as house:
+        house.servers, house.listen = ServerSettingsBook(NoThreads()), ListenRequest("thread", 601)
+        async with living(house):
+            await house.say(ADA.id, "We meet at noon.")
+            await house.pass_time(2 * WRITE_EVERY_S)
+            assert "We meet at noon." in "".join(house.place.thread.posted)
+        assert house.place.written == [THREAD_UNSTORED.fill(error=FULL)]
 
 
 async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ FOR_THE_OPERATOR = (
     "compaction/summary",
     # What a recogniser without an endpoint cannot do is in the log; people read how many sounds were left out.
     "voice/asr/scheduler.py",
+    # Of endpoints' errors people read what `for_people` says.
+    "voice/asr/remote.py",
+    "voice/endpoint.py",
+    "voice/realtime/error_messages.py",
+    "voice/speaking/openai.py",
     "voice/asr/text_end.py",
     "voice/asr/whisper.py",
     "voice/asr/worker.py",
@@ -95,6 +100,13 @@ class Module:
                 return [*self.literals(one), *self.literals(other)]
             case _:
                 return []
+
+    @property
+    def people_texts(self) -> Iterator[tuple[str, ast.expr]]:
+        """Yield what people read in place of errors of this module that are for the operator."""
+        said = [call.args[0] for call in self.calls if name_of(call) == "for_people"]
+        said += self._assigned("people")
+        return ((text, node) for node in said for text in self.literals(node) if text)
 
     def _assigned(self, name: str) -> Iterator[ast.expr]:
         for node in ast.walk(self.tree):

@@ -53,6 +53,8 @@ def used_texts() -> dict[str, str]:
                 and name_of(call) in {*errors(), "__init__"}
             ):
                 found |= {text: module.place(call) for text in module.literals(call.args[0]) if words_in(text)}
+        if module.package != "bot":
+            found |= {text: module.place(node) for text, node in module.people_texts}
     static = ROOT / "bot/web/static"
     for page in static.glob("*.html"):
         found |= dict.fromkeys(texts_of_page(page.read_text("utf-8")), page.name)

@@ -64,7 +64,8 @@ async def toolbox(
     return open_toolbox(HERE, place)
 
 
-ALWAYS, MEMORY = {"read_attachment", "post_link"}, {"memory_search", "recall_turns"}
+ALWAYS = {"read_attachment", "read_attachment_of_others", "post_link"}
+MEMORY = {"memory_search", "recall_turns"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,8 @@ async def test_they_reach_their_own_room() -> None:
     assert "look_at_screen" in {tool.name for tool in box.tools()}
     # They do no more than an answer does, so they run at once.
     at_once = {"memory_search", "recall_turns", "look_at_screen", "read_attachment", "post_link"}
-    assert {tool.name for tool in box.tools(ADA) if not tool.asks} == at_once == BUILT_IN_NAMES - {"be_quiet"}
+    assert {tool.name for tool in box.tools(ADA) if not tool.asks} == at_once
+    assert at_once == BUILT_IN_NAMES - {"be_quiet", "read_attachment_of_others"}
 
 
 async def test_files_of_who_has_opted_out_are_not_read() -> None:
@@ -107,5 +109,7 @@ async def test_files_of_who_has_opted_out_are_not_read() -> None:
     place.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
     for withheld, is_read in ((frozenset[str](), True), (frozenset({"2"}), False)):
         box = await toolbox(place, withheld=withheld)
-        found = await told(box.for_asker(ADA), MessageToolCall("c", "read_attachment", "{}"))
+        tool = box.find("read_attachment_of_others", ADA)
+        assert tool is not None
+        _, found = await tool.run({"page": 1})
         assert ("in love" in found) is is_read

@@ -10,18 +10,19 @@ import pytest
 from bot.brain.embedded.chat import MOST_NAMED, NO_MODEL, Known, answer
 from bot.brain.embedded.evidence import Evidence
 from bot.texts.catalogue import catalogue
-from bot.texts.text import in_language
+from bot.texts.text import Text, in_language
 from compaction.payload import PartKind
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC).timestamp()
 SUMMARISED_FROM, SUMMARISED_TO = NOW - 58 * 60, NOW - 52 * 60
 MEMORY = [
-    Evidence("The vault code is four seven one nine.", PartKind.SUMMARY, 0, "Ada", SUMMARISED_FROM, SUMMARISED_TO),
-    Evidence("The group plans a trip to Lisbon.", PartKind.SUMMARY, 1, None, SUMMARISED_FROM, SUMMARISED_TO),
-    Evidence("I am afraid of spiders and heights.", PartKind.TURN, 2, "Cy", NOW - 41 * 60, NOW - 41 * 60),
-    Evidence("James is sharing Marvel Rivals on the Tokyo map.", PartKind.NOTE, 3, None, NOW - 300, NOW - 300),
+    Evidence("The vault code is four seven one nine.", PartKind.SUMMARY, "Ada", SUMMARISED_FROM, SUMMARISED_TO),
+    Evidence("The group plans a trip to Lisbon.", PartKind.SUMMARY, None, SUMMARISED_FROM, SUMMARISED_TO),
+    Evidence("I am afraid of spiders and heights.", PartKind.TURN, "Cy", NOW - 41 * 60, NOW - 41 * 60),
+    Evidence("James is sharing Marvel Rivals on the Tokyo map.", PartKind.NOTE, None, NOW - 300, NOW - 300),
 ]
 
+CAN = Text("I can tell you what was said here: ask me who said what, or for a recap.")
 KEY = "Der Schlüssel liegt unter dem Blumentopf."
 
 
@@ -30,9 +31,9 @@ NAMES = ("Roomtone", "Room tone")
 KNOWN = Known(MEMORY, NOW, NAMES, UTC, ("Ada", "Bo", "Cy"), NOW - 3_600)
 
 
-def ask(question: str, *, introduce: bool = False, meaning: str | None = None) -> str:
+def ask(question: str, *, why: Text | None = None, meaning: str | None = None) -> str:
     """Return the bot's answer to a question from Bo."""
-    return answer(question, KNOWN, meaning=meaning, asker="Bo", introduce=introduce)
+    return answer(question, KNOWN, meaning=meaning, asker="Bo", why=why)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +55,9 @@ def ask(question: str, *, introduce: bool = False, meaning: str | None = None) -
             "What is James sharing?",
             "On a screen: James is sharing Marvel Rivals on the Tokyo map.",
         ),
-        ("What is the capital of Peru?", "I have heard nothing about that here, Bo."),
+        ("What is the capital of Peru?", f"I have heard nothing about that here, Bo. {CAN}"),
         ("Roomtone?", "I am here, Bo. Ask me about what was said."),
-        ("I painted the fence green.", "I heard you, Bo. I can tell you what was said here, if you ask me."),
+        ("I painted the fence green.", f"I heard you, Bo. {CAN}"),
     ],
 )
 def test_answers_come_from_memory_with_who_and_when(question: str, said: str) -> None:
@@ -77,13 +78,13 @@ def test_answers_come_from_memory_with_who_and_when(question: str, said: str) ->
             "Roomtone, wo ist der Schlüssel?",
             f"Cy sagte: {KEY} Das war vor etwa 40 Minuten.",
         ),
-        ("Was ist die Hauptstadt von Peru?", "Dazu wurde hier nichts gesagt, Bo."),
+        ("Was ist die Hauptstadt von Peru?", f"Dazu wurde hier nichts gesagt, Bo. {in_language(CAN, 'de')}"),
     ],
 )
 def test_a_german_question_is_answered_in_german(question: str, said: str) -> None:
     """What is not quoted is in the language of the question."""
     memory = [replace(MEMORY[0], text="Das Konzert beginnt um acht."), replace(MEMORY[2], text=KEY)]
-    answered = answer(question, replace(KNOWN, evidence=memory), asker="Bo", introduce=True)
+    answered = answer(question, replace(KNOWN, evidence=memory), asker="Bo", why=NO_MODEL)
     assert answered == f"{said} {in_language(NO_MODEL, 'de')}"
 
 
@@ -98,13 +99,13 @@ def test_a_german_question_is_answered_in_german(question: str, said: str) -> No
 )
 def test_a_known_language_counts_more_than_the_words(question: str, language: str, german: bool) -> None:
     """French has a 'du' and Spanish an 'es'. Who speaks no language that the bot has is answered in English."""
-    answered = answer(question, replace(KNOWN, evidence=[]), asker="Bo", introduce=True, language=language)
+    answered = answer(question, replace(KNOWN, evidence=[]), asker="Bo", why=NO_MODEL, language=language)
     assert answered.endswith(in_language(NO_MODEL, "de" if german else "en"))
 
 
 def test_it_says_once_that_no_model_is_configured() -> None:
-    """With `introduce`, an answer ends with the notice that no language model is configured."""
-    assert ask("Roomtone?", introduce=True) == f"I am here, Bo. Ask me about what was said. {NO_MODEL}"
+    """With `why`, an answer ends with the notice that no language model is configured."""
+    assert ask("Roomtone?", why=NO_MODEL) == f"I am here, Bo. Ask me about what was said. {NO_MODEL}"
 
 
 def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately() -> None:
@@ -121,7 +122,7 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately() -> None:
 def test_each_meaning_has_its_answer() -> None:
     """What somebody said is quoted; without them it is a question like others. The time is that of the zone."""
     assert ask("What did Cy say?", meaning="said_by").startswith("Cy said: I am afraid of spiders")
-    assert ask("What did Zoe say?", meaning="said_by") == "I have heard nothing about that here, Bo."
+    assert ask("What did Zoe say?", meaning="said_by") == f"I have heard nothing about that here, Bo. {CAN}"
     assert ask("What time is it?", meaning="time") == "It is 20:00."
     assert ask("Who is here?", meaning="who_is_here") == "I hear these people here: Ada, Bo, Cy."
     assert ask("How long have we talked?", meaning="how_long") == "This talk began about an hour ago."
@@ -137,7 +138,7 @@ def test_a_few_of_many_people_are_named() -> None:
 
 def test_a_very_long_quote_is_cut_at_a_word() -> None:
     """A very long quote is cut after a whole word, because it is read aloud."""
-    long = Evidence("The vault " + "really " * 100, PartKind.TURN, 9, "Cy", NOW - 60, NOW - 60)
+    long = Evidence("The vault " + "really " * 100, PartKind.TURN, "Cy", NOW - 60, NOW - 60)
     said = answer("What about the vault?", Known([long], NOW), asker="Bo")
     assert said.startswith("Cy said: The vault really")
     assert said.endswith("really …")

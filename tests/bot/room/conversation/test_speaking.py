@@ -66,9 +66,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         open_voice=lambda *_: voice,
         speech=SimpleNamespace(synthesizer=voice, moderator=None),
         clock=FakeClock(),
-        replies=SimpleNamespace(
-            new_responder=lambda: ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."), timeout_s=5.0
-        ),
+        replies=SimpleNamespace(timeout_s=5.0),
         brain=SimpleNamespace(name="Roomtone"),
         speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
     )
@@ -76,6 +74,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         FakePlace(),
         cast("Any", services),
         build_context=build_context,
+        responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
         on_reply=ignore,
         tell=lambda _: None,
         wake_names=(),

@@ -1,0 +1,102 @@
+"""A language model that is away: memory answers in its place. Everything is real except sound, models and Discord."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
+from bot.brain.responder import ModelOrMemory
+from bot.brain.settings import BrainSettings
+from bot.brain.speech_output import MODEL_BROKE_OFF, MODEL_FAILED
+from bot.llm.port import NO_ANSWER, ChatModelError, FilteredError
+from bot.texts.text import OperatorText, in_language
+from tests.bot.room.room_scene import a_house, living, settle
+from tests.bot.room.test_room_typed_talk import Message
+from tests.fakes.brain import ScriptedResponder
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.bot.room.room_scene import House
+
+WHERE = "http://10.0.0.9:8000/v1"
+KEY = "Bo said: The key is under the pot."
+
+
+def away() -> ChatModelError:
+    """Return the failure of a model that nobody reaches."""
+    sentence = OperatorText("No language model answers at {where}. Check llm.base_url.", NO_ANSWER, where=WHERE)
+    return ChatModelError(sentence, retryable=True)
+
+
+def furnish(house: House, *pieces: str | BaseException) -> ScriptedResponder:
+    """Let a model answer with these pieces, and memory if it does not."""
+    model = ScriptedResponder(*pieces)
+    stand_in = partial(EmbeddedResponder, MODEL_AWAY, names=BrainSettings().names, zone=UTC)
+    house.new_responder, house.can_skip = lambda: ModelOrMemory(model, stand_in), True
+    return model
+
+
+def read_by_people(house: House) -> list[str]:
+    """Return what stands in the channel."""
+    return [in_language(text, "en") for text in house.place.written]
+
+
+async def test_memory_answers_while_the_model_is_away_and_says_so_once(tmp_path: Path) -> None:
+    """In the voice channel and in writing, until the model has answered again. Nobody reads the address."""
+    async with a_house(tmp_path) as house:
+        model = furnish(house, away())
+        async with living(house) as (room, _):
+            await house.say(BO.id, "The key is under the pot.")
+            await house.say(ADA.id, "Roomtone, where is the key?")
+            assert (await house.reply(1)).text == f"{KEY} {MODEL_AWAY}"
+            await house.say(ADA.id, "Roomtone, where is the key?")
+            assert (await house.reply(2)).text == KEY
+            message = Message("Where is the key?")
+            assert await room.take_typed(message) is None
+            await settle(lambda: message.answers == [KEY])
+            model.pieces = ("Under the pot.",)
+            await house.say(ADA.id, "Roomtone, where is the key?")
+            assert (await house.reply(3)).text == "Under the pot."
+            model.pieces = (away(),)
+            await house.say(ADA.id, "Roomtone, where is the key?")
+            assert (await house.reply(4)).text == f"{KEY} {MODEL_AWAY}"
+        assert not any("10.0.0.9" in text for text in (*read_by_people(house), *message.answers, *house.said))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "said"),
+    [
+        (("It is under the pot. And", away()), f"It is under the pot. {MODEL_BROKE_OFF}"),
+        ((FilteredError(),), MODEL_FAILED),
+    ],
+)
+async def test_what_memory_does_not_answer(tmp_path: Path, pieces: tuple[str | BaseException, ...], said: str) -> None:
+    """After its first word a model's failure is told as before. One whose filter refused is not away."""
+    async with a_house(tmp_path) as house:
+        furnish(house, *pieces)
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, where is the key?")
+            assert (await house.reply(1)).text == said
+            await settle(lambda: len(house.place.written) > 0)
+        assert not any("10.0.0.9" in text for text in read_by_people(house))
+
+
+async def test_nobody_is_answered_from_memory_who_may_be_left_unanswered(tmp_path: Path) -> None:
+    """Whether somebody meant the bot only the model can tell: without it nothing is said."""
+    async with a_house(tmp_path) as house:
+        model = furnish(house, "Under the pot.")
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, where is the key?")
+            await house.reply(1)
+            model.pieces = (away(),)
+            await house.say(ADA.id, "And what colour does it have?")
+            await settle(lambda: len(model.contexts) == 2)
+            await house.pass_time(2.0)
+            assert [reply.text for reply in house.of(events.ReplySpoken)] == ["Under the pot."]
