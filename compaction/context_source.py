@@ -64,10 +64,8 @@ class ContextSource:
     @property
     def window(self) -> tuple[Turn, ...]:
         """Return the turns that a model is sent word for word, oldest first, without what is withheld."""
-        if self.mode is Mode.OFF:
-            turns = self._timeline.last(RECENT_WINDOW)
-        else:
-            turns = self._timeline.since(Seq(max(self._compactor.cursor, self._evicted_until)))
+        since = Seq(max(self._compactor.cursor, self._evicted_until))
+        turns = self._timeline.last(RECENT_WINDOW) if self.mode is Mode.OFF else self._timeline.since(since)
         self._compactor.update_withheld()
         return tuple(map(self._withheld.turn, turns))
 

@@ -241,10 +241,11 @@ class GuildParticipations:
         guild = await self.of_guild(guild_id)
         if guild.room is None:
             raise NotNowError(Text("I am not in a voice channel here."))
-        if minutes is None:
-            silence = guild.silence.silence_session(guild.room.session_id)
-        else:
-            silence = guild.silence.silence_until(self._clock.now() + 60 * minutes)
+        silence = (
+            guild.silence.silence_session(guild.room.session_id)
+            if minutes is None
+            else guild.silence.silence_until(self._clock.now() + 60 * minutes)
+        )
         await self._set_silence(guild, silence, by=by, how="command")
 
     async def silence_always(self, guild_id: int, *, by: int) -> None:

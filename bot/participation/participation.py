@@ -142,9 +142,8 @@ class Participation:
     def why_not_written(self) -> Text | None:
         """Return why the bot answers nothing in writing now: it is silent, or the hour's ceiling is reached."""
         now = self._clock.monotonic()
-        if (why := self.why_silent()) or not self._guild.costs.is_over(now):
-            return why or None
-        return over_ceiling(self._guild.costs, now)
+        costs = self._guild.costs
+        return self.why_silent() or (over_ceiling(costs, now) if costs.is_over(now) else None)
 
     def excludes(self, user_id: int) -> bool:
         """Return whether a person may not be heard. Thread-safe."""

@@ -51,15 +51,6 @@ class SessionContext:
     # A cache of parts that were made from turns before. It does not change the payload.
     turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
-    @property
-    def begun_at(self) -> float:
-        """Return when the first words of the session were said; 0.0 if nothing was."""
-        current = () if self.current is None else (self.current,)
-        times = [turn.started_at for turn in (*self.window[:1], *current)]
-        times += [] if self.evicted is None else [self.evicted.first_at]
-        times += [] if self.summary_started_at is None else [self.summary_started_at]
-        return min(times, default=0.0)
-
 
 def build_payload(
     context: SessionContext,

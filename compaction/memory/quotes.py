@@ -56,9 +56,8 @@ class Citation:
 
 def parse_citation(ref: str) -> Citation | None:
     """Parse a `Citation.ref`. Returns None for any other text."""
-    if (found := _REF.match(ref)) is None:
-        return None
-    return Citation(PassageKind(found["kind"]), SessionId(found["session"]), found["key"])
+    found = _REF.match(ref)
+    return found and Citation(PassageKind(found["kind"]), SessionId(found["session"]), found["key"])
 
 
 @dataclass(frozen=True, slots=True)

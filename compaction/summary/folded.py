@@ -63,9 +63,7 @@ def summary_texts(summary: str) -> list[tuple[str, str]]:
 def span_of(segments: Sequence[Segment]) -> tuple[float, float] | None:
     """Return when the first and the last folded turn were said (UTC epoch seconds), None before the first fold."""
     folded = [each for each in segments if not each.closing]
-    if not folded:
-        return None
-    return min(each.started_at for each in folded), max(each.ended_at for each in folded)
+    return (min(each.started_at for each in folded), max(each.ended_at for each in folded)) if folded else None
 
 
 def fold_request(

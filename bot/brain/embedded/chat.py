@@ -175,7 +175,9 @@ class EmbeddedResponder:
             *collect_evidence(context, own_names=self._names),
             *(Evidence(said, PartKind.TURN, part.speaker, turn.started_at, turn.ended_at) for part, said in beside),
         ]
-        known = Known(evidence, context.now, self._names, self._zone, context.present, session.begun_at)
+        folded = (session.summary_started_at, None if session.evicted is None else session.evicted.first_at)
+        starts = (*(at for at in folded if at is not None), *(each.started_at for each in (*session.window[:1], turn)))
+        known = Known(evidence, context.now, self._names, self._zone, context.present, min(starts))
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
         speakers = frozenset(each.speaker for each in evidence if each.speaker)
@@ -270,7 +272,6 @@ def quote(found: Evidence, known: Known) -> Text:
     quoted = verbatim(said) if speaker is None else Text("{speaker} said: {words}", speaker=speaker, words=said)
     if found.since is None or found.until is None or known.now - found.until < OLD_S:
         return quoted
-    when = format_ago(known.now - found.until)
-    if is_summary:
-        when = format_time_range(found.since, found.until, now=known.now, zone=known.zone)
+    ago, span = known.now - found.until, (found.since, found.until)
+    when = format_time_range(*span, now=known.now, zone=known.zone) if is_summary else format_ago(ago)
     return joined((quoted, Text("That was {when}.", when=when)))
