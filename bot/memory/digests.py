@@ -32,8 +32,10 @@ log = structlog.get_logger()
 
 # Somebody waits for the answer to their command.
 MODEL_TIMEOUT_S = 15.0
-# Discord connects anew within so many seconds, and a session begins a moment before its first people are seen.
-LEAST_AWAY_S = 5.0
+# Discord connects anew within so many seconds.
+LEAST_AWAY_S = 6.0
+# Who was away for longer has missed something.
+LONG_AWAY_S = 60.0
 
 
 class Digests:
@@ -123,19 +125,25 @@ class Absence:
     until: float | None = None
     left: bool = False
 
+    def lasts(self, least_s: float) -> bool:
+        """Return whether it goes on, or lasted at least so long."""
+        return self.until is None or self.until - self.since >= least_s
 
-def last_absence(stays: Sequence[Stay], began_at: float) -> Absence | None:
-    """Return a person's last absence from a session that `began_at` then (UTC epoch seconds), with these stays in
-    order; None if they were there all the time.
+
+def last_absence(stays: Sequence[Stay], began_at: float, ended_at: float | None = None) -> Absence | None:
+    """Return a person's last long absence from a session, or the last one if none was long; None if they were there all
+    the time. `began_at`, `ended_at`: of the session's talk (UTC epoch seconds); `stays`: theirs, in order.
 
     Who came later was away from the beginning on, and so was who never came.
     """
-    found: Absence | None = None
-    away = Absence(began_at)
+    over = float("inf") if ended_at is None else ended_at
+    away, found = Absence(began_at), list[Absence]()
     for stay in stays:
-        if stay.came_at - away.since >= LEAST_AWAY_S:
-            found = replace(away, until=stay.came_at)
-        if stay.left_at is None:
-            return found
+        found.append(replace(away, until=stay.came_at))
+        if stay.left_at is None or stay.left_at >= over:
+            break
         away = Absence(stay.left_at, left=True)
-    return away
+    else:
+        return away
+    long = [each for each in found if each.lasts(LONG_AWAY_S)]
+    return next(reversed(long or [each for each in found if each.lasts(LEAST_AWAY_S)]), None)

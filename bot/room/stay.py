@@ -265,13 +265,14 @@ class RoomStay:
         self._ending.ask(EXPELLED)
 
     async def _refresh_rights(self) -> None:
-        """Keep what the people present may do up to date: of newcomers soon, of everybody at intervals."""
+        """Keep what the people present may do and read up to date: of newcomers soon, of everybody at intervals."""
         asked_at = float("-inf")
         while True:
             due = self._clock.monotonic() - asked_at >= REFRESH_RIGHTS_S
             if due:
                 asked_at = self._clock.monotonic()
             await self._place.refresh_rights(newcomers_only=not due)
+            await self._attendance.store()
             await self._clock.sleep(CHECK_NEWCOMERS_S)
 
     # -- every few seconds --------------------------------------------------------------------------------------
@@ -285,7 +286,6 @@ class RoomStay:
             await self._clock.sleep(CHECK_ROOM_S)
             self._measure(link)
             await self.conversation.membership.record_due()
-            await self._attendance.store()
             await self._store_waiting()
             await self._tell_gpu_failure()
             await self._tell_troubles()

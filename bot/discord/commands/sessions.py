@@ -148,7 +148,9 @@ class _ToldSessions:
         if minutes is not None:
             away = Absence(self._now() - 60 * minutes)
         else:
-            away = last_absence(await self._reader.stays(session, person), session.started_at)
+            # At the end of a session everybody's stay ends, a moment after the last words.
+            ended_at = None if session.ended_at is None else session.last_turn_at
+            away = last_absence(await self._reader.stays(session, person), session.started_at, ended_at)
         # Who is there and was never seen to come or leave has been there since the bot came.
         never_seen = minutes is None and away is not None and away.until is None and not away.left
         if away is None or (never_seen and person.present_in == session.channel_id):
@@ -156,7 +158,8 @@ class _ToldSessions:
         until = float("inf") if away.until is None else away.until
         digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
         if digest.is_empty:
-            return NOTHING_MISSED
+            # A session begins a moment before its first people are seen.
+            return NOTHING_MISSED if away.left or minutes is not None else NEVER_AWAY
         channel = channel_name(interaction, session.channel_id)
         title = (TITLE if minutes is None else LATELY).fill(channel=channel)
         return Answer(embed=digest_embed(digest, language_of(interaction), title=title, shows_last=True))
