@@ -47,6 +47,7 @@ _PARAMETERS: Final = {
 # of usual text has 50,000 columns, which take two seconds of a busy core. A page of small print has a million.
 _MODEL_HEIGHT: Final = 48
 _LEAST_COLUMNS: Final = 320
+_MOST_COLUMNS: Final = 150_000
 # What was read by then is told, before the process counts as hung (`voice.screen.ocr`).
 READ_S: Final = 5.0
 # The size of the grey copy (`voice.screen.frame`).
@@ -134,23 +135,27 @@ class BoundedRecogniser:
     ) -> None:
         self._recognise = recognise
         self._monotonic = monotonic
+        self._columns_left = 0.0
         self._until = 0.0
 
     def begin(self) -> None:
         """Begin another picture."""
+        self._columns_left = _MOST_COLUMNS
         self._until = self._monotonic() + READ_S
 
     @property
     def is_over(self) -> bool:
         """Return whether there is no time for more lines of this picture."""
-        return self._monotonic() >= self._until
+        return self._columns_left <= 0 or self._monotonic() >= self._until
 
     def __call__(self, images: list[Any]) -> Any:
         """Return the lines in the order of their `images`; at least one of them is read."""
+        columns = [_columns(image) for image in images]
         read: dict[int, Any] = {}
-        for number in sorted(range(len(images)), key=lambda each: _columns(images[each])):
+        for number in sorted(range(len(images)), key=lambda each: columns[each]):
             if read and self.is_over:
                 break
+            self._columns_left -= columns[number]
             # One at a time: several long ones together take up to twice the time.
             read[number] = self._recognise([images[number]])
         any_of_them = next(iter(read.values()))

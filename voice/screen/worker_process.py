@@ -110,7 +110,7 @@ class WorkerProcess:
                 await process.stdin.drain()
                 answer = await _answer(process)
         except TimeoutError as error:
-            log.warning("screen_reader_hung", timeout_s=self._timeout_s)
+            log.warning("picture_process_hung", command=self._command[-1], timeout_s=self._timeout_s)
             raise VisionError("Reading the screen took too long; the reader was started again.") from error
         except (OSError, EOFError, ValueError) as error:
             raise VisionError("The screen reader broke off; it was started again.") from error

@@ -203,9 +203,10 @@ class VoiceLink:
                 return await self._connector.connect()
             except LinkError as error:
                 pause_s = self._pauses.next_s()
+                # Nobody is heard meanwhile.
+                _log.warning("voice_connection_failed", problem=error, retry_in_s=pause_s)
                 if self._closing or not error.retryable or time.monotonic() + pause_s >= until:
                     raise
-                _log.info("voice_connection_failed", problem=error, retry_in_s=pause_s)
                 await asyncio.sleep(pause_s)
 
     def _state_is(self, up: bool) -> None:
