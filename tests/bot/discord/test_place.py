@@ -178,7 +178,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
             await here.refresh_rights()
             assert here.shared_channels() == shared
         for channel_id in (700, LOUNGE):
-            with pytest.raises(ChatError, match=r"age-restricted and (general|Evening) is not"):
+            with pytest.raises(ChatError, match="age-restricted"):
                 await place.open_thread(channel_id)
         await (await place.open_thread(HALL)).post("Ben: Hello.")
         assert [message.channel_id for message in local.messages] == [HALL]

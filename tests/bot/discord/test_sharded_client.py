@@ -155,10 +155,10 @@ async def test_discords_recommendation_and_limit_are_heeded() -> None:
             assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
         assert [line["event"] for line in logged] == ["fewer_shards_than_recommended"]
         local._gateway.sessions.starts[1001] = SESSION_STARTS - 1
-        with pytest.raises(SetupError, match="1 of 1000 connections left for this bot, and this process needs 2"):
+        with pytest.raises(SetupError, match=r"1 of 1000.*2"):
             await chosen_shards(settings_for(local), Shards((4, 5), 8))
-        with pytest.raises(SetupError, match="refused the bot's token"):
+        with pytest.raises(SetupError, match="refused"):
             await chosen_shards(settings_for(local, token="9999.nobody"), None)
-    with pytest.raises(SetupError, match="did not say how many shards"):
+    with pytest.raises(SetupError, match="how many"):
         await chosen_shards(DiscordSettings(token=SecretStr("1.x"), api_base="http://127.0.0.1:9/api/v10"), None)
     assert await chosen_shards(settings_for(local), ONLY_SHARD) == ONLY_SHARD

@@ -141,7 +141,7 @@ async def test_when_all_fail_it_is_told() -> None:
     """If all models fail, the last one's error is raised. If all are skipped, the first is tried anyway."""
     async with pair(ChatMode.BROKEN, within_s=PATIENCE_S) as models:
         models.second.behaviour.mode = ChatMode.UNKNOWN_MODEL
-        with pytest.raises(ChatModelError, match="does not know the language model second"):
+        with pytest.raises(ChatModelError, match="second"):
             await models.answer()
         for _ in range(2):
             with pytest.raises(ChatModelError, match="status 500"):
@@ -155,7 +155,7 @@ async def test_what_was_heard_is_not_said_again() -> None:
         models.first.behaviour.answer = lambda call: "Yes. "
         stream = models.model.stream(QUESTION, max_output_tokens=50)
         assert await anext(stream) == "Yes. "
-        with pytest.raises(ChatModelError, match="the engine died"):
+        with pytest.raises(ChatModelError, match="engine"):
             await anext(stream)
         assert models.asked == (1, 0)
 

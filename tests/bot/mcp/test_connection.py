@@ -99,9 +99,9 @@ async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.sleep(0)
         # The call has read its limit. The check that follows a failed call, and the next call, have a longer one.
         monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
-        with pytest.raises(ToolError, match=r"desk failed: .*timed out"):
+        with pytest.raises(ToolError, match=r"desk.*timed out"):
             await calling
-        with pytest.raises(ToolError, match="Error executing tool fail"):
+        with pytest.raises(ToolError, match="fail"):
             await connection.call("fail", {})
         with pytest.raises(ToolError):
             await connection.call("rm", {})
@@ -117,7 +117,7 @@ async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
         async with servers(desk(), clock=clock) as running:
             connection = running.connections[0]
             assert len(await connection.call("flood", {"megabytes": 1})) == 1_000_000
-            with pytest.raises(ToolError, match="desk was dropped: it sent a message of more than 4 MB"):
+            with pytest.raises(ToolError, match=r"desk.*4 MB"):
                 await connection.call("flood", {"megabytes": 5})
             await clock.until_somebody_sleeps()
             assert running.tools(GUILD) == ()
@@ -133,7 +133,7 @@ async def test_a_visit_tells_what_there_is() -> None:
     the reason.
     """
     assert {"add", "die"} <= {tool.name for tool in await list_server_tools(desk(), AllApproved())}
-    with pytest.raises(McpError, match="there is no program 'no-such-program'"):
+    with pytest.raises(McpError, match="no-such-program"):
         await list_server_tools(desk(command="no-such-program", args=[]), AllApproved())
     with pytest.raises(McpError):
         await list_server_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"), AllApproved())

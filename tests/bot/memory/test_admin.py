@@ -46,9 +46,9 @@ async def test_a_session_is_found_by_how_it_begins(file: Path) -> None:
         admin = MemoryAdmin(second.database, clock)
         assert await admin.find_session(None) == "20260101-two"
         assert await admin.find_session("20260101-o") == "20260101-one"
-        with pytest.raises(MemoryAdminError, match="2 sessions begin with 2026: 20260101-two, 20260101-one"):
+        with pytest.raises(MemoryAdminError, match="20260101-two, 20260101-one"):
             await admin.find_session("2026")
-        with pytest.raises(MemoryAdminError, match="There is no session x"):
+        with pytest.raises(MemoryAdminError, match="no session"):
             await admin.find_session("x")
 
 

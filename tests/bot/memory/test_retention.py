@@ -260,7 +260,7 @@ def test_a_full_disk_gets_no_half_of_a_log(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="space"):
         drop_lines_before(log.parent, 10.0)
     assert log.read_text("utf-8") == whole_log
     assert [path.name for path in log.parent.iterdir()] == [log.name]

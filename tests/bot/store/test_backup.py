@@ -100,12 +100,12 @@ async def test_a_backup_overwrites_nothing_and_is_never_half(tmp_path: Path) -> 
         file.write_text("Dear Bob, " * 500)
         with pytest.raises(BackupError, match="never overwrites"):
             write_backup(path, file)
-        with pytest.raises(BackupError, match="cannot be written"):
+        with pytest.raises(BackupError, match="written"):
             write_backup(path, tmp_path / "none" / "copy.db")
-    with pytest.raises(BackupError, match="is not a backup"):
+    with pytest.raises(BackupError, match="not a backup"):
         examine_backup(file)
     damage(path)
-    with pytest.raises((StoreError, BackupError), match="is damaged"):
+    with pytest.raises((StoreError, BackupError), match="damaged"):
         write_backup(path, tmp_path / "copy.db")
     assert names_in(tmp_path) == ["letters.txt", "roomtone.db"]
 

@@ -64,7 +64,7 @@ class Bench:
     async def lose(self) -> None:
         """Let the model fail so often that it is to be loaded again."""
         for _ in range(FAILURES_BEFORE_RELOAD):
-            with pytest.raises(RecogniserError, match="The model failed"):
+            with pytest.raises(RecogniserError, match="failed"):
                 await self.hear(FAILS)
 
     async def hear_nothing(self) -> None:
@@ -93,7 +93,7 @@ async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
     assert bench.loads == MOST_LEFT_BEHIND == bench.model.left_behind
     left = [line["left_behind"] for line in logs if line["event"] == "recogniser_thread_left_behind"]
     assert left == [1, 2, 3]
-    with pytest.raises(RecogniserError, match=r"3 recognitions have never ended.* Restart the bot"):
+    with pytest.raises(RecogniserError, match="3 recognitions"):
         await bench.hear_nothing()
     outage = bench.model.outage
     assert outage is not None
@@ -121,7 +121,7 @@ async def test_a_model_that_cannot_be_loaded_is_tried_after_growing_pauses() -> 
     loaded_at: list[float] = []
     while len(loaded_at) < 8:
         before = bench.loads
-        with pytest.raises(RecogniserError, match="models pull whisper"):
+        with pytest.raises(RecogniserError, match="pull whisper"):
             await bench.hear_nothing()
         if bench.loads > before:
             loaded_at.append(bench.now)
@@ -155,7 +155,7 @@ async def test_a_model_that_fails_on_every_sound_is_loaded_again_more_and_more_r
     await bench.model.load()
     for _ in range(2):
         await bench.lose()
-    with pytest.raises(RecogniserError, match=r"tried again in 10 s\. The model failed"):
+    with pytest.raises(RecogniserError, match=r"10 s\."):
         await bench.hear(FAILS)
     assert bench.loads == 2
     assert bench.model.left_behind == 0
@@ -196,7 +196,7 @@ async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("problem", "message"),
-    [(RecogniserError("No model there."), "No model"), (OSError("disk gone"), "could not be loaded: disk gone")],
+    [(RecogniserError("No model there."), "No model"), (OSError("disk gone"), "disk gone")],
 )
 async def test_a_model_that_cannot_be_loaded_at_the_start_is_an_error(problem: Exception, message: str) -> None:
     """The first load is tried once, and the operator sees why it failed."""
@@ -322,7 +322,7 @@ def test_an_error_that_is_not_cudas_stays_one() -> None:
     gpu = Gpu({2: ValueError("unknown language")})
     fallback = gpu.fallback()
     engine = fallback.load()
-    with pytest.raises(RecogniserError, match="The speech model failed"):
+    with pytest.raises(RecogniserError, match="failed"):
         engine.recognise(SOUND)
     assert engine.recognise(SOUND).text == "heard on cuda"
     assert fallback.failure is None
