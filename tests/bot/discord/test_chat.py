@@ -247,10 +247,10 @@ async def test_over_the_wire() -> None:
         channel = local.guild.voice_channels[0]
         for name, channel_id in (("notes.txt", channel.id), ("moderators.txt", local.guild.text_channel.id)):
             dropped = {"id": str(channel_id), "filename": name, "size": 22, "url": str(files.make_url("/notes.txt"))}
-            local._state.add_message(
+            local.state.add_message(
                 payloads.message(
                     local.guild,
-                    message_id=local._state.snowflake(),
+                    message_id=local.state.snowflake(),
                     channel_id=channel_id,
                     author_id=ADA,
                     content=f"<@{ROOMTONE_BOT_ID}> Look!",
@@ -268,7 +268,7 @@ async def test_over_the_wire() -> None:
         assert (file.name, file.size_bytes, file.by) == ("notes.txt", 22, local.guild.member(ADA).name)
         assert await own.fetch(file, max_bytes=1_000) == b"The gate code is 4411."
         await own.post("https://maps.example")
-        written = [(each.channel_id, each.content) for each in local._state.messages()]
+        written = [(each.channel_id, each.content) for each in local.state.messages()]
         assert written[2:] == [(channel.id, "https://maps.example")]
         with pytest.raises(ChatError, match="one person"):
             await place.chat_for(7).files(most=5)

@@ -44,13 +44,13 @@ async def test_a_process_serves_the_guilds_of_its_shards() -> None:
     ):
         assert [guild.id for guild in client.guilds] == [ODD.id]
         assert client.place(EVEN.id, 600) is None
-        assert not even._state.commands(1001, None), "shard 0 registers them"
+        assert not even.state.commands(1001, None), "shard 0 registers them"
         await even.join(ADA)
         await odd.join(ADA)
         await supervisor.told.wait()
         assert [guild_id for guild_id, _, _ in supervisor.movements] == [ODD.id]
     async with LocalDiscord(guild=EVEN) as even, connected(settings_for(even), supervisor, shards=whole(2)):
-        assert even._state.commands(1001, None)
+        assert even.state.commands(1001, None)
 
 
 async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
@@ -154,7 +154,7 @@ async def test_discords_recommendation_and_limit_are_heeded() -> None:
         with structlog.testing.capture_logs() as logged:
             assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
         assert [line["event"] for line in logged] == ["fewer_shards_than_recommended"]
-        local._gateway.sessions.starts[1001] = SESSION_STARTS - 1
+        local.gateway.sessions.starts[1001] = SESSION_STARTS - 1
         with pytest.raises(SetupError, match=r"1 of 1000.*2"):
             await chosen_shards(settings_for(local), Shards((4, 5), 8))
         with pytest.raises(SetupError, match="refused"):

@@ -193,7 +193,7 @@ async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
         await room.local.fault(fault, user_id=BOT, **options)
         async with asyncio.timeout(PATIENCE_S):
             await tried.wait()
-        room.local._switch_endpoint()
-        room.local._gateway.announce_voice_server(BOT)
+        room.local.switch_endpoint()
+        room.local.gateway.announce_voice_server(BOT)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the other server")
         await room.is_back_with(ada)
