@@ -37,6 +37,7 @@ from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.fakes.clock import FakeClock
 from tests.fakes.rooms import FakeRoom
 from tests.patience import PATIENCE_S
@@ -141,10 +142,10 @@ async def online(
     """Start a local Discord with the bot's client connected to it. `settings`: guilds and owners."""
     supervisor = FakeSupervisor()
     async with (
-        LocalDiscord(guild=guild) as local,
-        connected(settings_for(local).model_copy(update=settings), supervisor) as client,
+        open_discord(guild) as opened,
+        connected(settings_for(opened.discord).model_copy(update=settings), supervisor) as client,
     ):
-        yield local, client, supervisor
+        yield opened.discord, client, supervisor
 
 
 def place_in(client: RoomtoneClient, channel_id: int) -> DiscordPlace:
