@@ -378,13 +378,18 @@ class Share:
             return Text("There is no text on it that I can read.")
         return "\n".join(line.text for line in reading.lines)
 
+    @property
+    def has_picture(self) -> bool:
+        """Return whether there is a picture of the current screen, from the page's current connection."""
+        picture = self._picture
+        return picture is not None and picture.screen is self._screen and not picture.stale
+
     def _current_frame(self) -> ScreenFrame:
         """Return the latest picture of the current screen. Raises `NoPictureError`."""
         self._refuse_when_over()
-        picture = self._picture
-        if picture is None or picture.screen is not self._screen or picture.stale:
+        if self._picture is None or not self.has_picture:
             raise NoPictureError(NO_PICTURE)
-        return picture.frame
+        return self._picture.frame
 
     def _refuse_when_over(self) -> None:
         if self._over():

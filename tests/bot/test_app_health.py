@@ -13,6 +13,7 @@ import pytest
 
 from bot.app import running_bot
 from bot.events import ignore_event
+from bot.monitoring import service_checks
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -82,7 +83,9 @@ async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
 
 
 @pytest.mark.slow
-async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
+async def test_a_deaf_room_is_red_until_somebody_is_heard(
+    tmp_path: Path, whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
     her packets arrive. All the while the process is alive. A database that another process holds, Discord's gateway
     and the end have causes of their own.
@@ -115,9 +118,10 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
             other.execute("ROLLBACK")
         await readiness.until([])
 
-        running.client.shard_losses._since[0] = -1e9
+        monkeypatch.setattr(service_checks, "DISCORD_AWAY_S", 0.0)
+        running.client.shard_losses.lost(0)
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
         running.client.shard_losses.back(0)
-        running.rooms._closing = True
+        await running.rooms.hand_over()
         assert (await readiness.ask(), readiness.causes) == (503, ["draining"])
         assert await readiness.ask("/healthz") == 200

@@ -18,8 +18,8 @@ from discord.gateway import DiscordWebSocket
 from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
+from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
-from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
@@ -220,7 +220,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
     to those alone who may enter the channel.
     """
-    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
+    monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     async with online() as (local, client, supervisor):
         say = partial(answered, local, ADA)
         assert await say("join") == ["Join a voice channel first, then use this command again."]
@@ -394,7 +394,7 @@ async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
         await settle(lambda: me.voice is not None)
         await local.leave(ROOMTONE_BOT_ID)
         await settle(lambda: me.voice is None)
-        gateway = DiscordMainGateway(client, channel, on_request=client._voice_requests.on_request)
+        gateway = DiscordMainGateway(client, channel, on_request=client.voice_requests.on_request)
         for leaves in (gateway.request(None), local.leave(ROOMTONE_BOT_ID)):
             assert supervisor.taken_out == []
             await gateway.request(600)

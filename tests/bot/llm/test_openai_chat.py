@@ -316,7 +316,7 @@ async def test_a_server_that_cannot_read_a_call_is_asked_without_tools(monkeypat
     """Ollama fails so. It is an accident, and the next question has its tools."""
     monkeypatch.setattr(
         servers_chat,
-        "_refusal",
+        "refusal_of",
         lambda _, call: error_response(500, "error parsing tool call") if call.offered else None,
     )
     async with endpoint() as (chat, server):

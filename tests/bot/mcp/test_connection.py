@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.tools.tool import Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
-from bot.mcp.connection import describe_server_error
+from bot.mcp.connection import REFRESH_S, describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
@@ -23,6 +23,7 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
     async with servers(desk()) as running:
         (connection,) = running.connections
         monkeypatch.setattr(connection, "list_tools", hang)
-        connection._check_requested.set()
+        pass_loop_time(monkeypatch, REFRESH_S)
         await begins.wait()
         for _ in range(turns):
             await asyncio.sleep(0)

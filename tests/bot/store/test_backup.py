@@ -233,10 +233,10 @@ async def test_a_restore_that_fails_changes_nothing(
         case "itself":
             file = path
         case "open":
-            monkeypatch.setattr(backup, "_WAIT_S", 0.01)
+            monkeypatch.setattr(backup, "WAIT_S", 0.01)
             other.execute("BEGIN IMMEDIATE")
         case _:
-            monkeypatch.setattr(backup, "_swap" if fault == "killed" else "sync_to_disk", failing)
+            monkeypatch.setattr(backup, "sync_to_disk", failing)
     with closing(other), pytest.raises((BackupError, StoreError), match=expected[fault]):
         await restored(file, path)
     assert contents(path.parent) == before

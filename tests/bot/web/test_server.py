@@ -441,7 +441,7 @@ async def test_closing_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None
     async def never(socket: web.WebSocketResponse, **_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(server_module, "_SHUTDOWN_S", 0.01)
+    monkeypatch.setattr(server_module, "SHUTDOWN_S", 0.01)
     monkeypatch.setattr(socket_module, "SEND_TIMEOUT_S", 0.01)
     host = FakeHost()
     async with aiohttp.ClientSession() as http, asyncio.timeout(PATIENCE_S):

@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from tests.fakes.brain import until
+from tests.fakes.loop_time import pass_loop_time
 from tests.fakes.recogniser import AnsweringEngine, FakeEngine, recognition
 from tests.patience import PATIENCE_S
 from voice.asr import reloading_model
 from voice.asr.placement import CudaFallback, DevicePlacement
 from voice.asr.reloading_model import (
+    COMPUTE_TIMEOUT_S,
     FAILURES_BEFORE_RELOAD,
     LONGEST_PAUSE_S,
     MOST_LEFT_BEHIND,
@@ -47,19 +50,16 @@ class Bench:
         self.now = 0.0
         self.loads = 0
         self._outcomes = list(outcomes)
-        self.model = ReloadingModel(self._load, compute_timeout_s=SOON_S, monotonic=lambda: self.now)
+        self._engine: Engine | None = None
+        self.model = ReloadingModel(self._load, monotonic=lambda: self.now)
 
     def _load(self) -> Engine:
         self.loads += 1
         outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
         if isinstance(outcome, Exception):
             raise outcome
+        self._engine = outcome
         return outcome
-
-    async def hear(self, label: int) -> str:
-        """Recognise one sound and return its text, however slow this machine is."""
-        self.model._compute_timeout_s = 60.0
-        return await self._hear(label)
 
     async def lose(self) -> None:
         """Let the model fail so often that it is to be loaded again."""
@@ -69,11 +69,19 @@ class Bench:
 
     async def hear_nothing(self) -> None:
         """Recognise a sound that the engine holds, or that is refused, and raise why."""
-        self.model._compute_timeout_s = SOON_S
-        await self._hear(1)
+        hearing = asyncio.create_task(self.hear(1))
+        await until(lambda: hearing.done() or self._is_computing)
+        with pytest.MonkeyPatch.context() as patch:
+            pass_loop_time(patch, COMPUTE_TIMEOUT_S)
+            await hearing
         raise AssertionError("it was heard")
 
-    async def _hear(self, label: int) -> str:
+    @property
+    def _is_computing(self) -> bool:
+        return isinstance(self._engine, FakeEngine) and self._engine.started.is_set()
+
+    async def hear(self, label: int) -> str:
+        """Recognise one sound and return its text."""
         [heard] = await self.model.recognise_together([RecognitionRequest(np.full(160, label, np.int16), None, ())])
         return heard.text
 
@@ -100,7 +108,7 @@ async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
     assert outage.retry_at is None
     assert "Restart the bot" in str(outage.problem)
     hanging[0].release()
-    await bench.model._hung[0].stop(within_s=PATIENCE_S)
+    await until(lambda: bench.model.left_behind < MOST_LEFT_BEHIND)
     assert await bench.hear(5) == "5"
     assert bench.model.outage is None
     for engine in hanging:
@@ -189,8 +197,7 @@ async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyP
     assert loads == 1 + MOST_LEFT_BEHIND
     assert model.left_behind == MOST_LEFT_BEHIND
     gate.set()
-    for thread in model._hung:
-        await thread.stop(within_s=PATIENCE_S)
+    await until(lambda: not model.left_behind)
     await model.close()
 
 
@@ -306,10 +313,12 @@ async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
     async with QueuedRecogniser(fallback.load) as recogniser:
         for _ in range(hangs_at - 2):
             assert (await recogniser.recognise(SOUND, language="en")).text == "heard on cuda"
-        recogniser._model._compute_timeout_s = 0.01
-        with pytest.raises(RecogniserHungError):
-            await recogniser.recognise(SOUND, language="en")
-        recogniser._model._compute_timeout_s = 60.0
+        hanging = asyncio.create_task(recogniser.recognise(SOUND, language="en"))
+        await until(lambda: gpu.calls == hangs_at)
+        with pytest.MonkeyPatch.context() as patch:
+            pass_loop_time(patch, COMPUTE_TIMEOUT_S)
+            with pytest.raises(RecogniserHungError):
+                await hanging
         assert (await recogniser.recognise(SOUND, language="en")).text == "heard on cpu"
         assert recogniser.outage is None
     assert fallback.failure is not None

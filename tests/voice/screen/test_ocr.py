@@ -8,7 +8,7 @@ import random
 import resource
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -361,11 +361,17 @@ def test_the_process_that_holds_the_token_has_no_decoder() -> None:
     assert done.stdout.strip() == "set()"
 
 
-async def test_the_decoder_may_write_no_file_and_take_no_memory_without_end() -> None:
+async def test_the_decoder_may_write_no_file_and_take_no_memory_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that decodes has limits on memory and on the size of files, and leaves no core dump."""
+    start, started = asyncio.create_subprocess_exec, list[asyncio.subprocess.Process]()
+
+    async def kept(*args: Any, **options: Any) -> asyncio.subprocess.Process:
+        started.append(await start(*args, **options))
+        return started[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", kept)
     async with real_decoder() as of:
         await of.decode(GOOD)
-        process = of._process
-        assert process is not None
+        (process,) = started
         limits = {each: resource.prlimit(process.pid, each) for each in LIMITS}
     assert limits == {each: (most, most) for each, most in LIMITS.items()}

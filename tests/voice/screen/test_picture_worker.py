@@ -84,8 +84,8 @@ def test_on_a_busy_machine_it_ends_in_time() -> None:
 def test_the_real_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks for all lines of a picture at once, where it is bounded."""
     monkeypatch.setattr(picture_worker, "READ_S", PATIENCE_S)
-    engine, picture = picture_worker._engine(), jpeg(screen())
+    engine, picture = picture_worker.new_engine(), jpeg(screen())
     whole = [[0.0, 0.0, 1.0, 1.0]]
-    monkeypatch.setattr(picture_worker, "_MOST_COLUMNS", 1)
-    ((text, *_),) = picture_worker._read(engine, picture, [*whole, *whole])
+    monkeypatch.setattr(picture_worker, "MOST_COLUMNS", 1)
+    ((text, *_),) = picture_worker.read_lines(engine, picture, [*whole, *whole])
     assert text == "Round 2 of 3", "the shortest line"

@@ -55,9 +55,7 @@ async def test_when_both_fail_both_say_why() -> None:
     bench.second.mute = {"x"}
     bench.first.breaks = {("x", 0)}
     for _ in range(3):
-        with pytest.raises(
-            SynthesisError, match=r"^The voice broke\. Give it tea\. The voice is hoarse\. Give it tea\.$"
-        ):
+        with pytest.raises(SynthesisError, match=r"broke.*hoarse"):
             await synthesize_all(bench.voice, "x")
     bench.first.mute = {"x"}
     bench.now += 61.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.access import Cooldowns
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
 from bot.discord.commands.setting_values import (
     Here,
@@ -142,7 +142,7 @@ CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
 async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPatch) -> None:
     """A manager changes one thing after the other, and reads its new value and when it applies."""
     # Nobody changes all of them within a minute.
-    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
+    monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     async with online() as server:
         for key, picked, holds in CHOSEN:
             told = await server.choose(key, *picked)

@@ -251,7 +251,7 @@ async def test_a_lost_connection_is_no_other_bot(postgres_place: SecretStr) -> N
         for opened, found in ((other, []), (database, [ONLY_SHARD])):
             dialect = opened.dialect
             assert isinstance(dialect, PostgresDialect)
-            with psycopg.connect(**dialect._options) as connection:
+            with psycopg.connect(**dialect.options) as connection:
                 assert held_shards(connection) == found
 
 
@@ -283,7 +283,7 @@ async def test_a_process_that_follows_waits_until_the_one_before_has_ended(
     postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Longer than one that refuses. The one before notices nothing."""
-    monkeypatch.setattr(postgresql_lock, "_RETRY_S", 0.01)
+    monkeypatch.setattr(postgresql_lock, "RETRY_S", 0.01)
     heard = _HeardEvents()
     monkeypatch.setattr(postgresql_lock, "log", heard)
     shards, has_it, done = parse_shards("0-1/4"), asyncio.Event(), asyncio.Event()
@@ -356,14 +356,14 @@ async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch
         await heard.event("bot_lock_held_again")
         assert not lock.has_rival
         # The first one looks again so late that the second one is faster.
-        second_has_it, try_again = asyncio.Event(), postgresql_lock._locked
+        second_has_it, connect = asyncio.Event(), psycopg.AsyncConnection.connect
 
-        async def locked_later(*arguments: Any) -> psycopg.AsyncConnection[Any]:
+        async def connected_later(**options: Any) -> psycopg.AsyncConnection[Any]:
             if (task := asyncio.current_task()) is not None and task.get_name() == "store-bot-lock":
                 await second_has_it.wait()
-            return await try_again(*arguments)
+            return await connect(**options)
 
-        monkeypatch.setattr(postgresql_lock, "_locked", locked_later)
+        monkeypatch.setattr(psycopg.AsyncConnection, "connect", connected_later)
         run(postgres_place, _END_HOLDERS)
         async with second.held_by_bot():
             second_has_it.set()
@@ -399,7 +399,7 @@ def _held_at_once(
     dialect: PostgresDialect, shards: Shards, succession: Succession
 ) -> AbstractAsyncContextManager[BotLock]:
     """Hold the locks as `PostgresDialect.held_by_bot` does, without waiting for another process to end."""
-    return held_lock(dialect._options, dialect.place, shards, succession, wait_s=0.0)
+    return held_lock(dialect.options, dialect.place, shards, succession, wait_s=0.0)
 
 
 class _HeardEvents:
