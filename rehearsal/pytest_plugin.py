@@ -144,6 +144,13 @@ async def _until_ready(client: discord.Client, running: asyncio.Task[None]) -> N
             await asyncio.sleep(0.01)
 
 
+@contextlib.asynccontextmanager
+async def open_discord(guild: GuildSpec | None = None) -> AsyncIterator[DiscordForTests]:
+    """Open a local Discord on free ports of this machine until the block ends, as the fixture `local_discord` does."""
+    async with LocalDiscord(guild=guild) as local:
+        yield DiscordForTests(local)
+
+
 @pytest.fixture
 def local_guild() -> GuildSpec:
     """The guild of `local_discord`: its channels, people and bots. Define this fixture anew for another guild."""
@@ -153,5 +160,5 @@ def local_guild() -> GuildSpec:
 @pytest_asyncio.fixture
 async def local_discord(local_guild: GuildSpec) -> AsyncIterator[DiscordForTests]:
     """A local Discord on free ports of this machine, for one test."""
-    async with LocalDiscord(guild=local_guild) as local:
-        yield DiscordForTests(local)
+    async with open_discord(local_guild) as opened:
+        yield opened

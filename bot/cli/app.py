@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 # Where each command, or group of commands, is in `bot.cli`.
-_COMMANDS = {
+COMMANDS = {
     "run": "run.command",
     "rehearse": "rehearse.command",
     "replay": "replay.command",
@@ -47,7 +47,7 @@ class _CommandLists(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the lists of commands. Typer has its own copy of the types of these two."""
-        width = formatter.width - 6 - max(map(len, _COMMANDS))
+        width = formatter.width - 6 - max(map(len, COMMANDS))
         for heading, names in _HEADINGS.items():
             found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
             if found:
@@ -83,7 +83,7 @@ def options(
         os.environ[CONFIG_VARIABLE] = str(at_home(str(config)).absolute())
 
 
-def _assemble(names: Sequence[str]) -> Callable[..., object]:
+def assemble(names: Sequence[str]) -> Callable[..., object]:
     """Return the program with these commands."""
     app = typer.Typer(
         name="roomtone",
@@ -96,7 +96,7 @@ def _assemble(names: Sequence[str]) -> Callable[..., object]:
         callback=options,
     )
     for name in names:
-        module, _, attribute = _COMMANDS[name].rpartition(".")
+        module, _, attribute = COMMANDS[name].rpartition(".")
         found = getattr(import_module(f"bot.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name)
@@ -113,7 +113,7 @@ def _needed(arguments: Sequence[str]) -> Sequence[str]:
         # `--config PATH` is the only option before a command that has a value.
         del words[: 2 if words[0] == "--config" else 1]
     # The last word of a line that is completed may be the beginning of a longer one.
-    return words[:1] if words and words[0] in _COMMANDS and (line is None or len(words) > 1) else tuple(_COMMANDS)
+    return words[:1] if words and words[0] in COMMANDS and (line is None or len(words) > 1) else tuple(COMMANDS)
 
 
 def _config_first(arguments: Sequence[str]) -> list[str]:
@@ -137,7 +137,7 @@ def run_command_line(arguments: Sequence[str], *, on_loaded: Callable[[], None] 
     """
     words = _config_first(arguments)
     try:
-        command = _assemble(_needed(words))
+        command = assemble(_needed(words))
         from bot.logs.output import warnings_on_terminal
 
         on_loaded()

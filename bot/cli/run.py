@@ -55,7 +55,7 @@ def command(
         _rehearse(settings, [] if shards is None else ["--shards"])
     # Before the speech models are loaded, which takes a while.
     require_token(settings.discord)
-    choice = _shards(shards)
+    choice = wanted_shards(shards)
     if kept is not None and choice is not None:
         settings = kept_settings(settings, choice, kept)
     succession = Succession.REFUSES
@@ -123,7 +123,7 @@ def kept_settings(settings: Settings, shards: Shards, number: int) -> Settings:
     )
 
 
-def _shards(given: str | None) -> Shards | None:
+def wanted_shards(given: str | None) -> Shards | None:
     """Return the operator's choice; None: Discord's. Raises `SetupError`."""
     from bot.shards import AUTO, ONLY_SHARD, parse_shards
     from config.load import option

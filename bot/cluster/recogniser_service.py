@@ -107,12 +107,12 @@ class RecogniserService:
         if service.asks_for_key and not key:
             raise RecogniserError(f"{KEY_VARIABLE} is not in the environment of this machine's Ray.")
         devices = cuda_device_count if service.gpus else int
-        self._recogniser = QueuedRecogniser(
+        self.recogniser = QueuedRecogniser(
             whisper_on_best_device(Path(service.model_dir), AsrSettings(), cuda_devices=devices).load,
             batch_size=_GPU_BATCH if service.gpus else 1,
         )
-        await self._recogniser.__aenter__()
-        self._endpoint = TranscriptionEndpoint(self._recogniser, key)
+        await self.recogniser.__aenter__()
+        self._endpoint = TranscriptionEndpoint(self.recogniser, key)
 
     async def __call__(self, request: Request) -> JSONResponse:
         """Answer one request."""
@@ -122,9 +122,9 @@ class RecogniserService:
         """Raise if the recogniser hears nobody: Ray then replaces this process. One whose model keeps failing is never
         busy, so it would be given more requests than one that works.
         """
-        if not self._recogniser.is_running:
+        if not self.recogniser.is_running:
             raise RecogniserError("The recogniser has stopped.")
-        if (outage := self._recogniser.outage) is not None:
+        if (outage := self.recogniser.outage) is not None:
             raise outage.problem
 
 

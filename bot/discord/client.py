@@ -137,8 +137,8 @@ class RoomtoneClient(discord.Client):
         self.tree.apply_rules()
         self.tree.error(command_failed)
         self._typed_messages = TypedMessages(supervisor, self.servers, self.admission)
-        self._presence = VoicePresence(person_of)
-        self._voice_requests = VoiceRequests()
+        self.voice_presence = VoicePresence(person_of)
+        self.voice_requests = VoiceRequests()
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
         # Not `shards`, which discord.py has already.
@@ -195,8 +195,8 @@ class RoomtoneClient(discord.Client):
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         self.admission.forget(guild.id)
-        self._presence.forget(guild.id)
-        self._voice_requests.forget(guild.id)
+        self.voice_presence.forget(guild.id)
+        self.voice_requests.forget(guild.id)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Handle voice state updates at once, then let discord.py run its listeners.
@@ -252,23 +252,23 @@ class RoomtoneClient(discord.Client):
     def _bot_moved(self, guild_id: int, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Forward what others do with the bot. It never changes channels by itself, so if it has, somebody moved it."""
         if after.channel is None:
-            if self._voice_requests.on_left(guild_id):
+            if self.voice_requests.on_left(guild_id):
                 self._supervisor.on_bot_taken_out(guild_id)
         elif before.channel is None:
-            self._voice_requests.on_entered(guild_id)
+            self.voice_requests.on_entered(guild_id)
         elif (place := self.place(guild_id, after.channel.id)) is not None:
             self._supervisor.on_bot_moved(place)
 
     def _catch_up_on(self, guild: discord.Guild) -> None:
         """Forward what happened in a server's voice channels while Discord did not tell."""
-        moves = self._presence.look(guild)
+        moves = self.voice_presence.look(guild)
         for move in moves:
             self._tell_of(guild.id, move)
         if moves:
             log.info("moves_noticed_late", guild_id=guild.id, count=len(moves))
 
     def _tell_of(self, guild_id: int, move: Move) -> None:
-        self._presence.note(guild_id, move)
+        self.voice_presence.note(guild_id, move)
         person, left, entered = move
         if left is not None:
             self._supervisor.on_membership(guild_id, left, MembershipChange(person, joined=False))
@@ -305,7 +305,7 @@ class RoomtoneClient(discord.Client):
                 servers=self.servers,
                 buttons=self.tree.buttons,
                 require_e2ee=self._settings.require_e2ee,
-                on_request=self._voice_requests.on_request,
+                on_request=self.voice_requests.on_request,
             )
         return None
 

@@ -109,7 +109,7 @@ class McpConnection:
                     async with self.open():
                         opened_at = self._clock.monotonic()
                         log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self.tools))
-                        await self._check_regularly()
+                        await self.check_regularly()
                 except (Exception, asyncio.CancelledError) as error:
                     # No error of a server may affect the rest of the bot, nor may one end this for good.
                     if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
@@ -187,7 +187,7 @@ class McpConnection:
             raise ToolError(answer)
         return answer
 
-    async def _check_regularly(self) -> None:
+    async def check_regularly(self) -> None:
         """List the tools every minute and after each failed call. Raises the error when the server does not answer, and
         `ServerDroppedError` when it has gone beyond a bound.
         """

@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 FILE_NAME = "roomtone-my-data.json"
 # Discord takes ten megabytes from a bot. Longer files are compressed to about a fifth.
-_MOST_BYTES = 8_000_000
+MOST_BYTES = 8_000_000
 # A wipe writes the database anew, and writers wait meanwhile. Anybody may have themselves forgotten, so it is done once
 # in this time for all together.
 WIPE_PAUSE_S = 900.0
@@ -171,6 +171,6 @@ def _file(found: dict[str, object]) -> DataFile:
     count = sum(len(each["what_you_said"]) for each in sessions)
     empty = not any(value for key, value in found.items() if key != "person_id")
     content = json.dumps(found, indent=1, ensure_ascii=False).encode("utf-8", "replace")
-    if len(content) > _MOST_BYTES:
+    if len(content) > MOST_BYTES:
         return DataFile(f"{FILE_NAME}.gz", gzip.compress(content), count, empty)
     return DataFile(FILE_NAME, content, count, empty)

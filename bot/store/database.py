@@ -66,7 +66,7 @@ class Database:
         self.key = key
         # One for all that `checked` returns.
         self._work = _Work()
-        self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
+        self.deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
         # SQLite lets only one connection write. This wait is fair and cheap, the database's is not.
         self._writers = asyncio.Semaphore(dialect.writers_at_once)
         self._check: Callable[[AsyncConnection], Awaitable[None]] | None = None
@@ -99,7 +99,7 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """Yield a connection that sees one consistent snapshot. Raises `StoreError`."""
-        async with self._translated(self._deadline_s), self.dialect.readers.begin() as connection:
+        async with self._translated(self.deadline_s), self.dialect.readers.begin() as connection:
             yield connection
 
     @asynccontextmanager
@@ -111,7 +111,7 @@ class Database:
         already begun; then it completes.
         """
         async with (
-            self._translated(self._deadline_s),
+            self._translated(self.deadline_s),
             self._turn_of(server or self._server),
             self._writers,
             self.dialect.writers.begin() as connection,

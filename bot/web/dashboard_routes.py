@@ -88,6 +88,11 @@ class DashboardRoutes:
         for path, read in reads.items():
             app.router.add_get(path, self._answer(read))
 
+    @property
+    def streams(self) -> int:
+        """Return how many pages get live events now."""
+        return len(self._feeds)
+
     def close(self) -> None:
         """End the live events of every page."""
         for task in self._feeds:

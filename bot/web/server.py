@@ -88,7 +88,7 @@ def _answer(well: bool, body: Json) -> web.Response:
 
 # A request's headers arrive within milliseconds. A slower client only holds the connection open.
 HEAD_TIMEOUT_S: Final = 10.0
-_SHUTDOWN_S: Final = 2.0
+SHUTDOWN_S: Final = 2.0
 # What to listen on so that 127.0.0.1 answers.
 _ANSWERS_LOCALLY: Final = ("127.0.0.1", "localhost", "0.0.0.0", "::")  # noqa: S104 - it is only compared
 _HEAD_BYTES: Final = 8_190
@@ -143,16 +143,16 @@ class WebServer:
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
         self._port = settings.port
-        self._sockets: set[web.WebSocketResponse] = set()
+        self.sockets: set[web.WebSocketResponse] = set()
         self._visits = Visits(site, proxies, monotonic)
         self._on_login_link = on_login_link
         self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
         self._probes = probes
-        self._dashboard: DashboardRoutes | None = None
+        self.dashboard: DashboardRoutes | None = None
         self._login: LoginRoutes | None = None
         if dashboard is not None:
             self._login = LoginRoutes(dashboard, self._logins, self._visits)
-            self._dashboard = DashboardRoutes(dashboard, self._login, self._visits)
+            self.dashboard = DashboardRoutes(dashboard, self._login, self._visits)
 
     async def __aenter__(self) -> Self:
         return self
@@ -161,12 +161,12 @@ class WebServer:
         self._visits.log_refused()
         if self._listening is not None:
             self._listening.close()
-        if self._dashboard is not None:
-            self._dashboard.close()
+        if self.dashboard is not None:
+            self.dashboard.close()
         # A page that does not take the goodbye is not waited for.
-        goodbyes = [socket.close(code=WSCloseCode.GOING_AWAY) for socket in self._sockets]
+        goodbyes = [socket.close(code=WSCloseCode.GOING_AWAY) for socket in self.sockets]
         with suppress(TimeoutError):
-            async with asyncio.timeout(_SHUTDOWN_S):
+            async with asyncio.timeout(SHUTDOWN_S):
                 await asyncio.gather(*goodbyes, return_exceptions=True)
         if self._runner is not None:
             await self._runner.cleanup()
@@ -205,7 +205,7 @@ class WebServer:
         async with self._starting:
             if self._listening is not None:
                 return
-            runner = web.AppRunner(self._application(), shutdown_timeout=_SHUTDOWN_S)
+            runner = web.AppRunner(self._application(), shutdown_timeout=SHUTDOWN_S)
             await runner.setup()
             try:
                 listening = await asyncio.get_running_loop().create_server(
@@ -226,7 +226,7 @@ class WebServer:
             self._port = listening.sockets[0].getsockname()[1]
             self._visits.site = Site.of(self._settings.public_url, port=self._port)
             log.info("web_listening", host=self._settings.host, port=self._port, origin=self.site.origin)
-            if self._dashboard is not None:
+            if self.dashboard is not None:
                 self._on_login_link(self.login_link)
 
     @property
@@ -247,12 +247,12 @@ class WebServer:
 
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[refuse_subprotocols])
-        files = _FILES if self._dashboard is None else {**_FILES, **DASHBOARD_FILES}
+        files = _FILES if self.dashboard is None else {**_FILES, **DASHBOARD_FILES}
         for path, (name, kind) in files.items():
             app.router.add_get(path, file_handler(name, kind))
         app.router.add_get(TEXTS_SCRIPT, serve_texts)
         app.router.add_get(f"{SHARE_PATH}/socket", self._socket)
-        for routes in (self._login, self._dashboard):
+        for routes in (self._login, self.dashboard):
             if routes is not None:
                 routes.add_to(app)
         if self._probes is not None:
@@ -281,7 +281,7 @@ class WebServer:
             raise web.HTTPUpgradeRequired(text="This is a web socket.")
         connection = request.protocol
         assert isinstance(connection, WebConnection), "made by _new_connection"
-        self._sockets.add(socket)
+        self.sockets.add(socket)
         pages.opened(connection, client)
         try:
             await socket.prepare(request)
@@ -294,5 +294,5 @@ class WebServer:
             )
         finally:
             pages.closed(connection)
-            self._sockets.discard(socket)
+            self.sockets.discard(socket)
         return socket

@@ -55,7 +55,8 @@ class LocalDiscord:
     Raises `LocalDiscordError` when a port is taken.
 
     `invoke`, `suggest`, `press`, `pick`, `write`: what members do with commands, buttons, menus and windows
-    (`Interactions`). `media`: the media server. `voice_gateway`: for a client inside this process without a websocket.
+    (`Interactions`). `state`: what the guild holds (commands, messages, threads, who is in voice). `gateway`: the main
+    gateway. `media`: the media server. `voice_gateway`: for a client inside this process without a websocket.
 
     *Ownership*: sockets, timers and the certificate's directory belong to this object.
     """
@@ -78,30 +79,30 @@ class LocalDiscord:
         self._host: str = host if beside is None else beside._host
         self._wanted_port = http_port
         self._certificate: Certificate | None = None
-        self._state: GuildState = GuildState(self.guild, beside=None if beside is None else beside._state)
+        self.state: GuildState = GuildState(self.guild, beside=None if beside is None else beside.state)
         self.media = Forwarder(self.network, seed=seed)
-        self.voice_gateway = VoiceGateway(self._state, self.media)
-        self._gateway: Gateway = Gateway(
-            self._state,
+        self.voice_gateway = VoiceGateway(self.state, self.media)
+        self.gateway: Gateway = Gateway(
+            self.state,
             url=lambda: self.gateway_url,
             voice_endpoint=lambda: self.voice_endpoint,
             disconnect_voice=self.voice_gateway.disconnect,
             main_session_s=main_session_s,
-            beside=None if beside is None else beside._gateway,
+            beside=None if beside is None else beside.gateway,
         )
-        self._interactions = Interactions(self._state, self._gateway, response_timeout_s=response_timeout_s)
+        self._interactions = Interactions(self.state, self.gateway, response_timeout_s=response_timeout_s)
         self.invoke, self.suggest = self._interactions.invoke, self._interactions.suggest
         self.press, self.pick = self._interactions.press, self._interactions.pick
         self.write = self._interactions.write
         self._rest_faults: RestFaults = RestFaults() if beside is None else beside._rest_faults
         self._faults = FaultInjector(
             self.guild,
-            self._gateway,
+            self.gateway,
             self.voice_gateway,
             self.media,
             rest=self._rest_faults,
             interactions=self._interactions,
-            switch_endpoint=self._switch_endpoint,
+            switch_endpoint=self.switch_endpoint,
         )
         self._websockets = WebsocketServer()
         self._control_token = secrets.token_urlsafe(_CONTROL_TOKEN_BYTES)
@@ -161,18 +162,18 @@ class LocalDiscord:
     @property
     def messages(self) -> tuple[PostedMessage, ...]:
         """The messages of all text channels, oldest first, without ephemeral replies."""
-        return self._state.messages()
+        return self.state.messages()
 
     async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
         """Move a member into a voice channel (by default the first), as the member's client would.
 
         Raises `LocalDiscordError` for an unknown member or channel.
         """
-        return self._gateway.join(user_id, channel_id or self.guild.voice_channels[0].id)
+        return self.gateway.join(user_id, channel_id or self.guild.voice_channels[0].id)
 
     async def leave(self, user_id: int) -> None:
         """Remove a member from voice. Raises `LocalDiscordError` when the member is in no channel."""
-        if not self._gateway.leave(user_id):
+        if not self.gateway.leave(user_id):
             name = self.guild.member(user_id).name
             raise LocalDiscordError(f"{name} is in no voice channel. Join first.")
 
@@ -184,21 +185,21 @@ class LocalDiscord:
         """
         channel = channel_id or self.guild.text_channel.id
         self.guild.member(user_id)
-        if not self._state.has_channel(channel):
+        if not self.state.has_channel(channel):
             raise LocalDiscordError(f"The guild has no channel {channel}.")
         if not text:
             raise LocalDiscordError("A message needs a text.")
-        number = self._state.snowflake()
+        number = self.state.snowflake()
         payload = payloads.message(
             self.guild,
             message_id=number,
             channel_id=channel,
             author_id=user_id,
             content=text,
-            replies_to=None if replies_to is None else self._state.message(replies_to),
+            replies_to=None if replies_to is None else self.state.message(replies_to),
         )
-        self._state.add_message(payload)
-        self._gateway.broadcast_message("MESSAGE_CREATE", payload)
+        self.state.add_message(payload)
+        self.gateway.broadcast_message("MESSAGE_CREATE", payload)
         return PostedMessage(number, channel, user_id, text, payload)
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
@@ -221,7 +222,7 @@ class LocalDiscord:
                 "certificate_path": str(self.certificate_path),
             },
             "members": [self._member_status(member.id) for member in self.guild.members],
-            "voice_states": self._state.voice_states(),
+            "voice_states": self.state.voice_states(),
             "epoch": first.epoch,
             "leaves": {str(user): leaf for user, leaf in first.leaves.items()},
             "channels": [self._channel_status(channel.id) for channel in self.guild.voice_channels],
@@ -232,12 +233,12 @@ class LocalDiscord:
 
     def _member_status(self, user_id: int) -> Json:
         session = self.voice_gateway.session_of(user_id)
-        channel_id = self._state.voice_channel_of(user_id)
+        channel_id = self.state.voice_channel_of(user_id)
         return {
             "id": str(user_id),
             "name": self.guild.member(user_id).name,
             "bot": self.guild.is_bot(user_id),
-            "online": self._gateway.online(user_id),
+            "online": self.gateway.online(user_id),
             "voice_channel_id": None if channel_id is None else str(channel_id),
             "voice_connected": session is not None and session.connection is not None and session.protocol_selected,
             "ssrc": None if session is None else session.leg.ssrc,
@@ -255,9 +256,10 @@ class LocalDiscord:
 
     def recommend_shards(self, count: int) -> None:
         """Let GET /gateway/bot recommend so many shards."""
-        self._gateway.recommended_shards = count
+        self.gateway.recommended_shards = count
 
-    def _switch_endpoint(self) -> None:
+    def switch_endpoint(self) -> None:
+        """Name the other of the two voice servers from now on. Who is connected stays where they are."""
         self._voice_port_in_use = 1 - self._voice_port_in_use
 
     # --- opening and closing -----------------------------------------------------------------------------------
@@ -268,10 +270,10 @@ class LocalDiscord:
         await loop.create_datagram_endpoint(lambda: self.media, (self._host, 0))
         stack.callback(self.media.close)
         stack.callback(self.voice_gateway.close)
-        stack.callback(self._gateway.close)
+        stack.callback(self.gateway.close)
         stack.callback(self._interactions.close)
         self._rest.append(
-            routes.RestApi(self._state, self._gateway, self._interactions, gateway_url=lambda: self.gateway_url)
+            routes.RestApi(self.state, self.gateway, self._interactions, gateway_url=lambda: self.gateway_url)
         )
         if self._beside is not None:
             self._http_port = self._beside._http_port
@@ -310,7 +312,7 @@ class LocalDiscord:
         return int(runner.addresses[0][1])
 
     async def _serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
-        return await self._websockets.serve(request, self._gateway)
+        return await self._websockets.serve(request, self.gateway)
 
     async def _serve_voice(self, request: web.Request) -> web.WebSocketResponse:
         return await self._websockets.serve(request, self.voice_gateway)

@@ -171,7 +171,7 @@ class LocalChatServer:
         body = await request.json()
         call = ChatCall(tuple(body.get("messages", ())), bool(body.get("stream")), body)
         self.calls.append(call)
-        refusal = _refusal(self.behaviour, call)
+        refusal = refusal_of(self.behaviour, call)
         if refusal is not None:
             return refusal
         if self.behaviour.mode is ChatMode.STALL:
@@ -241,7 +241,7 @@ class LocalChatServer:
         return (made, ()) if isinstance(made, str) else (made.words, made.wanted)
 
 
-def _refusal(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
+def refusal_of(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
     """Return the error response if this behaviour refuses the request, or None."""
     match behaviour.mode:
         case ChatMode.WRONG_KEY:

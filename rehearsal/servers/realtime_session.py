@@ -118,7 +118,7 @@ class ServerSession:
     async def _handle(self, event: dict[str, Any]) -> None:
         match event.get("type"):
             case "session.update":
-                self._configure(event.get("session") or {})
+                self.configure(event.get("session") or {})
                 await self._send("session.updated", session=self._session_json())
             case "input_audio_buffer.append":
                 self._buffer = np.concatenate([self._buffer, _pcm(event.get("audio", ""))])
@@ -151,7 +151,7 @@ class ServerSession:
         told = {"type": "invalid_request_error", "code": error.code, "message": str(error), "param": error.param}
         await self._send("error", error={**told, "event_id": event_id})
 
-    def _configure(self, session: dict[str, Any]) -> None:
+    def configure(self, session: dict[str, Any]) -> None:
         if session.get("type") != "realtime":
             raise ClientError("missing_required_parameter", "Missing required parameter: 'session.type'.", "session")
         self._instructions = str(session.get("instructions", self._instructions))
@@ -281,7 +281,7 @@ class ServerSession:
         # The request is added at once, so that two sessions never get the same response number.
         self._shared.asked.append(ResponseRequest(self._instructions, (), names, number))
         response = self._active = _Response(self._new_id("resp"), number, metadata)
-        await self._send("response.created", response=self._response_json(response, "in_progress"))
+        await self._send("response.created", response=self.response_json(response, "in_progress"))
         response.task = self._spawn(self._make(response), "response")
 
     async def _cancel(self) -> None:
@@ -326,7 +326,7 @@ class ServerSession:
 
     async def _end(self, response: _Response, status: str, **more: Any) -> None:
         self._active = None
-        await self._send("response.done", response=self._response_json(response, status, **more))
+        await self._send("response.done", response=self.response_json(response, status, **more))
 
     async def _call(self, response: _Response, item: ServerItem) -> None:
         where = {"response_id": response.id, "output_index": 0}
@@ -378,7 +378,7 @@ class ServerSession:
             return True
         return False
 
-    def _response_json(self, response: _Response, status: str, **more: Any) -> dict[str, Any]:
+    def response_json(self, response: _Response, status: str, **more: Any) -> dict[str, Any]:
         made = {"id": response.id, "object": "realtime.response", "status": status, "metadata": response.metadata}
         return {**made, "status_details": None, "output": [], **more}
 

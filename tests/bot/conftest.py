@@ -41,7 +41,7 @@ BOT_LIMITS = (
     ("bot.room.conversation.turn_taking", "RECORD_REPLY_S"),
     ("bot.room.other_processes", "ANSWER_WITHIN_S"),
     ("bot.room.session", "UPKEEP_S"),
-    ("bot.store.dialects.postgresql_lock", "_ANSWER_S"),
+    ("bot.store.dialects.postgresql_lock", "ANSWER_S"),
     ("bot.web.dashboard_routes", "WRITE_TIMEOUT_S"),
     ("bot.web.socket", "HELLO_TIMEOUT_S"),
     ("bot.web.socket", "SEND_TIMEOUT_S"),

@@ -86,7 +86,7 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp
             in reply.content
         )
         assert "deleted 30 days after it was said or seen" in reply.content
-        commands = {command["name"] for _, command in local._state.all_commands()}
+        commands = {command["name"] for _, command in local.state.all_commands()}
         assert commands >= {"privacy", "my-data", "forget-me", "opt-out", "opt-in", "settings", "leave", "quiet"}
 
 

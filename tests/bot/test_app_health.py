@@ -122,9 +122,10 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(
         await settle(lambda: not running.rooms.faults())
         assert (await readiness.ask(), readiness.causes) == (200, [])
 
-        running.client.shard_losses._since[0] = -1e9
+        monkeypatch.setattr(service_checks, "DISCORD_AWAY_S", 0.0)
+        running.client.shard_losses.lost(0)
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
         running.client.shard_losses.back(0)
-        running.rooms._closing = True
+        await running.rooms.hand_over()
         assert (await readiness.ask(), readiness.causes) == (503, ["draining"])
         assert await readiness.ask("/healthz") == 200

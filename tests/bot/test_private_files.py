@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from bot import private_files
 from bot.cli.environment import write_named_file
 from bot.logs.output import configured_logging
 from bot.private_files import (
@@ -114,14 +113,14 @@ def test_what_cannot_be_mended_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     for name in ("a", "b"):
         (data / name).write_text("x")
         (data / name).chmod(0o644)
-    mend = private_files._mend
+    change = Path.chmod
 
-    def refuse(path: Path) -> bool:
+    def refuse(path: Path, mode: int) -> None:
         if path.name == "a":
             raise PermissionError
-        return mend(path)
+        change(path, mode)
 
-    monkeypatch.setattr(private_files, "_mend", refuse)
+    monkeypatch.setattr(Path, "chmod", refuse)
     assert mend_permissions(data) == MendedFiles(1, (data / "a",))
 
 

@@ -7,9 +7,11 @@ import gc
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from bot import runtime_tuning
 from bot.background_task import background_task
 from bot.runtime_tuning import (
     ARENAS,
@@ -78,7 +80,8 @@ async def test_free_memory_is_given_back_every_minute(monkeypatch: pytest.Monkey
     """At once, because the models were just loaded, and from then on."""
     released: list[float] = []
     clock = FakeClock()
-    monkeypatch.setattr("bot.runtime_tuning._release_free_memory", lambda: released.append(clock.monotonic()))
+    malloc = SimpleNamespace(malloc_trim=lambda _: released.append(clock.monotonic()))
+    monkeypatch.setattr(runtime_tuning, "ctypes", SimpleNamespace(CDLL=lambda _: malloc))
     async with background_task(release_free_memory(clock.sleep), name="memory-release"):
         for _ in range(3):
             await clock.until_somebody_sleeps()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from pydantic import SecretStr
 
 from bot import events
 from bot.dashboard.access import Access
-from bot.dashboard.discord_login import DiscordLogin
+from bot.dashboard.discord_login import DiscordLogin, LoginStart
 from bot.texts import text
 from bot.texts.catalogue import Catalogue
 from bot.texts.text import Text
@@ -151,11 +152,18 @@ async def test_the_printed_link_logs_in_once(chromium: Browser, tmp_path: Path) 
         tab.complaints.clear()
 
 
+class ElsewhereLogin(DiscordLogin):
+    """A login whose page is on another site than the bot's pages, as Discord's is."""
+
+    def start(self, client_id: int, redirect_uri: str) -> LoginStart:
+        begun = super().start(client_id, redirect_uri)
+        return replace(begun, url=begun.url.replace("127.0.0.1", DISCORD_HOST, 1))
+
+
 async def test_people_log_in_with_discord(chromium: Browser, tmp_path: Path) -> None:
     """From the page to Discord, which is another site, and back. A stranger is told why they see nothing."""
     async with discord_oauth() as discord:
-        login = DiscordLogin(SecretStr(SECRET), api_base=discord.api_base, monotonic=FakeClock().monotonic)
-        login._authorize_url = login._authorize_url.replace("127.0.0.1", DISCORD_HOST)
+        login = ElsewhereLogin(SecretStr(SECRET), api_base=discord.api_base, monotonic=FakeClock().monotonic)
         async with dashboard(chromium, tmp_path, log_in=False, discord_login=login) as tab:
             await tab.page.click("#discord")
             await tab.says("no server where you may see my rooms")
@@ -306,12 +314,12 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
     page says that and tries again. Nothing is missed.
     """
     async with dashboard(chromium, tmp_path, script=HURRY) as tab:
-        routes, reached = tab.house.web._dashboard, True
+        routes, reached = tab.house.web.dashboard, True
         assert routes is not None
         await tab.house.say("Before.")
         await tab.says("Before.")
         routes.close()
-        await until(lambda: not routes._feeds)
+        await until(lambda: not routes.streams)
         await tab.house.say("While it was broken.")
         await tab.says("While it was broken.")
 
@@ -326,7 +334,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         await tab.page.route("**/api/*", be_proxy)
         await tab.page.route("**/api/rooms/*", be_proxy)
         # The page may have read what it missed before its new stream is there to be broken.
-        await until(lambda: bool(routes._feeds))
+        await until(lambda: bool(routes.streams))
         reached = False
         await tab.until(is_told)
         await tab.house.say("While it was away.")

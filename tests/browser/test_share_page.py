@@ -11,9 +11,11 @@ import pytest
 import pytest_asyncio
 
 import bot.screen.share as share_module
+from bot.clock import SystemClock
 from bot.screen.messages import ShareEnd
+from bot.screen.screens import LINK_VALID_S
 from compaction.model import NoteTrigger
-from tests.browser.evening import EVENING, GUILD, evenings, noted, until
+from tests.browser.evening import EVENING, evenings, noted, until
 from tests.browser.game import GAME
 from tests.browser.tabs import tabs
 from tests.fakes.place import ADA
@@ -182,7 +184,9 @@ async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
         assert await page.evaluate("document.visibilityState") == "hidden"
 
 
-async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEvening) -> None:
+async def test_links_that_are_no_good_are_refused_with_a_reason(
+    evening: OpenEvening, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The page says why a used, changed, expired or missing link is refused."""
     async with evening() as here:
         used = here.link()
@@ -198,8 +202,9 @@ async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEve
         await here.open(link.partition("#")[0])
         # The secret that another tab got with its link is not used in this tab.
         assert "no link in it" in await here.state("denied")
-        expired = here.screens._links.give(guild_id=GUILD, user_id=ADA.id, session_id=EVENING, now=0.0)
-        await here.open(here.web.share_link(expired))
+        link, now = here.link(), SystemClock.now
+        monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + LINK_VALID_S)
+        await here.open(link)
         assert "has expired" in await here.state("denied")
 
 
@@ -267,7 +272,7 @@ async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: 
 async def broken(here: Evening) -> None:
     """Break the connection. The page can reconnect when it has `RealSocket` back or is reloaded."""
     await here.page.evaluate(f"() => {{ window.RealSocket = WebSocket; {NO_SOCKETS} }}")
-    for socket in list(here.web._sockets):
+    for socket in list(here.web.sockets):
         await socket.close(code=1012)
     await here.page.wait_for_selector("body[data-link=broken]")
 
@@ -277,7 +282,7 @@ def sees(here: Evening) -> bool:
     sharer = here.room.find(ADA.id)
     if sharer is None or sharer.share is None:
         return False
-    return sharer.share._screen.picture is not None
+    return sharer.share.has_picture
 
 
 async def test_a_bot_that_cannot_be_reached_is_tried_again(evening: OpenEvening) -> None:

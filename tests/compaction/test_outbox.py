@@ -44,7 +44,7 @@ async def test_store_that_never_answers_is_an_error_in_time() -> None:
     box = outbox(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
     box.put(turn(0))
     begun = asyncio.get_running_loop().time()
-    with pytest.raises(StoreError, match="within 10 seconds"):
+    with pytest.raises(StoreError, match="10 seconds"):
         await box.flush()
     assert asyncio.get_running_loop().time() - begun == pytest.approx(10.0)
 
@@ -95,7 +95,7 @@ async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() 
     async def say(seq: int) -> float:
         begun = loop.time()
         box.put(turn(seq))
-        with pytest.raises(StoreError, match="within 10 seconds"):
+        with pytest.raises(StoreError, match="10 seconds"):
             await box.flush_promptly()
         return loop.time() - begun
 

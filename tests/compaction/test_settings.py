@@ -10,7 +10,7 @@ from compaction.settings import BudgetSettings, CompactionSettings
 
 def test_shrinking_pauses_are_refused() -> None:
     """A longest retry pause that is shorter than the first pause is refused."""
-    with pytest.raises(ValidationError, match="retry_max_s must not be smaller"):
+    with pytest.raises(ValidationError, match="retry_max_s"):
         CompactionSettings(retry_base_s=10.0, retry_max_s=5.0)
 
 
@@ -32,5 +32,5 @@ def test_room_for_the_question(settings: BudgetSettings, expected: int) -> None:
 
 def test_no_room_for_the_question_is_refused() -> None:
     """A reserve for the answer that leaves almost nothing to send is refused."""
-    with pytest.raises(ValidationError, match="less than 512"):
+    with pytest.raises(ValidationError, match="512"):
         BudgetSettings(max_context_tokens=4_096, reserved_output_tokens=4_000)

@@ -35,9 +35,9 @@ def test_what_left_is_not_silently_missing() -> None:
     """Asking for turns that have left memory or do not exist yet is an error and never gives a shorter answer."""
     timeline = filled(300)
     timeline.release(Seq(240))
-    with pytest.raises(ValueError, match="not all among"):
+    with pytest.raises(ValueError, match="among"):
         timeline.between(Seq(79), Seq(90))
-    with pytest.raises(ValueError, match="not all among"):
+    with pytest.raises(ValueError, match="among"):
         timeline.between(Seq(290), Seq(301))
 
 

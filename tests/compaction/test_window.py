@@ -85,5 +85,5 @@ def test_impossible_numbers_are_refused(total: int, cursor: int) -> None:
 
 def test_impossible_sizes_are_refused() -> None:
     """A batch size of zero is refused, because an empty batch would always be due."""
-    with pytest.raises(ValueError, match="batches of 0"):
+    with pytest.raises(ValueError, match="batches"):
         plan(100, 0, batch_size=0)

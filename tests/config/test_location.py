@@ -132,5 +132,5 @@ def test_the_home_of_nobody_is_a_path_that_does_not_exist(folders: Mapping[str, 
     """In a variable and in the recogniser's folder too: it was taken for a defect of Roomtone."""
     settings = load(directory=folders["working"], environ={"ROOMTONE_ASR__MODEL": "~nobody-at-all/whisper"})
     assert whisper_folder(settings.models, settings.asr) == Path("~nobody-at-all/whisper")
-    with pytest.raises(ConfigError, match="~nobody-at-all/x does not exist"):
+    with pytest.raises(ConfigError, match="~nobody-at-all/x"):
         load(directory=folders["working"], environ={"ROOMTONE_CONFIG": "~nobody-at-all/x"})

@@ -15,7 +15,7 @@ import pytest
 from discord import app_commands
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
-from bot.cli.app import _COMMANDS, _assemble
+from bot.cli.app import COMMANDS, assemble
 from bot.discord.admission import PERMISSIONS
 from bot.discord.client import RoomtoneClient
 from bot.discord.commands.setting_table import SETTINGS as SERVER_SETTINGS
@@ -68,7 +68,7 @@ NAMED = sorted({(page, each.removeprefix(".venv/bin/")) for page in PAGES for ea
 @cache
 def program() -> Any:
     """Return `roomtone` with all its commands."""
-    return _assemble(list(_COMMANDS))
+    return assemble(list(COMMANDS))
 
 
 def missing(words: list[str]) -> str | None:

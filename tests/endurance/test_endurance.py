@@ -94,12 +94,12 @@ async def test_the_check_finds_what_is_lost(databases: Databases) -> None:
         ):
             with pytest.raises(AssertionError, match=found):
                 await check(place, store, _promised("turns 3", line))
-        with pytest.raises(AssertionError, match="end is gone"):
+        with pytest.raises(AssertionError, match="gone"):
             await check(place, store, _promised("turns 3", "ended"))
-        with pytest.raises(AssertionError, match="was forgotten and is there"):
+        with pytest.raises(AssertionError, match="forgotten"):
             await check(place, store, _promised("turns 3", "forgetting", "forgotten"))
         await store.append_turn(session_id, turn(3))
-        with pytest.raises(AssertionError, match="turn 3 has other words"):
+        with pytest.raises(AssertionError, match="turn 3"):
             await check(place, store, _promised("turns 4"))
     databases.remove(place)
 

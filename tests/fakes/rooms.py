@@ -9,6 +9,7 @@ from bot.room.rooms import Rooms
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, MembershipChange, RoomChannel, TypedMessage, UnfinishedWords
@@ -104,10 +105,11 @@ class House:
         self.endings_tried = 0
         self.running = Rooms(self.make, clock=self.clock, servers=self.servers)
 
-    @property
-    def is_visiting(self) -> bool:
-        """Return whether the bot is coming somewhere by itself."""
-        return bool(self.running._auto_joiner._visits)
+    async def until_no_visit(self) -> None:
+        """Wait until the bot is coming nowhere by itself any more."""
+        async with asyncio.timeout(PATIENCE_S):
+            while visits := [task for task in asyncio.all_tasks() if task.get_name().startswith("visit-")]:
+                await asyncio.wait(visits)
 
     def make(self, place: RoomChannel, listen: ListenRequest | None) -> Session:
         """Return a new room, and remember it."""

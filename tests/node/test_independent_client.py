@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rehearsal.pytest_plugin import DiscordForTests
+
 pytestmark = pytest.mark.node
 
 BOT, ADA, CHLOE = 1001, 2001, 2003
@@ -67,11 +69,12 @@ async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Pat
         assert local.status()["packets"]["bad"] == 0
 
 
-async def test_it_hears_the_stock_bot_after_every_fault(independent_client: Path, tmp_path: Path) -> None:
+async def test_it_hears_the_stock_bot_after_every_fault(
+    independent_client: Path, local_discord: DiscordForTests, tmp_path: Path
+) -> None:
     """After an invalid commit, a broken websocket and a new group, the client still hears the bot and is heard."""
-    record = tmp_path / "heard.pcm"
+    record, local = tmp_path / "heard.pcm", local_discord.discord
     async with (
-        LocalDiscord() as local,
         stock_bot(local, BOT) as bot,
         scripted_member(local, ADA) as ada,
         node_client(local, independent_client, user_id=CHLOE, listen=BOT, record=record) as node,

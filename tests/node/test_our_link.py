@@ -8,22 +8,26 @@ import pytest
 
 from tests.node.client import node_client
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import scene
+from tests.voice.transport.link_scene import open_scene
 from voice.transport.link_events import Connected
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rehearsal.pytest_plugin import DiscordForTests
 
 pytestmark = pytest.mark.node
 
 BOT, CHLOE = 1001, 2003
 
 
-async def test_it_is_heard_after_each_of_three_drops(independent_client: Path, tmp_path: Path) -> None:
+async def test_it_is_heard_after_each_of_three_drops(
+    independent_client: Path, local_discord: DiscordForTests, tmp_path: Path
+) -> None:
     """After each 4006 a new connection is made, and the whole tone of a second is heard over it."""
     record = tmp_path / "heard.pcm"
     async with (
-        scene(tmp_path) as room,
+        open_scene(local_discord, tmp_path) as room,
         node_client(room.local, independent_client, user_id=CHLOE, listen=BOT, record=record) as node,
     ):
         await node.event("ready")

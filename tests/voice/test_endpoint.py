@@ -226,7 +226,7 @@ def test_addresses_are_taken_as_they_are(url: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ValidationError, match="not an address that begins with http"):
+    with pytest.raises(ValidationError, match="http"):
         URL_SETTING.validate_python(url)
 
 
@@ -256,6 +256,6 @@ def test_what_no_header_can_carry_is_refused_without_being_shown(key: str) -> No
     """A key with curly quotes, white space or an ellipsis does not fit into a header. It is refused without being
     shown.
     """
-    with pytest.raises(ValidationError, match="characters that no key has") as refused:
+    with pytest.raises(ValidationError, match="characters") as refused:
         KEY_SETTING.validate_python(SecretStr(key))
     assert "abc" not in str(refused.value)

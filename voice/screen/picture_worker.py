@@ -47,8 +47,8 @@ _PARAMETERS: Final = {
 # of usual text has 50,000 columns, which take two seconds of a busy core. A page of small print has a million.
 _MODEL_HEIGHT: Final = 48
 _LEAST_COLUMNS: Final = 320
-_MOST_COLUMNS: Final = 150_000
-# What was read by then is told, before the process counts as hung (`voice.screen.ocr`).
+MOST_COLUMNS: Final = 150_000
+# On a busy machine it ends earlier: what was read is told before the process counts as hung (`voice.screen.ocr`).
 READ_S: Final = 5.0
 # The size of the grey copy (`voice.screen.frame`).
 _LUMA_SIZE: Final = (320, 180)
@@ -109,11 +109,12 @@ def _luma(_boxes: Sequence[Box], picture: bytes) -> dict[str, object]:
 
 def _text_reader() -> Handler:
     """Load the model and return what reads a picture with it."""
-    engine = _engine()
-    return lambda boxes, picture: {"lines": _read(engine, picture, boxes)}
+    engine = new_engine()
+    return lambda boxes, picture: {"lines": read_lines(engine, picture, boxes)}
 
 
-def _engine() -> Any:
+def new_engine() -> Any:
+    """Load the model that reads text, bounded."""
     import cv2
     from rapidocr import RapidOCR
 
@@ -140,7 +141,7 @@ class BoundedRecogniser:
 
     def begin(self) -> None:
         """Begin another picture."""
-        self._columns_left = _MOST_COLUMNS
+        self._columns_left = MOST_COLUMNS
         self._until = self._monotonic() + READ_S
 
     @property
@@ -175,7 +176,7 @@ def _columns(image: Any) -> float:
     return float(max(_LEAST_COLUMNS, _MODEL_HEIGHT * width / height))
 
 
-def _read(engine: Any, picture: bytes, boxes: Sequence[Box]) -> list[list[object]]:
+def read_lines(engine: Any, picture: bytes, boxes: Sequence[Box]) -> list[list[object]]:
     """Return [text, left, top, right, bottom, score] of each line in the areas `boxes`, in fractions of the picture. Of
     more text than there is time for, the rest is left out.
     """

@@ -88,7 +88,9 @@ class Connector:
             cancelled = _cancellations() > 0
             if removed and not cancelled:
                 raise RemovedFromChannelError from error
-            refusal = _refusal(error, self._gateway, timeout_s=self._timeout_s, close_code=code, cancelled=cancelled)
+            refusal = joining_failure(
+                error, self._gateway, timeout_s=self._timeout_s, close_code=code, cancelled=cancelled
+            )
             if refusal is None or refusal is error:
                 raise
             raise refusal from error
@@ -126,7 +128,7 @@ def _cancellations() -> int:
     return 0 if task is None else task.cancelling()
 
 
-def _refusal(
+def joining_failure(
     error: BaseException, gateway: DiscordMainGateway, *, timeout_s: float, close_code: int | None, cancelled: bool
 ) -> LinkError | None:
     """Return `error` as a plain sentence, or None if joining is not its cause.

@@ -125,6 +125,11 @@ class VoiceLink:
         await self._end()
 
     @property
+    def client(self) -> ReceivingClient | None:
+        """Return the voice client of the present connection; None between two."""
+        return self._connector.client
+
+    @property
     def members(self) -> frozenset[int]:
         """The people in the voice connection without the bot; excluded people are included."""
         return self._receiver.members

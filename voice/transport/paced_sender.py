@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-_END_TIMEOUT_S = 2.0
+END_TIMEOUT_S = 2.0
 _INHERITED = ("LD_LIBRARY_PATH",)
 
 ENDED = (
@@ -82,10 +82,10 @@ class PacedSender:
         if messages is not None:
             messages.close()
         try:
-            self._process.wait(_END_TIMEOUT_S)
+            self._process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(_END_TIMEOUT_S)
+            self._process.wait(END_TIMEOUT_S)
 
     # -- with the lock held ----------------------------------------------------------------------------------
 

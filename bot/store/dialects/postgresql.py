@@ -48,7 +48,7 @@ _VACUUM_TIMEOUT_S = 110.0
 # A transaction that waits for the bot longer was forgotten by it.
 _IDLE_TIMEOUT_S = 60.0
 # How long sent data may stay unacknowledged before the connection counts as lost.
-_NETWORK_TIMEOUT_S = 15.0
+NETWORK_TIMEOUT_S = 15.0
 # While an answer is waited for, all that was sent is acknowledged. So the server is asked whether it is there, and it
 # counts as lost after as long: Linux looks at `tcp_user_timeout` with the next question, other systems count these.
 _ASK_EVERY_S = 5.0
@@ -84,7 +84,7 @@ class PostgresDialect:
     def __init__(self, url: str, *, busy_timeout_s: float) -> None:
         """`url`: as libpq reads it, with the password. Raises `StoreError` if it is none."""
         self.sql = POSTGRESQL_SQL
-        self._options = _options(url, busy_timeout_s)
+        self.options = connection_options(url, busy_timeout_s)
         self.place = place_of(url)
         engine = create_async_engine(
             "postgresql+psycopg://",
@@ -104,7 +104,7 @@ class PostgresDialect:
         self.writers = engine.execution_options(isolation_level="READ COMMITTED")
 
     async def _connect(self) -> psycopg.AsyncConnection[Any]:
-        return await psycopg.AsyncConnection.connect(**self._options)
+        return await psycopg.AsyncConnection.connect(**self.options)
 
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
         await connection.execute(text(_BEGIN), {"step": str(round(step_s * 1000))})
@@ -114,7 +114,7 @@ class PostgresDialect:
 
     @asynccontextmanager
     async def held_by_bot(self, shards: Shards, succession: Succession) -> AsyncIterator[BotLock]:
-        async with held_lock(self._options, self.place, shards, succession) as lock:
+        async with held_lock(self.options, self.place, shards, succession) as lock:
             yield lock
 
     def failure(self, error: BaseException) -> StoreError:
@@ -130,7 +130,7 @@ class PostgresDialect:
         What the server keeps besides (its write-ahead log, archives, replicas, freed blocks of the disk) is its
         operator's (docs/operations.md).
         """
-        async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:
+        async with await psycopg.AsyncConnection.connect(**{**self.options, "autocommit": True}) as connection:
             await connection.execute(f"SET statement_timeout = {round(_VACUUM_TIMEOUT_S * 1000)}")
             try:
                 await connection.execute(sql.SQL("VACUUM (FULL) ") + _TABLES)
@@ -145,7 +145,7 @@ class PostgresDialect:
 
 def describe(url: str) -> DatabaseDescription:
     """Return what the database is and how large, for `roomtone doctor`. Raises `StoreError`."""
-    options = _options(url, _CHECK_WAIT_S)
+    options = connection_options(url, _CHECK_WAIT_S)
     place = place_of(url)
     try:
         with psycopg.connect(**{**options, "autocommit": True}) as connection:
@@ -204,7 +204,7 @@ def _parsed(url: str) -> dict[str, Any]:
     return parts
 
 
-def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
+def connection_options(url: str, busy_timeout_s: float) -> dict[str, Any]:
     """Return the options of a connection: those of the URL, and limits for everything that is waited for.
 
     Raises `StoreError` if it is no URL.
@@ -214,7 +214,7 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         "lock_timeout": round(busy_timeout_s * 1000),
         "idle_in_transaction_session_timeout": round(_IDLE_TIMEOUT_S * 1000),
         # By itself the server notices after two hours that a machine is gone, and keeps its locks until then.
-        "tcp_keepalives_idle": round(_NETWORK_TIMEOUT_S),
+        "tcp_keepalives_idle": round(NETWORK_TIMEOUT_S),
         "tcp_keepalives_interval": 5,
         "tcp_keepalives_count": 3,
         # Compiling a search takes longer than the search.
@@ -227,7 +227,7 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         "keepalives_idle": round(_ASK_EVERY_S),
         "keepalives_interval": round(_ASK_EVERY_S),
         "keepalives_count": _MOST_UNANSWERED,
-        "tcp_user_timeout": round(_NETWORK_TIMEOUT_S * 1000),
+        "tcp_user_timeout": round(NETWORK_TIMEOUT_S * 1000),
         "client_encoding": "utf8",
         **own,
         # Whoever takes the shards of a process that hangs ends its connections by this name.

@@ -30,9 +30,9 @@ log = structlog.get_logger()
 
 # The process before may still be closing, or its machine may have died: the server notices that within half a minute.
 WAIT_S = 40.0
-_RETRY_S = 1.0
+RETRY_S = 1.0
 CHECK_S = 10.0
-_ANSWER_S = 5.0
+ANSWER_S = 5.0
 # Held only while a process compares its shards with those of the others.
 _GATE = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot ' || current_schema(), 0))"
 # A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
@@ -162,10 +162,10 @@ async def _locked(
             # Whoever follows another process outlasts a database that is away for a while.
             if not math.isinf(wait_s):
                 raise
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(RETRY_S)
             continue
         try:
-            async with asyncio.timeout(_ANSWER_S):
+            async with asyncio.timeout(ANSWER_S):
                 refused = await _try_to_lock(connection, shards, place)
             if refused is None:
                 return connection
@@ -178,7 +178,7 @@ async def _locked(
         if not is_told:
             log.warning("waiting_for_other_bot", problem=refused, up_to_s=None if math.isinf(wait_s) else wait_s)
             is_told = True
-        await asyncio.sleep(_RETRY_S)
+        await asyncio.sleep(RETRY_S)
 
 
 async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
@@ -243,7 +243,7 @@ class _HeldLock:
         if self._connection is None:
             self._connection = await _locked(self._options, self._place, self._shards, 0.0)
             log.info("bot_lock_held_again")
-        async with asyncio.timeout(_ANSWER_S):
+        async with asyncio.timeout(ANSWER_S):
             await self._connection.execute("SELECT 1")
 
     async def give_up(self) -> None:
@@ -261,5 +261,5 @@ class _HeldLock:
 async def _unlock(connection: psycopg.AsyncConnection[Any]) -> None:
     """Let go of the locks. Otherwise the server would do so only when it notices that the connection is closed."""
     with suppress(psycopg.Error, TimeoutError, OSError):
-        async with asyncio.timeout(_ANSWER_S):
+        async with asyncio.timeout(ANSWER_S):
             await connection.execute("SELECT pg_advisory_unlock_all()")

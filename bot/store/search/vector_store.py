@@ -40,7 +40,7 @@ _LEAST = 1e-30
 # The fields of a row besides its vector; sessions and tags as numbers.
 _ABOUT = np.dtype([("id", "i8"), ("seq", "i8"), ("at", "f8"), ("session", "i4"), ("tags", "i4"), ("scale", "f4")])
 # Rows read at once: they block the event loop for about 2 ms.
-_PAGE_ROWS = 1_000
+PAGE_ROWS = 1_000
 # A set that is too large keeps this share of what it may have, so that it is not cut with each new vector.
 _KEPT = 0.9
 
@@ -87,8 +87,8 @@ class VectorSet:
             return
         if not self._count:
             # The system gives the memory as it is written to.
-            self._bytes = np.zeros((self.most + _PAGE_ROWS, len(new[0].vector)), dtype=np.int8)
-            self._about = np.zeros(self.most + _PAGE_ROWS, dtype=_ABOUT)
+            self._bytes = np.zeros((self.most + PAGE_ROWS, len(new[0].vector)), dtype=np.int8)
+            self._about = np.zeros(self.most + PAGE_ROWS, dtype=_ABOUT)
         new = [each for each in new if len(each.vector) == self._bytes.shape[1]]
         rows = slice(self._count, self._count + len(new))
         joined = b"".join(each.vector for each in new)
@@ -204,7 +204,7 @@ class VectorStore:
     async def _load_older(self, connection: AsyncConnection, vectors: VectorSet, wanted: Select[Any]) -> None:
         """Add the vectors that are not read yet, newest first, page by page, until the limit."""
         while vectors.unread_below is not None:
-            page = min(_PAGE_ROWS, self._most - len(vectors))
+            page = min(PAGE_ROWS, self._most - len(vectors))
             older = wanted.where(passage_vectors.c.id < vectors.unread_below).order_by(passage_vectors.c.id.desc())
             found = (await connection.execute(older.limit(page))).all() if page > 0 else []
             vectors.add(found)
@@ -216,7 +216,7 @@ class VectorStore:
         """Add the vectors up to `newest` that were stored since the set was begun, oldest first, page by page."""
         while vectors.seen_id < newest:
             newer = wanted.where(passage_vectors.c.id > vectors.seen_id).order_by(passage_vectors.c.id)
-            found = (await connection.execute(newer.limit(_PAGE_ROWS))).all()
+            found = (await connection.execute(newer.limit(PAGE_ROWS))).all()
             vectors.add(found)
             vectors.seen_id = found[-1].id if found else newest
 

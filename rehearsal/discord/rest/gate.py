@@ -26,7 +26,7 @@ _MESSAGE: Final = _MESSAGES + "/{message}"
 _REACTION: Final = _MESSAGE + "/reactions/{emoji}/@me"
 _HOOK: Final = "/webhooks/{application}/{token}"
 # Requests and seconds, by method and route.
-_LIMITS: Mapping[tuple[str, str], tuple[int, float]] = {
+LIMITS: Mapping[tuple[str, str], tuple[int, float]] = {
     ("POST", _MESSAGES): (5, 5.0),
     ("PATCH", _MESSAGE): (5, 5.0),
     ("DELETE", _MESSAGE): (5, 1.0),
@@ -83,7 +83,7 @@ class RateLimits:
             if window.used >= allowed:
                 return Allowance({}, retry_after_s=window.ends_at - now, everywhere=True)
             window.used += 1
-        limit = _LIMITS.get((method, route))
+        limit = LIMITS.get((method, route))
         if limit is None:
             return Allowance({})
         requests, per_s = limit

@@ -69,7 +69,7 @@ _BREAKS_OFF_AFTER_S = 0.3
 # the first.
 _MOVE_GATHERED_S = 2 * TURN_EVERY_S + CHECK_ROOM_S
 # How long an answer may take to begin and to end, on the manual clock.
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
 # How long to wait in real time for what no clock brings about.
 SETTLE_TIMEOUT_S = 60.0
 # How often to look, in real time, whether the database's threads have done their work.
@@ -312,8 +312,8 @@ class WrittenPlayer:
             await self._live(QUIET_STEP_S, step_s=QUIET_STEP_S)
 
     async def _until(self, holds: Callable[[], bool], what: str) -> None:
-        """Advance the clock until `holds`, for at most `_PATIENCE_S`."""
-        for _ in range(round(_PATIENCE_S / STEP_S)):
+        """Advance the clock until `holds`, for at most `PATIENCE_S`."""
+        for _ in range(round(PATIENCE_S / STEP_S)):
             if holds():
                 return
             self._present()

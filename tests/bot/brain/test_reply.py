@@ -22,6 +22,7 @@ from compaction.errors import ContextOverflowError, StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FRAMES_A_WORD, FakeVoice, Listener, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_RATE_HZ
 from voice.errors import RealtimeError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 
+TIMEOUT_S = 20.0
 FIRST, SECOND, THIRD = (
     Question(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Well?"),))) for seq in (7, 8, 9)
 )
@@ -51,7 +53,14 @@ class Censor:
 class Bench:
     """A replier with fake surroundings, and the replies that it has finished."""
 
-    def __init__(self, responder: ScriptedResponder, *, timeout_s: float = 20.0, **pronunciations: str) -> None:
+    def __init__(
+        self,
+        responder: ScriptedResponder,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        speaker: Speaker | None = None,
+        **pronunciations: str,
+    ) -> None:
         self.language = "en"
         self.replies: list[Reply] = []
         self.finished = asyncio.Event()
@@ -69,6 +78,7 @@ class Bench:
             clock=FakeClock(),
             timeout_s=timeout_s,
             on_reply=self._keep,
+            speech_to_speech=speaker,
             rules=SpeechRules(
                 pronunciations=pronunciations,
                 blocked_words=("rude*", "two words"),
@@ -226,15 +236,16 @@ async def test_what_the_voice_could_not_say_is_written() -> None:
     assert reply.unsaid == "Bo brings it. Cy sings."
 
 
-async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
+async def test_an_answer_that_does_not_begin_in_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an answer does not begin in time, it is given up and the next question is answered."""
     never = asyncio.Event()
     responder = ScriptedResponder(never)
-    bench = Bench(responder, timeout_s=0.05)
+    bench = Bench(responder)
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
+        await until(lambda: bool(responder.contexts))
+        pass_loop_time(monkeypatch, TIMEOUT_S)
         assert (await bench.next_reply()).failure == TOO_SLOW
-        bench.replier._timeout_s = PATIENCE_S
         responder.pieces = ("Here I am.",)
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).text == "Here I am."
@@ -394,7 +405,7 @@ async def test_something_is_spoken_as_ever() -> None:
 async def test_a_failure_that_nobody_waits_for_is_not_told(trouble: BaseException) -> None:
     """A reply that may be skipped and fails before its first word is silently skipped."""
     late = isinstance(trouble, TimeoutError)
-    bench = Bench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else 20.0)
+    bench = Bench(ScriptedResponder(asyncio.Event() if late else AWAY), timeout_s=0.05 if late else TIMEOUT_S)
     bench.cancelled = isinstance(trouble, asyncio.CancelledError)
     bench.overflow = trouble if isinstance(trouble, ContextOverflowError | StoreError) else None
     reply = await bench.answered(DOUBTFUL)
@@ -456,9 +467,7 @@ class Speaker:
 
 
 def _bench(speaker: Speaker) -> Bench:
-    bench = Bench(ScriptedResponder("Otherwise."))
-    bench.replier._speech_to_speech = speaker
-    return bench
+    return Bench(ScriptedResponder("Otherwise."), speaker=speaker)
 
 
 GONE = RealtimeError("It is away.")

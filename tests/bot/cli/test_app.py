@@ -196,7 +196,7 @@ def test_a_mistake_of_ours_is_told_without_what_it_holds(
     def breaks(_names: object) -> object:
         raise ValueError("what Ada said")
 
-    monkeypatch.setattr(app, "_assemble", breaks)
+    monkeypatch.setattr(app, "assemble", breaks)
     assert run_command_line(["run"]) == 1
     told = capsys.readouterr().err
     assert "ValueError" in told

@@ -37,10 +37,10 @@ def test_a_word_without_a_value_is_refused() -> None:
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        (RehearsalOptions("three-hours", network={"loss": 0.1}), "three-hours is played in writing"),
-        (RehearsalOptions("three-hours", realtime=True), "three-hours is played in writing"),
-        (RehearsalOptions(report=Path("nowhere/report.json")), "there is no folder"),
-        (RehearsalOptions(picture=Path("nowhere/evening.svg")), "there is no folder"),
+        (RehearsalOptions("three-hours", network={"loss": 0.1}), "in writing"),
+        (RehearsalOptions("three-hours", realtime=True), "in writing"),
+        (RehearsalOptions(report=Path("nowhere/report.json")), "no folder"),
+        (RehearsalOptions(picture=Path("nowhere/evening.svg")), "no folder"),
         (RehearsalOptions(picture=Path("evening.png")), "evening.svg"),
     ],
 )
@@ -61,6 +61,6 @@ def test_what_could_not_be_kept_or_heard_is_not_played(wanted: RehearsalOptions,
 )
 def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
     """With --serve, options about a run are refused; options about the network, servers and settings are allowed."""
-    with pytest.raises(typer.BadParameter, match="--serve plays nothing"):
+    with pytest.raises(typer.BadParameter, match="--serve"):
         refuse_scenario_options(wanted)
     refuse_scenario_options(RehearsalOptions(network={"loss": 0.1}, overrides={"compaction.mode": "off"}))

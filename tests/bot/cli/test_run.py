@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.app import run_command_line
-from bot.cli.run import WITHOUT_DISCORD, _shards, kept_settings
+from bot.cli.run import WITHOUT_DISCORD, kept_settings, wanted_shards
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.shards import ONLY_SHARD, Shards
@@ -153,22 +153,22 @@ def test_the_shards_are_an_option_or_a_variable(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ROOMTONE_SHARDS", raising=False)
     (tmp_path / "roomtone.toml").touch()
-    assert _shards(None) == ONLY_SHARD
+    assert wanted_shards(None) == ONLY_SHARD
     (tmp_path / ".env").write_text("ROOMTONE_SHARDS=2/4\n", "utf-8")
-    assert _shards(None) == Shards((2,), 4)
+    assert wanted_shards(None) == Shards((2,), 4)
     assert load(directory=tmp_path, environ={}), "it is no unknown setting"
     monkeypatch.setenv("ROOMTONE_SHARDS", "1/4")
-    assert _shards(None) == Shards((1,), 4)
-    assert _shards("0-7/16") == Shards(tuple(range(8)), 16)
-    assert _shards("auto") is None
-    with pytest.raises(SetupError, match="names no shards"):
-        _shards("many")
+    assert wanted_shards(None) == Shards((1,), 4)
+    assert wanted_shards("0-7/16") == Shards(tuple(range(8)), 16)
+    assert wanted_shards("auto") is None
+    with pytest.raises(SetupError, match="no shards"):
+        wanted_shards("many")
 
 
 async def test_the_embedded_database_serves_all_shards_or_none(tmp_path: Path) -> None:
     """A file cannot be shared with another machine; all shards in one process are fine."""
     async with open_database(tmp_path / "roomtone.db") as database:
-        with pytest.raises(StoreError, match="need one PostgreSQL database"):
+        with pytest.raises(StoreError, match="PostgreSQL"):
             async with database.held_by_bot(Shards((0,), 4)):
                 pass
         async with database.held_by_bot(Shards((0, 1), 2)):

@@ -86,7 +86,7 @@ async def test_a_service_that_asks_for_a_key_does_not_start_without_one(monkeypa
 )
 async def test_a_recogniser_that_hears_nobody_is_replaced(recogniser: dict[str, object], why: str) -> None:
     """One that refuses every request at once would get more of them than those that work, because it is never busy."""
-    service: Any = SimpleNamespace(_recogniser=SimpleNamespace(**recogniser))
+    service: Any = SimpleNamespace(recogniser=SimpleNamespace(**recogniser))
     with pytest.raises(RecogniserError, match=why):
         await RecogniserService.check_health(service)
 

@@ -31,7 +31,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import sent_prompt
 from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
-from bot.shards import Shards
+from bot.shards import ONLY_SHARD, Shards
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
@@ -256,8 +256,7 @@ class House:
         await self.fold()
 
     async def open_elsewhere(self) -> SessionId:
-        """Serve one of two shards only, while a room of the other one opens in another process; return its session."""
-        self.service._shards = Shards((0,), 2)
+        """Let a room of the second of two shards open in another process; return its session."""
         guild_id, channel_id = ELSEWHERE
         sessions = Sessions(self.evening.database, self.clock)
         opened = await sessions.open(
@@ -284,9 +283,10 @@ async def open_house(
     settings: WebSettings | None = None,
     discord_login: DiscordLogin | None = None,
     shown: bool = True,
+    shards: Shards = ONLY_SHARD,
     clock: FakeClock | None = None,
 ) -> AsyncIterator[House]:
-    """Open the house. `shown`: its room is open; else there is only history."""
+    """Open the house. `shown`: its room is open; else there is only history. `shards`: of this process."""
     async with AsyncExitStack() as stack:
         stack.enter_context(configured_logging(data_dir=folder, console=io.StringIO()))
         evening = await stack.enter_async_context(Evening(folder / "roomtone.db", clock=clock))
@@ -300,6 +300,7 @@ async def open_house(
             house.participation,
             clock=evening.clock,
             discord_login=discord_login,
+            shards=shards,
         )
         house.service.history = house.history
         house.service.directory = house.directory

@@ -17,7 +17,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         """Identify without discord.py's pause of five seconds."""
 
     monkeypatch.setattr(discord.Client, "before_identify_hook", at_once)
-    monkeypatch.setattr(gate, "_LIMITS", {})
+    monkeypatch.setattr(gate, "LIMITS", {})
     monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
 
 

@@ -23,7 +23,7 @@ from compaction.model import TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
-from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.evening import Evening
 from tests.patience import PATIENCE_S
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from compaction.model import Turn
     from compaction.summary.port import Summariser
     from rehearsal.discord.interactions.result import InteractionReply
+    from rehearsal.discord.server import LocalDiscord
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 LOUNGE, COMMITTEE, STAIRS, NIGHT = 600, 602, 603, 604
@@ -148,10 +149,10 @@ async def remembered(
         reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
         supervisor = FakeSupervisor()
         async with (
-            LocalDiscord(guild=GUILD) as local,
-            connected(settings_for(local), supervisor, commands(evening, reader)) as client,
+            open_discord(GUILD) as opened,
+            connected(settings_for(opened.discord), supervisor, commands(evening, reader)) as client,
         ):
-            here = Remembered(local, client, supervisor, evening, withheld)
+            here = Remembered(opened.discord, client, supervisor, evening, withheld)
             await here.come(*present)
             yield here
 

@@ -137,6 +137,7 @@ def test_people_servers_and_commands_are_counted_apart() -> None:
 def test_no_number_of_people_fills_the_memory() -> None:
     """The longest unused are forgotten."""
     used = Cooldowns()
-    for person in range(MOST_KEPT + 10):
-        used.use(1, person, "join", TWICE_A_MINUTE, now=1.0)
-    assert len(used._used) == MOST_KEPT
+    once = Cooldown(1, 60.0)
+    for person in range(MOST_KEPT + 1):
+        used.use(1, person, "join", once, now=1.0)
+    assert [used.use(1, person, "join", once, now=1.0) for person in (MOST_KEPT, 0)] == [60, 0]

@@ -71,7 +71,7 @@ async def test_discord_is_told_the_default_permissions() -> None:
     names in German.
     """
     async with online() as (local, _, _):
-        registered = {command["name"]: command for _, command in local._state.all_commands()}
+        registered = {command["name"]: command for _, command in local.state.all_commands()}
     assert registered["join"]["default_member_permissions"] == discord.Permissions(connect=True).value
     assert registered["leave"]["default_member_permissions"] is None
     assert {tuple(command["contexts"]) for command in registered.values()} == {(0,)}

@@ -77,8 +77,9 @@ async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_m
     """During an outage, and for moments in a new session: without its roles there would be no managers. Who is not
     on it sees nothing there, whatever its roles are.
     """
-    async with directory() as found:
-        found._client._connection._add_guild_from_data(cast("Any", {"id": str(GUILD), "unavailable": True}))
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor()) as client:
+        client._connection._add_guild_from_data(cast("Any", {"id": str(GUILD), "unavailable": True}))
+        found = DiscordDirectory(client, no_server_settings(), monotonic=time.monotonic)
         assert await found.access_of(ADA) == Access(is_whole=False)
         assert await found.access_of(STRANGER) == NOTHING
 

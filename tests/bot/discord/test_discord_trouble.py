@@ -247,7 +247,7 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() ->
         await settle(lambda: supervisor.movements)
         supervisor.movements.clear()
         (server,) = client.guilds
-        client._presence.forget(server.id)
+        client.voice_presence.forget(server.id)
         client.dispatch("guild_join", server)
         await local.fault("invalidate_session", user_id=ROOMTONE_BOT_ID)
         await local.join(CHLOE, channel_id=CHANNEL)
@@ -259,7 +259,7 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() ->
 async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some restarts Discord refuses them for minutes. The commands of the last start are still there."""
     limits = {("PUT", "/applications/{application}/commands"): (1, 3600.0)}
-    monkeypatch.setattr(gate, "_LIMITS", limits)
+    monkeypatch.setattr(gate, "LIMITS", limits)
     # discord.py waits for the end of such a limit, also after the last request that is within it.
     monkeypatch.setattr(client, "REGISTER_TIMEOUT_S", 2.0)
     async with LocalDiscord() as local:

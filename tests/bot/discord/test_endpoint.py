@@ -19,7 +19,7 @@ async def test_discord_tells_the_time_with_every_answer() -> None:
     """Nobody need be logged in. If it does not answer, that is an error of the system."""
     async with LocalDiscord() as local:
         assert abs(await discord_time(settings_for(local)) - time.time()) < 60
-    with pytest.raises(OSError, match="did not tell the time"):
+    with pytest.raises(OSError, match="time"):
         await discord_time(DiscordSettings(api_base="http://127.0.0.1:9"))
 
 
@@ -49,15 +49,15 @@ def test_the_token_is_returned_without_blanks() -> None:
 @pytest.mark.parametrize(
     ("token", "told"),
     [
-        ("198622483471925248", "looks like the application's id"),
-        ("0123456789abcdef" * 4, "looks like the application's public key"),
-        ("aB3_-cD4" * 4, "looks like the application's client secret"),
-        (f"Bot {TOKEN}", "begins with the word Bot"),
-        ("abc.def.ghi", "three parts joined by dots"),
-        (TOKEN.replace(".", "-"), "three parts joined by dots"),
-        ("aGVsbG8gd29ybGQgaGVsbG8gd29y.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", "three parts joined by dots"),
-        ("é" * 24 + "." + "é" * 6 + "." + "é" * 24, "three parts joined by dots"),
-        (" ", "There is no bot token"),
+        ("198622483471925248", "application's id"),
+        ("0123456789abcdef" * 4, "public key"),
+        ("aB3_-cD4" * 4, "client secret"),
+        (f"Bot {TOKEN}", "word Bot"),
+        ("abc.def.ghi", "three parts"),
+        (TOKEN.replace(".", "-"), "three parts"),
+        ("aGVsbG8gd29ybGQgaGVsbG8gd29y.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", "three parts"),
+        ("é" * 24 + "." + "é" * 6 + "." + "é" * 24, "three parts"),
+        (" ", "no bot token"),
     ],
 )
 def test_what_is_no_token_is_refused_with_its_likeness(token: str, told: str) -> None:

@@ -178,7 +178,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
             await here.refresh_rights()
             assert here.shared_channels() == shared
         for channel_id in (700, LOUNGE):
-            with pytest.raises(ChatError, match=r"age-restricted and (general|Evening) is not"):
+            with pytest.raises(ChatError, match="age-restricted"):
                 await place.open_thread(channel_id)
         await (await place.open_thread(HALL)).post("Ben: Hello.")
         assert [message.channel_id for message in local.messages] == [HALL]
@@ -387,7 +387,7 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
         for _ in range(2):  # as after a request whose answer was lost
             await chat.post("Ben: Hello.")
         await place.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
-        threads = local._state.threads
+        threads = local.state.threads
         assert list(threads.values()) == ["What is said in Evening"]
         assert [message.channel_id for message in local.messages] == [*threads, 602, LOUNGE]
         assert local.messages[2].payload["attachments"][0]["filename"] == "transcript.md"
@@ -402,7 +402,7 @@ async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
         resumed = await place.open_thread(text_channel, begun=begun.id)
         await resumed.post("Ada: Hello.")
         assert [message.channel_id for message in local.messages] == [begun.id]
-        thread = local._state.thread(begun.id)
+        thread = local.state.thread(begun.id)
         assert thread is not None
         thread["thread_metadata"]["locked"] = True
         for wanted in (begun.id, 1, 602):

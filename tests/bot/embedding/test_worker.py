@@ -82,11 +82,11 @@ async def test_what_nobody_waits_for_is_left_undone() -> None:
 async def test_after_the_end_nothing_is_embedded() -> None:
     """An embedder that was never started, or is closed, raises an error instead of waiting for ever."""
     embedder = ThreadedEmbedder(ScriptedEngine, model="lengths")
-    with pytest.raises(EmbeddingError, match="does not run"):
+    with pytest.raises(EmbeddingError, match="not run"):
         await embedder.embed(["early"])
     async with embedder:
         pass
-    with pytest.raises(EmbeddingError, match="does not run"):
+    with pytest.raises(EmbeddingError, match="not run"):
         await embedder.embed(["late"])
 
 
@@ -107,7 +107,7 @@ async def test_who_gives_up_while_the_model_loads_ends_the_thread() -> None:
     may_load.set()
     await embedder.__aexit__(None, None, None)
     assert not any(thread.name.startswith("embedder") for thread in threading.enumerate())
-    with pytest.raises(EmbeddingError, match="does not run"):
+    with pytest.raises(EmbeddingError, match="not run"):
         await embedder.embed(["late"])
 
 
@@ -115,7 +115,7 @@ async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None
     """If the model files are missing, entering the embedder raises an error that says what to do."""
     from pathlib import Path
 
-    with pytest.raises(ModelError, match="roomtone models pull embed"):
+    with pytest.raises(ModelError, match="pull embed"):
         async with sentence_encoder(Path(str(tmp_path)) / "absent"):
             pass
 

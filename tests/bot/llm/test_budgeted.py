@@ -132,9 +132,9 @@ async def test_what_cannot_fit_never_leaves() -> None:
     """
     endpoint = Recorder()
     model = BudgetedModel(endpoint, Budget(SMALL))
-    with pytest.raises(ContextOverflowError, match="Ask for less at once"):
+    with pytest.raises(ContextOverflowError, match="less"):
         await heard(model, [ChatMessage(ChatRole.USER, "word " * 2_000)])
-    with pytest.raises(CompletionError, match="does not fit the model") as refused:
+    with pytest.raises(CompletionError, match="fit") as refused:
         await model.complete(CompletionRequest("Summarise.", "word " * 2_000, 100))
     assert not refused.value.retryable
     assert (endpoint.sent, endpoint.requests) == ([], [])

@@ -152,7 +152,7 @@ async def test_an_error_in_a_list_is_read() -> None:
     """Gemini's reason is in the sentence."""
     async with adapter(GeminiServer()) as chat:
         _, end = await answered(chat, QUESTION, TOOLS)
-        with pytest.raises(ChatModelError, match="refused the request: 'The number of function response parts"):
+        with pytest.raises(ChatModelError, match="function response"):
             await answered(chat, with_results(end)[:-1])
 
 

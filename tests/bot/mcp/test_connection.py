@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from bot.brain.tools.tool import Asker, ToolError
 from bot.brain.tools.toolbox import Toolbox
-from bot.mcp.connection import describe_server_error
+from bot.mcp.connection import REFRESH_S, describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
@@ -23,6 +23,7 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
+from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -99,9 +100,9 @@ async def test_what_a_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.sleep(0)
         # The call has read its limit. The check that follows a failed call, and the next call, have a longer one.
         monkeypatch.setattr("bot.mcp.connection.CALL_TIMEOUT_S", PATIENCE_S)
-        with pytest.raises(ToolError, match=r"desk failed: .*timed out"):
+        with pytest.raises(ToolError, match=r"desk.*timed out"):
             await calling
-        with pytest.raises(ToolError, match="Error executing tool fail"):
+        with pytest.raises(ToolError, match="fail"):
             await connection.call("fail", {})
         with pytest.raises(ToolError):
             await connection.call("rm", {})
@@ -117,7 +118,7 @@ async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
         async with servers(desk(), clock=clock) as running:
             connection = running.connections[0]
             assert len(await connection.call("flood", {"megabytes": 1})) == 1_000_000
-            with pytest.raises(ToolError, match="desk was dropped: it sent a message of more than 4 MB"):
+            with pytest.raises(ToolError, match=r"desk.*4 MB"):
                 await connection.call("flood", {"megabytes": 5})
             await clock.until_somebody_sleeps()
             assert running.tools(GUILD) == ()
@@ -133,7 +134,7 @@ async def test_a_visit_tells_what_there_is() -> None:
     the reason.
     """
     assert {"add", "die"} <= {tool.name for tool in await list_server_tools(desk(), AllApproved())}
-    with pytest.raises(McpError, match="there is no program 'no-such-program'"):
+    with pytest.raises(McpError, match="no-such-program"):
         await list_server_tools(desk(command="no-such-program", args=[]), AllApproved())
     with pytest.raises(McpError):
         await list_server_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"), AllApproved())
@@ -193,7 +194,7 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
     async with servers(desk()) as running:
         (connection,) = running.connections
         monkeypatch.setattr(connection, "list_tools", hang)
-        connection._check_requested.set()
+        pass_loop_time(monkeypatch, REFRESH_S)
         await begins.wait()
         for _ in range(turns):
             await asyncio.sleep(0)

@@ -145,7 +145,7 @@ async def test_pages_have_the_bound_of_one_message_together(monkeypatch: pytest.
     connection, _ = a_connection()
     hub = PagingServer([f"tool{number}" for number in range(MOST_TOOLS)], about="x" * 1_000)
     async with Client(hub.server) as client:
-        with pytest.raises(ServerDroppedError, match="hub was dropped: it lists tools in more than"):
+        with pytest.raises(ServerDroppedError, match=r"hub.*lists"):
             await connection.list_tools(client)
     assert hub.pages < 10
     assert connection.tools == ()

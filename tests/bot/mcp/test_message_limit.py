@@ -74,11 +74,11 @@ async def pieces(count: int) -> AsyncIterator[bytes]:
     [
         ("application/json", None, 3, None),
         ("application/json", "identity", 3, None),
-        ("application/json", None, 4, "sent a message of more than"),
-        ("text/html", None, 4, "sent a message of more than"),
+        ("application/json", None, 4, "message"),
+        ("text/html", None, 4, "message"),
         ("text/event-stream; charset=utf-8", None, 4, None),
-        ("application/json", "gzip", 1, "compresses its answers"),
-        ("text/event-stream", "gzip", 1, "compresses its answers"),
+        ("application/json", "gzip", 1, "compresses"),
+        ("text/event-stream", "gzip", 1, "compresses"),
     ],
 )
 async def test_an_answer_has_a_bound(kind: str, encoding: str | None, count: int, why: str | None) -> None:
@@ -114,7 +114,7 @@ async def test_a_server_cannot_have_itself_asked_without_a_pause() -> None:
 
         await ask_often()
         assert exceeded == []
-        with pytest.raises(ServerDroppedError, match="web was dropped: it has itself asked again"):
+        with pytest.raises(ServerDroppedError, match=r"web.*again"):
             await ask_often()
     assert exceeded == ["web"]
 

@@ -41,7 +41,7 @@ async def test_a_server_that_goes_again_and_again_is_opened_at_growing_intervals
         raise failures.pop(0)
 
     monkeypatch.setattr(connection, "open", open_it)
-    monkeypatch.setattr(connection, "_check_regularly", check)
+    monkeypatch.setattr(connection, "check_regularly", check)
     with capture_logs() as logs:
         running = asyncio.create_task(connection.run())
         async with asyncio.timeout(PATIENCE_S):

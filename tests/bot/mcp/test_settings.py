@@ -20,9 +20,9 @@ FILES = {"name": "files", "command": "uvx", "headers": {}, "env": {"KEY": "sk-se
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"name": "x"}, "either a command or a url"),
-        ({"name": "x", "command": "a", "url": "http://b"}, "either a command or a url"),
-        ({"name": "x", "url": "ftp://b"}, "begins with http"),
+        ({"name": "x"}, "either"),
+        ({"name": "x", "command": "a", "url": "http://b"}, "either"),
+        ({"name": "x", "url": "ftp://b"}, "http"),
         ({"name": "X y", "command": "a"}, "pattern"),
         # Its tool 'read' would have the name of 'old_read' of a server called notes.
         ({"name": "notes_old", "command": "a"}, "pattern"),
@@ -37,7 +37,7 @@ def test_what_is_wrong_is_told(values: dict[str, object], told: str) -> None:
 
 def test_names_differ() -> None:
     """Two servers cannot have the same name, because the name distinguishes their tools."""
-    with pytest.raises(ValidationError, match="two servers are called 'files'"):
+    with pytest.raises(ValidationError, match="'files'"):
         McpSettings.model_validate({"servers": [FILES, FILES]})
 
 

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import event
+from sqlalchemy.util.concurrency import await_
 
 from bot.memory.admin import MemoryAdmin, MemoryAdminError, file_name
 from bot.store import tiers
@@ -46,9 +48,9 @@ async def test_a_session_is_found_by_how_it_begins(file: Path) -> None:
         admin = MemoryAdmin(second.database, clock)
         assert await admin.find_session(None) == "20260101-two"
         assert await admin.find_session("20260101-o") == "20260101-one"
-        with pytest.raises(MemoryAdminError, match="2 sessions begin with 2026: 20260101-two, 20260101-one"):
+        with pytest.raises(MemoryAdminError, match="20260101-two, 20260101-one"):
             await admin.find_session("2026")
-        with pytest.raises(MemoryAdminError, match="There is no session x"):
+        with pytest.raises(MemoryAdminError, match="no session"):
             await admin.find_session("x")
 
 
@@ -59,19 +61,19 @@ async def test_turns_are_stored_while_an_archive_is_pruned(file: Path, monkeypat
         await evening.talk(71)
         folded = [segment.id for segment in evening.memory.segments]
         await evening.tier_store.archive(evening.session_id, folded, now=evening.clock.now())
-        prune = tiers._prune
         said: list[asyncio.Task[Turn]] = []
         unstored: list[int] = []
 
-        async def watched(*args: object) -> int:
+        def on_execute(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+            if not statement.startswith("UPDATE segments "):
+                return
             unstored.append(evening.memory.unstored_items)
             if not said:
                 said.append(asyncio.create_task(evening.say("Am I kept waiting?")))
                 # Until it waits for the database.
-                await asyncio.sleep(0)
-            return await prune(*args)  # type: ignore[arg-type]
+                await_(asyncio.sleep(0))
 
-        monkeypatch.setattr(tiers, "_prune", watched)
+        event.listen(evening.database.dialect.writers.sync_engine, "before_cursor_execute", on_execute)
         admin = MemoryAdmin(evening.database, evening.clock)
         assert await admin.clear_archive(None) == len(folded) == 2
         assert unstored == [0, 0]

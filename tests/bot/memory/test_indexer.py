@@ -12,7 +12,7 @@ from bot.background_task import background_task
 from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
 from bot.store.database import open_database
 from compaction.errors import EmbeddingError
-from tests.bot.store.search.test_search import _Room
+from tests.bot.store.search.test_search import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
@@ -40,20 +40,20 @@ class Moody(LetterEmbedder):
 
 
 @pytest_asyncio.fixture
-async def room(file: Path) -> AsyncIterator[_Room]:
+async def room(file: Path) -> AsyncIterator[SearchedRoom]:
     """A database with twenty turns that are not embedded."""
     async with open_database(file, synchronous="normal") as database:
-        room = _Room(database)
+        room = SearchedRoom(database)
         await room.tell(EVENING, *(turn(seq, f"We talk about thing number {seq}.") for seq in range(20)))
         yield room
 
 
-async def stored(room: _Room) -> int:
+async def stored(room: SearchedRoom) -> int:
     """Return the number of stored embeddings."""
     return int((await room.database.rows("SELECT count(*) FROM passage_vectors"))[0][0])
 
 
-async def test_everything_is_embedded_newest_first(room: _Room) -> None:
+async def test_everything_is_embedded_newest_first(room: SearchedRoom) -> None:
     """All turns are embedded in small steps, newest first."""
     embedder = Moody()
     indexer = Indexer(room.vectors, embedder, FakeClock())
@@ -64,7 +64,7 @@ async def test_everything_is_embedded_newest_first(room: _Room) -> None:
     assert embedder.embedded[-1].endswith("number 0.")
 
 
-async def test_the_task_works_rests_and_ends(room: _Room) -> None:
+async def test_the_task_works_rests_and_ends(room: SearchedRoom) -> None:
     """The task embeds the waiting turns in steps, later also new turns, and ends with its context."""
     clock, embedder = FakeClock(), Moody()
     async with background_task(Indexer(room.vectors, embedder, clock).run(), name="indexer"):
@@ -79,7 +79,7 @@ async def test_the_task_works_rests_and_ends(room: _Room) -> None:
     assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "recall-indexer"] == []
 
 
-async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
+async def test_a_trouble_is_told_once_and_tried_again(room: SearchedRoom) -> None:
     """A failure is logged once and retried at growing intervals until everything is embedded."""
     clock = FakeClock()
     embedder = Moody(EmbeddingError("Busy.", retryable=True), TimeoutError())
@@ -99,7 +99,7 @@ async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
     ]
 
 
-async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
+async def test_a_wrong_key_is_not_tried_every_second(room: SearchedRoom) -> None:
     """A failure that is not retryable is tried again only after the longest interval."""
     clock = FakeClock()
     embedder = Moody(EmbeddingError("The key is wrong.", retryable=False))

@@ -82,7 +82,7 @@ def test_all_mistakes_are_told_but_not_a_thousand() -> None:
     with pytest.raises(TranscriptError) as three:
         parse_transcript(["{", "{", "{"], name="t")
     assert len(str(three.value).splitlines()) == 3
-    with pytest.raises(TranscriptError, match="more lines are wrong") as many:
+    with pytest.raises(TranscriptError, match="more lines") as many:
         parse_transcript(["{"] * 1000, name="t")
     assert len(str(many.value).splitlines()) == 11
 

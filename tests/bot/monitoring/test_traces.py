@@ -114,7 +114,7 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
     """An address without the libraries is refused at the start, with the remedy."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(SetupError, match=r"piper,telemetry\]'`; or remove the variable"):
+    with pytest.raises(SetupError, match="piper,telemetry"):
         async with open_traces():
             pass
 
@@ -132,7 +132,7 @@ async def test_variables_that_are_refused_are_a_plain_sentence(
     """What the library refuses is a mistake of the operator, who learns which variables to look at."""
     # The library reads it at its import too.
     monkeypatch.setenv(variable, value)
-    with pytest.raises(SetupError, match=rf"{why}.* Correct the variables OTEL_"):
+    with pytest.raises(SetupError, match=rf"{why}.*OTEL_"):
         async with open_traces(exporter=InMemorySpanExporter()):
             pass
 

@@ -31,7 +31,7 @@ from voice.listening.utterance import Utterance
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from bot.brain.context import QuoteFinder
     from bot.brain.tools.frozen_calls import FrozenCall
@@ -94,6 +94,8 @@ class Desk:
         self.seen: list[events.Event] = []
         self.sessions: list[FakeRealtime] = []
         self.over = asyncio.Event()
+        # What the session's task does.
+        self.lives: Callable[[FakeRealtime], Awaitable[object]] = lambda _: self.over.wait()
         self.memory = memory
         self.said = 0
         self.prompt = FakePrompt(self.seen.append)
@@ -121,7 +123,7 @@ class Desk:
         session = FakeRealtime(brief, on_event)  # type: ignore[arg-type]
         session.run_tool = run_tool  # type: ignore[assignment]
         self.sessions.append(session)
-        return session, self.over.wait
+        return session, lambda: self.lives(session)
 
     async def record(self, kind: TurnKind, speaker_id: str, name: str, text: str, *utterances: SpokenText) -> Turn:
         """Add a turn to the memory and notify the bridge, as the room does."""

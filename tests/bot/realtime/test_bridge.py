@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +21,9 @@ from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeModel, served
 from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
+
+if TYPE_CHECKING:
+    from tests.fakes.realtime import FakeRealtime
 
 
 async def _no_tool(call: RealtimeToolCall) -> str:
@@ -160,11 +164,11 @@ async def test_what_holds_on_the_server_is_known_from_the_start() -> None:
         room.prompt.guild = "You are a pirate."
         begun: list[str] = []
 
-        async def live() -> None:
-            room.session.connect()
-            begun.append(room.session.instructions)
+        async def live(session: FakeRealtime) -> None:
+            session.connect()
+            begun.append(session.instructions)
 
-        room.bridge._run_session = live
+        room.lives = live
         await room.bridge.run()
         assert "You are a pirate." in begun[0]
 

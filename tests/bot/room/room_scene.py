@@ -20,7 +20,7 @@ from bot.room.services import MemoryServices, ReplyServices, RoomServices, Speec
 from bot.room.session import Session
 from bot.server_settings import no_server_settings
 from bot.settings import RoomSettings
-from bot.store.database import open_database
+from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import verbatim
@@ -64,10 +64,11 @@ EventT = TypeVar("EventT")
 class House:
     """The services that the rooms use: a real database, fake audio and models, and a list of all events."""
 
-    def __init__(self, sessions: Sessions, store: TurnStore, clock: FakeClock) -> None:
+    def __init__(self, database: Database, clock: FakeClock) -> None:
         self.summariser: Summariser = ExtractiveSummariser()
-        self.sessions = sessions
-        self.store = store
+        self.database = database
+        self.sessions = Sessions(database, clock)
+        self.store: TurnStore = SqlTurnStore(database, clock)
         # The store for the room with a claim.
         self.store_of: Callable[[RoomClaim], TurnStore] = lambda _: self.store
         self.clock = clock
@@ -169,12 +170,11 @@ class House:
         """Advance the clock in steps. After each, let all tasks run, until the database has done what they want of it:
         on a busy machine, minutes would pass meanwhile.
         """
-        database = self.sessions._database
         for _ in range(round(seconds / step_s)):
             self.clock.advance(step_s)
             await self._tasks_run()
-            while database.is_at_work:
-                await settle(lambda: not database.is_at_work)
+            while self.database.is_at_work:
+                await settle(lambda: not self.database.is_at_work)
                 await self._tasks_run()
 
     async def _tasks_run(self) -> None:
@@ -215,7 +215,7 @@ async def a_house(folder: Path) -> AsyncIterator[House]:
     async with AsyncExitStack() as stack:
         clock = FakeClock()
         database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
-        yield House(Sessions(database, clock), SqlTurnStore(database, clock), clock)
+        yield House(database, clock)
 
 
 @asynccontextmanager

@@ -105,7 +105,7 @@ async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on
     """The stay before is gone."""
     async with a_house(tmp_path) as house, living(house):
         await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
-        async with house.sessions._database.writing() as connection:
+        async with house.database.writing() as connection:
             assert await forget_attendance(connection, str(BO.id)) == 1
         at = house.clock.now()
         await house.pass_time(MEND_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)

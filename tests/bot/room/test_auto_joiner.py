@@ -26,7 +26,8 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
         place.people = [ADA, BO]
         rooms.on_arrival(place, BO, came_from=None)
         rooms.on_arrival(place, BO, came_from=None)
-        await until(lambda: len(house.rooms) == 1 and not house.is_visiting)
+        await until(lambda: len(house.rooms) == 1)
+        await house.until_no_visit()
         await rooms.leave(place.guild_id)
         rooms.on_arrival(place, BO, came_from=None)
         rooms.on_departure(place)
@@ -103,7 +104,7 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
                 await rooms.leave(10)
             case _:
                 house.rooms[0].close("not_joined")
-        await until(lambda: not house.is_visiting)
+        await house.until_no_visit()
         await until(lambda: rooms.place_of(10) is rooms.room_place(10))
         stays = rooms.place_of(10)
         assert (None if stays is None else stays.channel_id) == ends_in
@@ -118,7 +119,7 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
             place.refused = refused
             house.fails_to_open = None if refused else LinkError("Discord hung up.")
             rooms.on_arrival(place, ADA, came_from=None)
-            await until(lambda: not house.is_visiting)
+            await house.until_no_visit()
     assert place.written == [
         "I could not come by myself. No room.",
         "I could not come by myself. Discord hung up.",

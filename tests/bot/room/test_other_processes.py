@@ -47,7 +47,7 @@ async def two_houses(folder: Path) -> AsyncIterator[tuple[House, House]]:
         for _ in range(2):
             clock = FakeClock()
             database = await stack.enter_async_context(open_database(folder / "room.db", synchronous="normal"))
-            house = House(Sessions(database, clock), SqlTurnStore(database, clock), clock)
+            house = House(database, clock)
             house.store_of = lambda claim, mine=database, now=clock: SqlTurnStore(fenced(mine, claim), now)  # type: ignore[misc]
             houses.append(house)
         yield houses[0], houses[1]
@@ -203,9 +203,16 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
 async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
     monkeypatch.setattr(other_processes, "ANSWER_WITHIN_S", 60.0)
-    async with a_house(tmp_path) as house, living(house) as (room, _), open_database(tmp_path / "room.db") as other:
+    look, looked = Sessions.last_forgetting, list[int]()
+
+    async def noted(sessions: Sessions) -> int:
+        looked.append(await look(sessions))
+        return looked[-1]
+
+    monkeypatch.setattr(Sessions, "last_forgetting", noted)
+    async with a_house(tmp_path) as house, living(house), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
-        await settle(lambda: room._stay is not None and room._stay._forgetting_watch._seen is not None)
+        await settle(lambda: bool(looked))
         guild = await house.participation.of_guild(house.place.guild_id)
         forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
         (ada,) = await forgetter.speech.find(str(ADA.id))

@@ -31,7 +31,6 @@ from bot.store.history import SessionHistory
 from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, Evening
@@ -142,7 +141,7 @@ async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
     """Open the services of rooms, with digests."""
     clock = FakeClock()
     async with open_database(folder / "room.db", synchronous="normal") as database:
-        house = House(Sessions(database, clock), SqlTurnStore(database, clock), clock)
+        house = House(database, clock)
 
         async def summariser_of(_: int) -> Summariser:
             return ExtractiveSummariser()
@@ -193,7 +192,7 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
 
         await renewal.run_once(place_of)
         assert house.place.renewed == []
-        forgetter = SpeechForgetter(house.sessions._database, house.clock)
+        forgetter = SpeechForgetter(house.database, house.clock)
         for person in (BO, ADA):
             stored = await forgetter.find_by_id(str(person.id))
             assert stored is not None
@@ -219,7 +218,7 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
         write = house.place.write_recap
 
         async def slowly(digest: Digest) -> int | None:
-            forgetter = SpeechForgetter(house.sessions._database, house.clock)
+            forgetter = SpeechForgetter(house.database, house.clock)
             stored = await forgetter.find_by_id(str(BO.id))
             assert stored is not None
             await forgetter.forget(stored)

@@ -19,9 +19,7 @@ from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
-from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
-from bot.store.turns import SqlTurnStore
 from compaction.memory.people import Audience
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
@@ -47,10 +45,8 @@ class KeptHouse(House):
 
     async def __aenter__(self) -> KeptHouse:
         clock = FakeClock()
-        self.database = await self._stack.enter_async_context(
-            open_database(self._folder / "a.db", synchronous="normal")
-        )
-        super().__init__(Sessions(self.database, clock), SqlTurnStore(self.database, clock), clock)
+        database = await self._stack.enter_async_context(open_database(self._folder / "a.db", synchronous="normal"))
+        super().__init__(database, clock)
         self.summariser = LabellingSummariser()
         self.people = PeopleBook(PeopleStore(self.database), PeopleSettings())
         self.tier_store = TierStore(self.database)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,8 +21,6 @@ from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import Fault
 from voice.cancellation import CancelledInsideError
-from voice.screen.frame_diff import Box
-from voice.screen.ocr_text import OcrLine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -143,6 +141,11 @@ async def test_a_crash_loses_no_note() -> None:
         assert await watching.stored_notes() == (set(), set(watching.told()))
 
 
+def endings_in_progress() -> list[asyncio.Task[Any]]:
+    """Return the tasks that close shares."""
+    return [task for task in asyncio.all_tasks() if task.get_name() == "screen-share-ending"]
+
+
 async def test_nothing_of_a_room_that_has_crashed_still_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What closes its shares is over when the room is: the next room reads the store."""
     run, left = RoomScreens.run, list[int]()
@@ -151,13 +154,13 @@ async def test_nothing_of_a_room_that_has_crashed_still_writes(monkeypatch: pyte
         try:
             await run(room)
         finally:
-            left.append(len(room._closing))
+            left.append(len(endings_in_progress()))
 
     monkeypatch.setattr(RoomScreens, "run", watched)
     async with sharing("Tokyo 2099") as (_, room, sharer):
         ending = asyncio.create_task(room.end(sharer, ShareEnd.STOPPED))
         await asyncio.sleep(0)
-        assert room._closing
+        assert endings_in_progress()
     await asyncio.wait({ending})
     assert left == [0]
 
@@ -198,12 +201,14 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
     watching = Watching()
     async with watching.room() as room:
         shares = []
-        for person, picture in ((ADA, "dark"), (BO, "bright")):
+        for person in (ADA, BO):
             sharer = await share(room, person, nonce=f"n{person.id}")
-            await see(watching, room, sharer, picture, "Tokyo 2099")
-            assert sharer.share is not None
+            await see(watching, room, sharer, "dark", "Tokyo 2099")
+            await see(watching, room, sharer, "line", "Tokyo 2099", "Get ready")
             # It waits for its turn.
-            sharer.share._screen.notes._waiting = (OcrLine("a secret", Box(0.1, 0.1, 0.3, 0.14)),)
+            watching.readers.texts = ["Tokyo 2099", "a secret"]
+            await room.picture(sharer, PICTURES["other line"])
+            await until(lambda read=sharer.share.counts: read["read"] == 3)  # type: ignore[misc, union-attr]
             shares.append(sharer)
         endings = [asyncio.create_task(room.end(sharer, ShareEnd.STOPPED)) for sharer in shares if ends]
         await asyncio.sleep(0)
@@ -211,7 +216,7 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
         for sharer in shares:
             await room.end(sharer, ShareEnd.STOPPED)
         await asyncio.gather(*endings)
-        assert [note.who for note in watching.notes] == ["Ada", "Bo", "Bo"]
+        assert [note.who for note in watching.notes if "a secret" in note.what] == ["Bo"]
         recaps = [turn.parts[0].text for turn in watching.turns[-2:]]
         assert ["Tokyo" in recap for recap in recaps] == [False, True]
 
@@ -224,7 +229,7 @@ async def test_several_people_share() -> None:
         await see(watching, room, ada, "dark", "Tokyo 2099")
         await see(watching, room, bo, "bright", "A spreadsheet")
         assert [(note.who, "Tokyo" in note.what) for note in watching.notes] == [("Ada", True), ("Bo", False)]
-        with pytest.raises(ToolError, match=r"Ada, Bo\. Say whose"):
+        with pytest.raises(ToolError, match="Ada, Bo"):
             await room.look("what?", who=None)
         assert "A spreadsheet" in await room.look("what?", who="bo")
         await room.end(ada, ShareEnd.STOPPED)
@@ -259,7 +264,7 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
             await see(watching, room, sharer, "dark", text)
             assert text in await room.look("what?", user_id=person.id)
         assert room.sharing() == ["Lantern Sam", "Lantern Sam (2)"]
-        with pytest.raises(ToolError, match="That member shares no screen now"):
+        with pytest.raises(ToolError, match="That member"):
             await room.look("what?", user_id=BO.id)
 
 
@@ -270,9 +275,9 @@ async def test_who_looks_without_a_share_is_told() -> None:
         with pytest.raises(ToolError, match="Nobody shares"):
             await room.look("what?", who=None)
         sharer = await share(room)
-        with pytest.raises(ToolError, match="Nobody of that name"):
+        with pytest.raises(ToolError, match="name"):
             await room.look("what?", who="Cy")
-        with pytest.raises(ToolError, match="No picture of the screen has come") as refused:
+        with pytest.raises(ToolError, match="No picture") as refused:
             await room.look("what?", who=None)
         # Whoever typed /watch look reads it in the language of their Discord.
         assert in_language(sentence_of(refused.value), "de").startswith("Vom Bildschirm ist noch kein Bild gekommen.")
@@ -304,7 +309,7 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
             await room.end(sharer, ShareEnd.COMMAND)
         looks, notes = len(watching.readers.looks), len(watching.notes)
         watching.readers.holding.set()
-        with pytest.raises(ToolError, match="The share is over"):
+        with pytest.raises(ToolError, match="over"):
             await asked
         assert (len(watching.readers.looks), len(watching.notes)) == (looks, notes)
         with pytest.raises(ToolError, match="Nobody shares"):
@@ -321,7 +326,7 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         await until(lambda: len(watching.readers.looks) == 2)
         await room.end(sharer, ShareEnd.COMMAND)
         watching.readers.thinking.set()
-        with pytest.raises(ToolError, match="The share is over"):
+        with pytest.raises(ToolError, match="over"):
             await asked
         assert len(watching.notes) == 1
         assert watching.memory.live_notes == ()
@@ -350,9 +355,10 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
         async def crash(*_: object, **__: object) -> None:
             raise RuntimeError("broken")
 
-        monkeypatch.setattr(ada.share, "_read", crash)
-        await room.picture(ada, PICTURES["dark"])
-        await until(lambda: ada.ended is ShareEnd.BROKEN)
+        with monkeypatch.context() as patch:
+            patch.setattr(watching.readers, "read", crash)
+            await room.picture(ada, PICTURES["dark"])
+            await until(lambda: ada.ended is ShareEnd.BROKEN)
         await until(lambda: watching.memory.turns != ())
         await see(watching, room, bo, "bright", "A spreadsheet")
 

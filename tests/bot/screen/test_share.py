@@ -13,7 +13,6 @@ from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, Share
 from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
-from tests.voice.screen.screens import jpeg, screen
 from voice.screen.frame_diff import WHOLE
 from voice.screen.notes import CUT_SPACING_S, TEXT_SPACING_S, ScreenNoteReason
 from voice.screen.port import VisionError
@@ -132,15 +131,10 @@ async def test_the_latest_picture_is_the_one_that_is_read() -> None:
 
 async def test_text_that_waits_is_noted_before_a_new_scene() -> None:
     """A line that waits for its turn when the scene changes is noted first, because it was on the screen."""
-    first, second = (
-        jpeg(screen(((60, 100 * number, "First kill by Ada"),), scene=1, brightness=40)) for number in (2, 5)
-    )
     async with Sharing().running("Tokyo 2099") as sharing:
-        sharing.readers.texts = ["Tokyo 2099", "Get ready"]
-        await sharing.share.offer(first)
+        await sharing.see("line", "Tokyo 2099", "Get ready")
         await sharing.noted(2)
-        sharing.readers.texts = ["Tokyo 2099", "First kill by Ada"]
-        await sharing.share.offer(second)
+        await sharing.see("other line", "Tokyo 2099", "First kill by Ada")
         await until(lambda: sharing.share.counts["read"] == 3)
         assert len(sharing.notes) == 2
         await sharing.see("bright", "Victory")
@@ -284,15 +278,17 @@ async def test_who_asks_is_answered_from_the_latest_picture() -> None:
     assert model.readers.looks[-1].question == "which map?"
 
 
-async def test_text_that_waits_is_forgotten() -> None:
-    """Neither the text that waits for its turn nor that of an earlier screen becomes a note after /forget-me. What is
-    on the screen then is noted from the next picture on.
+@pytest.mark.parametrize("changes", [False, True])
+async def test_text_that_waits_is_forgotten(*, changes: bool) -> None:
+    """Neither the text that waits for its turn nor that of an earlier screen (`changes`) becomes a note after
+    /forget-me. What is on the screen then is noted from the next picture on.
     """
     async with Sharing().running("Tokyo 2099") as sharing:
         sharing.clock.advance(CHANGE_SPACING_S)
         await sharing.see("grey", "Tokyo 2099", "a secret")
         await until(lambda: sharing.share.counts["read"] == 2)
         del sharing.notes[:]
+        assert not changes or sharing.share.change("a window")
         await sharing.see("bright", "a secret", "another one")
         sharing.share.forget()
         await sharing.share.finish()

@@ -62,7 +62,7 @@ async def test_looks_and_ends() -> None:
             await until(lambda: len(watching.notes) == 2)
             assert "Tokyo 2099" in await at.look(GUILD, ADA.id, "what?", whose=BO.id)
             watching.place.people.remove(ADA)
-            with pytest.raises(ScreenError, match="Join Lounge first"):
+            with pytest.raises(ScreenError, match="Lounge"):
                 await at.look(GUILD, ADA.id, "what?", whose=BO.id)
             assert len(watching.readers.looks) == 3
             assert (await at.status(GUILD)).startswith("Ada has shared a window")

@@ -35,6 +35,11 @@ PICTURES = {
     name: jpeg(screen((), scene=scene, brightness=light))
     for name, scene, light in [("dark", 1, 40), ("bright", 2, 200), ("grey", 3, 120)]
 }
+# The same scene as the dark one, with a line of text.
+PICTURES |= {
+    name: jpeg(screen(((60, top, "First kill by Ada"),), scene=1, brightness=40))
+    for name, top in [("line", 200), ("other line", 500)]
+}
 
 
 class FakeReaders:

@@ -67,14 +67,14 @@ def read_only(place: Place, database: Database) -> Iterator[None]:
 @contextmanager
 def slow(place: Place, database: Database) -> Iterator[None]:
     """A turn that is stored takes longer than a transaction may."""
-    before, database._deadline_s = database._deadline_s, BUSY_S
+    before, database.deadline_s = database.deadline_s, BUSY_S
     if isinstance(place, SecretStr):
         with refused_by_server(place, "PERFORM pg_sleep(600)"):
             yield
     else:
         with delayed(database):
             yield
-    database._deadline_s = before
+    database.deadline_s = before
 
 
 @contextmanager

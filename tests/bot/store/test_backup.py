@@ -100,12 +100,12 @@ async def test_a_backup_overwrites_nothing_and_is_never_half(tmp_path: Path) -> 
         file.write_text("Dear Bob, " * 500)
         with pytest.raises(BackupError, match="never overwrites"):
             write_backup(path, file)
-        with pytest.raises(BackupError, match="cannot be written"):
+        with pytest.raises(BackupError, match="written"):
             write_backup(path, tmp_path / "none" / "copy.db")
-    with pytest.raises(BackupError, match="is not a backup"):
+    with pytest.raises(BackupError, match="not a backup"):
         examine_backup(file)
     damage(path)
-    with pytest.raises((StoreError, BackupError), match="is damaged"):
+    with pytest.raises((StoreError, BackupError), match="damaged"):
         write_backup(path, tmp_path / "copy.db")
     assert names_in(tmp_path) == ["letters.txt", "roomtone.db"]
 
@@ -233,10 +233,10 @@ async def test_a_restore_that_fails_changes_nothing(
         case "itself":
             file = path
         case "open":
-            monkeypatch.setattr(backup, "_WAIT_S", 0.01)
+            monkeypatch.setattr(backup, "WAIT_S", 0.01)
             other.execute("BEGIN IMMEDIATE")
         case _:
-            monkeypatch.setattr(backup, "_swap" if fault == "killed" else "sync_to_disk", failing)
+            monkeypatch.setattr(backup, "sync_to_disk", failing)
     with closing(other), pytest.raises((BackupError, StoreError), match=expected[fault]):
         await restored(file, path)
     assert contents(path.parent) == before

@@ -58,7 +58,7 @@ def refuse_writes(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> pytest.M
     async def full(_: AsyncConnection) -> None:
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(evening.store, "_database", evening.database.checked(full))
+    monkeypatch.setattr(evening.database, "writing", evening.database.checked(full).writing)
     return monkeypatch
 
 

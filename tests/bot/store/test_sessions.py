@@ -146,7 +146,7 @@ async def test_a_session_of_another_channel_is_not_taken(database: Database) -> 
     """The id of an ended session, or of one in another channel, is refused."""
     sessions = Sessions(database, FakeClock(T0))
     await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
-    with pytest.raises(StoreError, match="Session evening belongs to another channel or has ended"):
+    with pytest.raises(StoreError, match="another channel"):
         await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800, session_id=EVENING)
     await sessions.end_open(GUILD)
     with pytest.raises(StoreError, match="has ended"):

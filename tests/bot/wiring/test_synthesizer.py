@@ -46,7 +46,7 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
             server.behaviour.mode = SpeechMode.WRONG_KEY
             for _ in range(3):
-                with pytest.raises(SynthesisError, match=r"refused the key\. Set speaking\.api_key[^.]*\.$"):
+                with pytest.raises(SynthesisError, match=r"speaking\.api_key"):
                     await synthesize_all(voice, "Hello there.")
     assert len(server.calls) == 3
 
@@ -58,7 +58,7 @@ async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None
     health, models = Health(SystemClock()), ModelsSettings(directory=tmp_path)
     llm = LlmSettings(api_key=SecretStr("sk-chat"))
     async with open_synthesizer(SpeakingSettings(), models=models, llm=llm, health=health) as voice:
-        with pytest.raises(SynthesisError, match="roomtone models pull voice"):
+        with pytest.raises(SynthesisError, match="pull voice"):
             await synthesize_all(voice, "Hello.")
     assert health.summary().startswith(
         "My voice has not worked for 1 second; I write what I want to say. There is no voice in "

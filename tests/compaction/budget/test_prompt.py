@@ -39,7 +39,7 @@ def test_a_prompt_ages_outputs_even_where_there_is_room() -> None:
 def test_the_impossible_is_refused_with_what_to_do() -> None:
     """The error names the current size, the maximum and the remedy."""
     rules = said("word " * 3_000, role="system", kind=PartKind.SYSTEM)
-    with pytest.raises(ContextOverflowError, match="Ask for less at once") as overflow:
+    with pytest.raises(ContextOverflowError, match="less") as overflow:
         build_final_prompt([rules, ask(1)], ContextConfig(2_000))
     assert overflow.value.maximum == 1_500
     assert overflow.value.current > 3_000

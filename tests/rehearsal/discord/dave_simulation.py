@@ -145,7 +145,7 @@ class Channel:
         if incoming:
             client.receive()
         else:
-            self._serve(client)
+            self.serve(client)
         return True
 
     def settle(self, *, timers: bool = True) -> None:
@@ -171,7 +171,7 @@ class Channel:
             and epochs == {self.service.epoch}
         )
 
-    def _serve(self, client: Client) -> None:
+    def serve(self, client: Client) -> None:
         opcode, content = client.outbox.popleft()
         if opcode is DaveOpcode.KEY_PACKAGE:
             effects = self.service.key_package(client.user_id, content)

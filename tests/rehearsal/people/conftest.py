@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-import pytest_asyncio
 
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from rehearsal.discord.server import LocalDiscord
 from tests.rehearsal.people.room import NAMES, Room
 from tests.rehearsal.people.sounds import clip_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rehearsal.people.clip import Clip
+    from rehearsal.pytest_plugin import DiscordForTests
 
 
-@pytest_asyncio.fixture
-async def room() -> AsyncIterator[Room]:
-    """Start a local Discord with three members."""
-    people = tuple(Member(user_id, name) for user_id, name in NAMES.items())
-    async with LocalDiscord(guild=GuildSpec(people=people)) as discord:
-        yield Room(discord)
+@pytest.fixture
+def local_guild() -> GuildSpec:
+    """A guild with three members."""
+    return GuildSpec(people=tuple(Member(user_id, name) for user_id, name in NAMES.items()))
+
+
+@pytest.fixture
+def room(local_discord: DiscordForTests) -> Room:
+    """The members' room."""
+    return Room(local_discord.discord)
 
 
 @pytest.fixture

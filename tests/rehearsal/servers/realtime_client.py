@@ -62,12 +62,12 @@ class FakeModel:
 
 def report_usage(monkeypatch: pytest.MonkeyPatch, usage: Mapping[str, object]) -> None:
     """Let local realtime servers report this usage with each response."""
-    made = ServerSession._response_json
+    made = ServerSession.response_json
 
     def billed(self: ServerSession, *args: Any, **others: Any) -> dict[str, Any]:
         return {**made(self, *args, **others), "usage": usage}
 
-    monkeypatch.setattr(ServerSession, "_response_json", billed)
+    monkeypatch.setattr(ServerSession, "response_json", billed)
 
 
 class Line:

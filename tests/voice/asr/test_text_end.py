@@ -60,7 +60,7 @@ def test_whatever_was_recognised_can_be_read(reader: SentenceReader, text: str) 
 def test_a_model_that_cannot_be_read_is_a_plain_sentence(tmp_path: Path) -> None:
     """The error names the command that fetches the model."""
     (tmp_path / "model.bin").write_bytes(b"not a model")
-    with pytest.raises(TurnModelError, match=r"`roomtone models pull turn-text --again` brings it"):
+    with pytest.raises(TurnModelError, match="turn-text --again"):
         SentenceReader(tmp_path)
 
 

@@ -6,8 +6,10 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import ctranslate2
 import numpy as np
 import pytest
+from faster_whisper import WhisperModel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,62 +96,59 @@ def test_a_surer_text_may_not_lose_a_name(first: str, second: str, kept: int) ->
     assert surer(texts[0], texts[1], ("Ada", "Ben", "Mary Ann", "...")).text == texts[kept].text
 
 
-class CountedModel:
-    """A model that counts with how many hypotheses it decodes."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self.beams: list[int] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def generate(self, *args: Any, beam_size: int, **options: Any) -> Any:
-        self.beams.append(beam_size)
-        return self._model.generate(*args, beam_size=beam_size, **options)
-
-
 def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once more, from the same encoding, with more hypotheses. It is still known then how likely a sentence ends there.
     Long ones are decoded once, and all are while others wait, or together with others.
     """
-    counted = CountedModel(engine._decoder)
-    monkeypatch.setattr(engine, "_decoder", counted)
+    generate, beams = ctranslate2.models.Whisper.generate, list[int]()
+
+    def counted(model: ctranslate2.models.Whisper, *args: Any, beam_size: int, **options: Any) -> Any:
+        beams.append(beam_size)
+        return generate(model, *args, beam_size=beam_size, **options)
+
+    monkeypatch.setattr(ctranslate2.models.Whisper, "generate", counted)
     sure = engine.recognise(bicycle(), language="en")
-    assert counted.beams == [1]
+    assert beams == [1]
     monkeypatch.setattr(whisper, "DOUBTFUL_LOGPROB", 0.0)
     again = engine.recognise(bicycle(), language="en")
-    assert counted.beams == [1, 1, SECOND_BEAM_SIZE]
+    assert beams == [1, 1, SECOND_BEAM_SIZE]
     assert again.mean_logprob >= sure.mean_logprob
     assert again.sentence_end_probability == sure.sentence_end_probability is not None
     engine.recognise_together([RecognitionRequest(bicycle(), "en", ())] * 2)
-    assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1]
+    assert beams == [1, 1, SECOND_BEAM_SIZE, 1]
     engine.recognise_together([RecognitionRequest(bicycle(), "en", ())], others_wait=lambda: True)
-    assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1, 1]
+    assert beams == [1, 1, SECOND_BEAM_SIZE, 1, 1]
     monkeypatch.setattr(whisper, "SECOND_WITHIN_S", 2.0)
     engine.recognise(bicycle(), language="en")
-    assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1, 1, 1]
+    assert beams == [1, 1, SECOND_BEAM_SIZE, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("threads", "most_loaded_twice"),
+    ("threads", "most_loaded_twice", "copies"),
     [
-        pytest.param(1, 200_000_000, id="one thread anyhow"),
-        pytest.param(2, 10_000_000, id="a large model, whose memory is not taken twice"),
+        pytest.param(2, 200_000_000, [2, 1], id="a small model"),
+        pytest.param(1, 200_000_000, [1], id="one thread anyhow"),
+        pytest.param(2, 10_000_000, [2], id="a large model, whose memory is not taken twice"),
     ],
 )
 def test_a_small_model_decodes_in_one_thread(
-    engine: WhisperEngine,
     whisper_model_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
     threads: int,
     most_loaded_twice: int,
+    copies: list[int],
 ) -> None:
     """With a second copy. A large model has one copy, and so has one that may use one thread."""
-    assert engine._decoder is not engine._model.model
+    load, loaded = ctranslate2.models.Whisper, list[int]()
+
+    def counted(*args: Any, intra_threads: int, **options: Any) -> ctranslate2.models.Whisper:
+        loaded.append(intra_threads)
+        return load(*args, intra_threads=intra_threads, **options)
+
+    monkeypatch.setattr(ctranslate2.models, "Whisper", counted)
     monkeypatch.setattr(whisper, "MOST_LOADED_TWICE_BYTES", most_loaded_twice)
-    other = WhisperEngine(whisper_model_dir, SETTINGS, threads=threads)
-    assert other._decoder is other._model.model
+    WhisperEngine(whisper_model_dir, SETTINGS, threads=threads)
+    assert loaded == copies
 
 
 @pytest.mark.parametrize("letters", ["abc", "གངས་རི"])
@@ -160,17 +159,19 @@ def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
     names = ["".join(letters[(number + at) % len(letters)] for at in range(9)) + str(number) for number in range(60)]
     glossary = choose_glossary(wake_names=["Roomtone"], display_names=names, words=[])
     tokens: list[int] = []
+    words: list[str] = []
 
-    def kept(_: Tokenizer, before: list[int], *, without_timestamps: bool) -> None:
+    def kept(model: WhisperModel, _: Tokenizer, before: list[int], *, without_timestamps: bool) -> None:
         tokens[:] = before
+        words.append(model.hf_tokenizer.decode(before))
         raise ValueError(without_timestamps)
 
-    monkeypatch.setattr(engine._model, "encode", lambda _: None)
-    monkeypatch.setattr(engine._model, "get_prompt", kept)
+    monkeypatch.setattr(WhisperModel, "encode", lambda *_: None)
+    monkeypatch.setattr(WhisperModel, "get_prompt", kept)
     with pytest.raises(RecogniserError):
         engine.recognise(silence(1), language="en", glossary=glossary)
     assert 50 < len(tokens) <= MOST_PROMPT_TOKENS
-    assert engine._model.hf_tokenizer.decode(tokens).startswith(" Glossary: Roomtone, ")
+    assert words[0].startswith(" Glossary: Roomtone, ")
 
 
 def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEngine) -> None:
@@ -209,19 +210,16 @@ def test_a_language_that_the_model_does_not_know_is_detected(engine: WhisperEngi
     ],
 )
 def test_a_language_that_nobody_can_be_heard_in_is_refused_at_the_start(
-    engine: WhisperEngine,
     whisper_model_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
     settings: AsrSettings,
     multilingual: bool,
     refused: str,
 ) -> None:
-    monkeypatch.setattr(whisper, "WhisperModel", lambda *_, **__: engine._model)
-    monkeypatch.setattr(whisper, "_decoder", lambda *_, **__: engine._decoder)
     monkeypatch.setattr("ctranslate2.models.Whisper.is_multilingual", multilingual)
-    hearing = pytest.raises(RecogniserError, match=f"does not know the language {refused}")
+    hearing = pytest.raises(RecogniserError, match=f"language {refused}")
     with hearing if refused else contextlib.nullcontext():
-        WhisperEngine(whisper_model_dir, settings)
+        WhisperEngine(whisper_model_dir, settings, stands_in=True)
 
 
 def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:

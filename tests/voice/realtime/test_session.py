@@ -291,7 +291,7 @@ async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch:
     def refuse(self: ServerSession, session: dict[str, Any]) -> None:
         raise ClientError("invalid_value", "Invalid value: 'mariin'.", "session.audio.output.voice")
 
-    monkeypatch.setattr(ServerSession, "_configure", refuse)
+    monkeypatch.setattr(ServerSession, "configure", refuse)
     async with served(FakeModel()) as server, room_of(server, voice="mariin") as room:
         await room.until_told()
         (told,) = room.news
@@ -303,7 +303,7 @@ async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch:
 
 def _refuse_long_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the server refuse tools as OpenAI does: the first whose description is too long, and all that was sent."""
-    configure = ServerSession._configure
+    configure = ServerSession.configure
 
     def refuse(self: ServerSession, session: dict[str, Any]) -> None:
         for number, tool in enumerate(session.get("tools", ())):
@@ -311,7 +311,7 @@ def _refuse_long_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise ClientError("string_above_max_length", "Too long.", f"session.tools[{number}].description")
         configure(self, session)
 
-    monkeypatch.setattr(ServerSession, "_configure", refuse)
+    monkeypatch.setattr(ServerSession, "configure", refuse)
 
 
 @pytest.mark.parametrize("from_start", [True, False])
@@ -330,21 +330,18 @@ async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch:
         await room.ask()
         assert (server.asked[-1].tools, server.asked[-1].instructions) == (("look",), "Be kind.")
         assert room.news == [RealtimeRenewed("reconfigured")] * from_start
-        assert room.session._availability.failures == 0
 
 
 async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each refused tool ends a connection, and none of these is waited for as the service itself is."""
     _refuse_long_descriptions(monkeypatch)
-    async with served(FakeModel()) as server, room_of(server) as room:
-        await room.time_passes(room.session.ready.is_set, step_s=0)
+    async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
         room.briefing = Briefing(
             "Be kind.", tools=(RealtimeTool("dig", "D" * 2_000), RealtimeTool("fill", "F" * 2_000))
         )
-        error = RealtimeError("It is overloaded.")
-        room.session._availability.given_up = error
-        room.session.on_given_up(error)
-        await room.time_passes(lambda: room.session._connection is None, step_s=0)
+        await room.until_told(3)
+        assert isinstance(room.news[-1], RealtimeFailed)
+        server.behaviour.mode = RealtimeMode.ANSWER
         await room.clock.until_somebody_sleeps()
         room.clock.advance(REALTIME_LIMITS.retry_after_s)
         await room.time_passes(lambda: RealtimeRestored() in room.news, step_s=0)
@@ -437,7 +434,8 @@ async def test_a_service_that_says_nothing_at_all_is_given_up(monkeypatch: pytes
         served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.SILENT)) as server,
         room_of(server, limits=RealtimeLimits(hear_timeout_s=15)) as room,
     ):
-        await room.time_passes(lambda: room.session._connection is not None, step_s=0)
+        # Once it is connected, it sleeps until the connection is to be renewed.
+        await room.clock.until_somebody_sleeps()
         for number in range(3):
             assert room.session.usable, number
             hearing = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))

@@ -83,10 +83,10 @@ def test_on_a_busy_machine_it_ends_in_time() -> None:
 @pytest.mark.slow
 def test_the_real_reader_is_bounded() -> None:
     """It asks for all lines of a picture at once, where it is bounded."""
-    engine, picture = picture_worker._engine(), jpeg(screen())
+    engine, picture = picture_worker.new_engine(), jpeg(screen())
     whole = [[0.0, 0.0, 1.0, 1.0]]
     # The time is over when the first line has been read.
     clock = count(0.0, 0.6 * picture_worker.READ_S)
     engine.recognize_txt = BoundedRecogniser(engine.recognize_txt, monotonic=lambda: next(clock))
-    ((text, *_),) = picture_worker._read(engine, picture, [*whole, *whole])
+    ((text, *_),) = picture_worker.read_lines(engine, picture, [*whole, *whole])
     assert text == "Round 2 of 3", "the shortest line"

@@ -45,7 +45,7 @@ async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
     with pytest.raises(UnreadableTextError, match="no glasses"):
         await synthesize_all(bench.voice, "кот")
     bench.second.unreadable, bench.second.mute = set(), {"кот"}
-    with pytest.raises(SynthesisError, match=r"^The voice has no glasses\. The voice is hoarse\. Give it tea\.$"):
+    with pytest.raises(SynthesisError, match=r"glasses.*hoarse"):
         await synthesize_all(bench.voice, "кот")
 
 
@@ -55,13 +55,11 @@ async def test_when_both_fail_both_say_why() -> None:
     bench.second.mute = {"x"}
     bench.first.breaks = {("x", 0)}
     for _ in range(3):
-        with pytest.raises(
-            SynthesisError, match=r"^The voice broke\. Give it tea\. The voice is hoarse\. Give it tea\.$"
-        ):
+        with pytest.raises(SynthesisError, match=r"broke.*hoarse"):
             await synthesize_all(bench.voice, "x")
     bench.first.mute = {"x"}
     bench.now += 61.0
-    with pytest.raises(SynthesisError, match=r"^The voice is hoarse\. Give it tea\.$"):
+    with pytest.raises(SynthesisError, match=r"^The voice is hoarse"):
         await synthesize_all(bench.voice, "x")
     outage = bench.voice.outage
     assert outage is not None

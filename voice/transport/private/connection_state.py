@@ -35,7 +35,7 @@ _REJOIN_GROUP_TIMEOUT_S = 5.0
 # A resumption takes one round trip; after this time a new connection is quicker.
 _RESUME_S = 3.0
 # The main gateway's word about a voice connection that was closed comes within one round trip of the closing.
-_WORD_S = 1.5
+WORD_S = 1.5
 _HANDSHAKE_S = 8.0  # with another voice server
 
 
@@ -263,7 +263,7 @@ class ReceivingState(VoiceConnectionState):
                 ConnectionFlowState.got_voice_server_update,
                 ConnectionFlowState.got_both_voice_updates,
                 ConnectionFlowState.disconnected,
-                timeout=_WORD_S,
+                timeout=WORD_S,
             )
         except TimeoutError:
             return False

@@ -35,7 +35,7 @@ _LONGEST_REST_S = 0.01
 _CROWD_DATAGRAMS = 40
 _CROWD_REST_S = 0.04
 # If the socket is replaced during a poll, the reader notices after this time at most.
-_LONGEST_POLL_S = 0.2
+LONGEST_POLL_S = 0.2
 # If the reader could not look at the socket for so long, the process stood still. What waits came at different times,
 # and the system is asked for them, which makes a datagram some 6 % dearer. A reader that is merely behind, because the
 # machine is busy, looks more often, and keeps the times of its reading: they shift everything alike, while the times of
@@ -90,7 +90,7 @@ class PollingReader(SocketReader):
                 self._running.wait()
                 continue
             sock = self.state.socket
-            wait_s = min(wait_s, _LONGEST_POLL_S)
+            wait_s = min(wait_s, LONGEST_POLL_S)
             try:
                 readable = self._poll(sock, wait_s)
             except (OSError, ValueError, AttributeError, TypeError):

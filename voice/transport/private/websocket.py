@@ -57,15 +57,15 @@ def _snowflake(value: Any) -> int:
 _log = structlog.get_logger()
 
 # The server answers each heartbeat, which discord.py sends every five seconds. discord.py waits for 30 s.
-_SILENCE_S = 8.0
+SILENCE_S = 8.0
 
 _CLOSE_S = 1.0
 # The server sends what was missed right after a resumption.
 _REPLAY_S = 1.0
 
 # UDP may lose the request or the answer of IP discovery.
-_DISCOVERY_TRIES = 5
-_DISCOVERY_WAIT_S = 1.0
+DISCOVERY_TRIES = 5
+DISCOVERY_WAIT_S = 1.0
 
 # What a malformed message of the voice server can raise in discord.py or davey. OSError: the websocket closes while the
 # answer is sent, which the next read reports properly.
@@ -95,7 +95,7 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         """
         self._is_json = False
         try:
-            async with asyncio.timeout(_SILENCE_S):
+            async with asyncio.timeout(SILENCE_S):
                 await super().poll_event()
         except ValueError as error:
             if self._is_json:
@@ -208,9 +208,9 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         question = struct.pack(">HHI", 1, 70, state.ssrc) + bytes(66)
         state.add_socket_listener(listen)
         try:
-            for _ in range(_DISCOVERY_TRIES):
+            for _ in range(DISCOVERY_TRIES):
                 await loop.sock_sendall(state.socket, question)
-                done, _pending = await asyncio.wait([answered], timeout=_DISCOVERY_WAIT_S)
+                done, _pending = await asyncio.wait([answered], timeout=DISCOVERY_WAIT_S)
                 if done:
                     break
             else:

@@ -211,5 +211,5 @@ def test_a_yes_approves_what_is_shown(
     assert "delete_file" not in shown
     assert "\u202e" not in shown
     assert Approvals(settings.storage.data_dir).of("files") == approved
-    with pytest.raises(SetupError, match="There are: files"):
+    with pytest.raises(SetupError, match="files"):
         approve_tools(settings, "hub", yes=True)

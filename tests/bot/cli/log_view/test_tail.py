@@ -93,7 +93,7 @@ def test_another_file_is_no_log(tmp_path: Path) -> None:
     """A text without a single event is refused, and an empty log is not: a full disk leaves one."""
     other = tmp_path / "notes.txt"
     other.write_text("Milk\nBread\n")
-    with pytest.raises(SetupError, match="is not a log of Roomtone: it has no event, but 2 other lines"):
+    with pytest.raises(SetupError, match="2 other lines"):
         tail(other)
     other.write_text("")
     assert tail(other) == ("", f"{other} has no event yet.\n")

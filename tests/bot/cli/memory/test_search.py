@@ -11,7 +11,7 @@ import pytest
 
 from bot.cli.app import run_command_line
 from bot.store.database import open_database
-from tests.bot.store.search.test_search import _Room
+from tests.bot.store.search.test_search import SearchedRoom
 from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, segment, turn
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def two_evenings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def fill() -> None:
         async with open_database(folder / "roomtone.db") as database:
-            room = _Room(database)
+            room = SearchedRoom(database)
             await room.tell(EVENING, *SAID, turn(6, "Actually we booked three rooms in Lisbon.", "Bob"))
             first = segment(3, 6, "Rooms.", "We booked two rooms in Lisbon.")
             later = segment(6, 7, "More rooms.", "We booked three rooms in Lisbon.")

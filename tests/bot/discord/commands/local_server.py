@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.discord.connection import connected
-from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.test_client import FakeSupervisor, settings_for
 from tests.patience import PATIENCE_S
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from bot.discord.client import AddCommands
     from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.interactions.result import InteractionReply
+    from rehearsal.discord.server import LocalDiscord
 
 
 @asynccontextmanager
 async def server_with(command: AddCommands, guild: GuildSpec | None = None) -> AsyncIterator[LocalDiscord]:
     """Start a local Discord with the bot's client and the commands that `command` adds."""
-    async with LocalDiscord(guild=guild) as local, connected(settings_for(local), FakeSupervisor(), [command]):
-        yield local
+    async with open_discord(guild) as opened, connected(settings_for(opened.discord), FakeSupervisor(), [command]):
+        yield opened.discord
 
 
 async def private_reply(local: LocalDiscord, user_id: int, command: str, **options: object) -> InteractionReply:

@@ -217,7 +217,7 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
             raise StoreError("The disk is full.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(speech_forgetting.SpeechForgetter, "_delete_traces", fails)
+            patch.setattr(speech_forgetting, "drop_person", fails)
             assert "The disk is full" in await forget_person(records, str(BEN))
         assert refreshed[2:] == [f"before {BEN}", "after evening"]
         for person in (ADA, BEN):
@@ -244,7 +244,7 @@ async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
         assert (session["names"], session["server_id"]) == (["Ada"], str(GUILD))
         assert any("Zanzibarq" in each["text"] for each in told["facts_about_you"])
         assert "4411" not in file.content.decode()
-        monkeypatch.setattr(personal_data, "_MOST_BYTES", 10)
+        monkeypatch.setattr(personal_data, "MOST_BYTES", 10)
         packed = await records.file_of(str(ADA))
         assert packed.name == f"{FILE_NAME}.gz"
         assert json.loads(gzip.decompress(packed.content)) == told

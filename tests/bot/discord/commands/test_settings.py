@@ -224,7 +224,7 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
             "custom_id"
         ] == "roomtone:setting-memory"
         for command in ("settings", "rolling-context"):
-            with pytest.raises(LocalDiscordError, match="lacks a permission"):
+            with pytest.raises(LocalDiscordError, match="permission"):
                 await server.show(BEN, command)
 
 
@@ -272,7 +272,7 @@ async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> N
         panel = int(opened.replies[-1].payload["id"])
         result = await server.local.pick(ADA, panel, "roomtone:setting-consent", ["notice"])
         assert result.content == NOT_ANY_MORE
-        with pytest.raises(LocalDiscordError, match="Pick 1 to 1"):
+        with pytest.raises(LocalDiscordError, match="1 to 1"):
             await server.choose("consent", "notice")
 
 
@@ -385,13 +385,13 @@ def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("key", "written", "told"),
     [
-        ("names", "42", "Give me one to 5 names"),
-        ("spoken", "fr", "at most 10 languages with commas between them. There are: en, de."),
-        ("spoken", "en, Klingon", "at most 10 languages"),
-        ("retention", "91", "Write a number from 1 to 90, or nothing."),
-        ("longest-session", "0.5", "Write a number from 1 to 24, or nothing."),
-        ("leave-when-empty", "soon", "Write a number from 0 to 1,440, or nothing."),
-        ("auto-join-people", "0", "Write a number from 1 to 99, or nothing."),
+        ("names", "42", "5 names"),
+        ("spoken", "fr", "en, de"),
+        ("spoken", "en, Klingon", "10 languages"),
+        ("retention", "91", "1 to 90"),
+        ("longest-session", "0.5", "1 to 24"),
+        ("leave-when-empty", "soon", "0 to 1,440"),
+        ("auto-join-people", "0", "1 to 99"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_can(key: str, written: str, told: str) -> None:

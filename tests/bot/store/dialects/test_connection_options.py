@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from bot.store.dialects.postgresql import _NETWORK_TIMEOUT_S, _options, hosts_of, place_of
+from bot.store.dialects.postgresql import NETWORK_TIMEOUT_S, connection_options, hosts_of, place_of
 from compaction.errors import StoreError
 
 URL = "postgresql://bot:secret@db.example/memory"
@@ -13,7 +13,7 @@ URL = "postgresql://bot:secret@db.example/memory"
 
 def options_of(url: str) -> dict[str, str]:
     """Return the options of a connection as libpq reads them; it refuses those that it does not know."""
-    return {name: str(value) for name, value in conninfo_to_dict(make_conninfo(**_options(url, 2.0))).items()}
+    return {name: str(value) for name, value in conninfo_to_dict(make_conninfo(**connection_options(url, 2.0))).items()}
 
 
 def test_a_server_that_disappears_is_noticed_in_time_also_while_it_answers() -> None:
@@ -22,8 +22,8 @@ def test_a_server_that_disappears_is_noticed_in_time_also_while_it_answers() -> 
     """
     options = options_of(URL)
     idle, interval, count = (int(options[f"keepalives_{name}"]) for name in ("idle", "interval", "count"))
-    assert idle + interval * count == _NETWORK_TIMEOUT_S
-    assert int(options["tcp_user_timeout"]) == _NETWORK_TIMEOUT_S * 1000
+    assert idle + interval * count == NETWORK_TIMEOUT_S
+    assert int(options["tcp_user_timeout"]) == NETWORK_TIMEOUT_S * 1000
 
 
 @pytest.mark.parametrize("name", ["keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"])
@@ -43,7 +43,7 @@ def test_no_sentence_has_a_part_of_a_password_that_was_not_encoded(password: str
     """libpq would take what follows the sign for the host, or all of it for the database."""
     url = f"postgresql://bot:{password}@db.example:5432/memory"
     for read in (place_of, hosts_of, options_of):
-        with pytest.raises(StoreError, match=r"percent-encoded: %40, %2F, %25\.$") as refused:
+        with pytest.raises(StoreError, match="percent-encoded") as refused:
             read(url)
         assert "ret" not in str(refused.value)
 

@@ -11,7 +11,7 @@ from bot.store.database import open_database
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
 from compaction.model import Seq
-from tests.bot.store.search.test_search import _Room
+from tests.bot.store.search.test_search import SearchedRoom
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, segment, turn
 
 if TYPE_CHECKING:
@@ -32,24 +32,24 @@ def written(start: int = 0, end: int = 3) -> Segment:
 
 
 @pytest_asyncio.fixture
-async def room(place: Place) -> AsyncIterator[_Room]:
+async def room(place: Place) -> AsyncIterator[SearchedRoom]:
     """An empty database."""
     async with open_database(place, synchronous="normal") as database:
-        yield _Room(database)
+        yield SearchedRoom(database)
 
 
-async def found(room: _Room, query: str, scope: Scope | None = None) -> list[str]:
+async def found(room: SearchedRoom, query: str, scope: Scope | None = None) -> list[str]:
     """Return the texts that words find."""
     ids = await room.index.full_text(terms(query), scope or Scope(), limit=9)
     return [source_text(each.source) for each in await room.index.passages(ids)]
 
 
-async def facts(room: _Room) -> int:
+async def facts(room: SearchedRoom) -> int:
     """Return how many facts the index has."""
     return len(await room.database.rows("SELECT id FROM passages WHERE kind = 'fact'"))
 
 
-async def test_words_of_a_fact_find_its_turn(room: _Room) -> None:
+async def test_words_of_a_fact_find_its_turn(room: SearchedRoom) -> None:
     """The question has a word of the fact and none of the turn; the turn is found, once, and knows the fact's words."""
     await room.tell(EVENING, *TURNS)
     assert SAID not in await found(room, "lives")
@@ -60,7 +60,7 @@ async def test_words_of_a_fact_find_its_turn(room: _Room) -> None:
     assert set(terms("lives")) <= passage.own_terms
 
 
-async def test_every_cited_turn_is_found(room: _Room) -> None:
+async def test_every_cited_turn_is_found(room: SearchedRoom) -> None:
     """A fact leads to each turn that it cites."""
     made = written()
     both = replace(made, facts=(replace(made.facts[0], turns=(Seq(1), Seq(2))),))
@@ -68,7 +68,7 @@ async def test_every_cited_turn_is_found(room: _Room) -> None:
     assert {SAID, "Above a bakery!"} <= set(await found(room, "lives"))
 
 
-async def test_a_fact_is_judged_like_its_turn(room: _Room) -> None:
+async def test_a_fact_is_judged_like_its_turn(room: SearchedRoom) -> None:
     """Speaker, kind and view of the turn decide."""
     await room.tell(EVENING, *TURNS, written())
     assert await found(room, "lives", Scope(speaker="Bob", kinds=frozenset({PassageKind.TURN}))) == [SAID]
@@ -76,7 +76,7 @@ async def test_a_fact_is_judged_like_its_turn(room: _Room) -> None:
     assert SAID not in await found(room, "lives", Scope(in_view=(EVENING, Seq(1))))
 
 
-async def test_a_facts_embedding_leads_to_its_turn(room: _Room) -> None:
+async def test_a_facts_embedding_leads_to_its_turn(room: SearchedRoom) -> None:
     """The likeness of a fact to the query is that of its turn."""
     await room.tell(EVENING, *TURNS, written())
     await room.embed()
@@ -87,7 +87,7 @@ async def test_a_facts_embedding_leads_to_its_turn(room: _Room) -> None:
     assert len({passage_id for passage_id, _ in near}) == len(near)
 
 
-async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
+async def test_a_fact_is_no_hit_of_its_own(room: SearchedRoom) -> None:
     """Facts are not among the newest passages, and a fact in somebody's own words needs no way to its turn."""
     await room.tell(EVENING, *TURNS, written())
     newest = await room.index.passages(await room.index.newest(Scope(), limit=9))
@@ -97,7 +97,7 @@ async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
     assert await facts(room) == 1
 
 
-async def test_a_fact_goes_with_its_turn_and_its_segment(room: _Room) -> None:
+async def test_a_fact_goes_with_its_turn_and_its_segment(room: SearchedRoom) -> None:
     """What is forgotten or deleted is found by no fact."""
     await room.tell(EVENING, *TURNS, written())
     await room.forget(EVENING, 1)

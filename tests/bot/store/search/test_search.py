@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tests.bot.conftest import Place
 
 
-class _Room:
+class SearchedRoom:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.store = SqlTurnStore(database, FakeClock())
@@ -88,34 +88,34 @@ class _Room:
 
 
 @pytest_asyncio.fixture
-async def room(place: Place) -> AsyncIterator[_Room]:
+async def room(place: Place) -> AsyncIterator[SearchedRoom]:
     """An empty database."""
     async with open_database(place, synchronous="normal") as database:
-        yield _Room(database)
+        yield SearchedRoom(database)
 
 
 class TestSqlRecallIndex(RecallIndexContract):
     """The database index fulfils the same contract as the in-memory fake."""
 
     @pytest_asyncio.fixture
-    async def room(self, place: Place) -> AsyncIterator[_Room]:
+    async def room(self, place: Place) -> AsyncIterator[SearchedRoom]:
         """An empty database."""
         async with open_database(place, synchronous="normal") as database:
-            yield _Room(database)
+            yield SearchedRoom(database)
 
 
 class TestSqlSimilarity(SimilarityContract):
     """The same holds for embeddings."""
 
     @pytest_asyncio.fixture
-    async def room(self, place: Place) -> AsyncIterator[_Room]:
+    async def room(self, place: Place) -> AsyncIterator[SearchedRoom]:
         """An empty database."""
         async with open_database(place, synchronous="normal") as database:
-            yield _Room(database)
+            yield SearchedRoom(database)
 
 
 @pytest.mark.slow
-async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
+async def test_it_finds_what_brute_force_finds(room: SearchedRoom) -> None:
     """For random turns, queries and scopes, the database finds the same passages as the in-memory fake."""
     rng = random.Random(11)
     words = [f"{a}{b}" for a in ("lo", "mi", "ra", "se", "tu") for b in ("bak", "dif", "gom", "nel", "pus", "rit")]
@@ -140,7 +140,7 @@ async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
         assert (await room.index.count(asked)).passages == (await fake.count(asked)).passages
 
 
-async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
+async def test_folding_tells_which_turn_corrects_which(room: SearchedRoom) -> None:
     """A fact that closes another marks the old turn as replaced by the new one."""
     told = (turn(0, "The gate code is 4411."), turn(1, "Fine."), turn(2, "The gate code is 7702 now."))
     first = segment(0, 2, "A code.", "The gate code is 4411.")
@@ -152,7 +152,7 @@ async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
     assert new.replaced_by is None
 
 
-async def test_answers_and_what_is_done_correct_nothing(room: _Room) -> None:
+async def test_answers_and_what_is_done_correct_nothing(room: SearchedRoom) -> None:
     """A fact that closes an open one, or what the group did, leaves its turn as it was said. The latest one counts."""
     told = [turn(seq, f"Something {seq}.") for seq in range(5)]
     first = segment(0, 2, "Plans.", "Who drives?", "The quiz is on Wednesday.")
@@ -178,7 +178,7 @@ async def test_answers_and_what_is_done_correct_nothing(room: _Room) -> None:
     assert [each.replaced_by for each in found][:2] == [None, 4]
 
 
-async def test_a_session_taken_over_by_a_channel_is_found_there(room: _Room) -> None:
+async def test_a_session_taken_over_by_a_channel_is_found_there(room: SearchedRoom) -> None:
     """Turns stored before their channel was known are found in that channel once it opens the session."""
     await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
     assert await room.index.full_text(("lisbon",), Scope(guild_id=1), limit=5) == ()
@@ -193,12 +193,12 @@ async def _check_index(database: Database) -> None:
             await connection.execute(text("INSERT INTO passage_index (passage_index) VALUES ('integrity-check')"))
 
 
-async def _texts(room: _Room, query: str) -> list[str]:
+async def _texts(room: SearchedRoom, query: str) -> list[str]:
     found = await room.index.passages(await room.index.full_text(terms(query), Scope(), limit=50))
     return sorted(source_text(each.source) for each in found)
 
 
-async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
+async def test_a_deleted_session_leaves_nothing(room: SearchedRoom) -> None:
     """Deleting a session deletes its turns, passages and embeddings, and those of other sessions stay."""
     await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
     await room.tell(ELSEWHERE, turn(0, "Lisbon is none of your business."))
@@ -210,7 +210,7 @@ async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
     await _check_index(room.database)
 
 
-async def test_only_the_channels_of_the_scope_are_searched(room: _Room) -> None:
+async def test_only_the_channels_of_the_scope_are_searched(room: SearchedRoom) -> None:
     """A scope with channels finds what was said in these and no others, by words and by time. A speaker who has the tag
     of a channel as their name changes nothing.
     """

@@ -11,7 +11,7 @@ from bot.store.search.vector_store import VectorSet, VectorStore
 from bot.store.servers import OptOutStore
 from compaction.memory.passage import Scope
 from compaction.model import Seq
-from tests.bot.store.search.test_search import _Room
+from tests.bot.store.search.test_search import SearchedRoom
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
     EVENING,
@@ -53,7 +53,7 @@ async def test_what_another_process_stores_is_found(place: Place) -> None:
     memory.
     """
     async with open_database(place) as mine, open_database(place) as theirs:
-        room, other = _Room(mine), _Room(theirs)
+        room, other = SearchedRoom(mine), SearchedRoom(theirs)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
         assert len(await like(room.vectors, "lighthouse", Scope(guild_id=1))) == 3
@@ -67,7 +67,7 @@ async def test_what_another_process_stores_is_found(place: Place) -> None:
 async def test_another_model_starts_anew(place: Place) -> None:
     """Changing the model deletes the vectors of other models and queues their passages again."""
     async with open_database(place) as database:
-        room = _Room(database)
+        room = SearchedRoom(database)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
         await room.vectors.discard_other_models("letters")
@@ -82,7 +82,7 @@ async def test_another_model_starts_anew(place: Place) -> None:
 async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None:
     """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
     async with open_database(place) as database:
-        room = _Room(database)
+        room = SearchedRoom(database)
         await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
         waiting = await room.vectors.unembedded(limit=9)
         assert [text for _, text in waiting] == [
@@ -97,7 +97,7 @@ async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None
 async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
     """What a person said in a guild in which they opted out waits until they opt in again."""
     async with open_database(place) as database:
-        room, opt_outs = _Room(database), OptOutStore(database, FakeClock())
+        room, opt_outs = SearchedRoom(database), OptOutStore(database, FakeClock())
         await room.tell(EVENING, SAID[0])
         await room.tell(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
         await room.tell(ELSEWHERE, turn(0, "Shall we visit Lisbon in the spring?"))
@@ -115,7 +115,7 @@ async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
 async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:
     """An embedding that arrives after its turn was forgotten is not stored."""
     async with open_database(place) as database:
-        room = _Room(database)
+        room = SearchedRoom(database)
         await room.tell(EVENING, *SAID[:3])
         waiting = await room.vectors.unembedded(limit=9)
         await room.forget(EVENING, 1)
@@ -127,7 +127,7 @@ async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None
 async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
     """Of more than may be in memory, the newest are found, each guild's own."""
     async with open_database(place) as database:
-        room = _Room(database)
+        room = SearchedRoom(database)
         await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
         await room.embed()
         await room.tell(EVENING, *SAID[:4])
@@ -153,10 +153,10 @@ async def test_who_gives_up_waiting_leaves_what_was_loaded(place: Place, monkeyp
         if len(loaded) % 2 == 0:
             searching[-1].cancel()
 
-    monkeypatch.setattr(vector_store, "_PAGE_ROWS", 1)
+    monkeypatch.setattr(vector_store, "PAGE_ROWS", 1)
     monkeypatch.setattr(VectorSet, "add", add_and_give_up)
     async with open_database(place) as database:
-        room = _Room(database)
+        room = SearchedRoom(database)
         search = VectorStore(database, most=50)
         told = 0
         for count in (5, 8):

@@ -89,7 +89,7 @@ def test_removals_and_additions_share_a_batch() -> None:
     channel.join(5)
     for client in list(channel.clients.values()):
         while client.outbox:
-            channel._serve(client)
+            channel.serve(client)
     channel.leave(4)
     channel.settle()
     assert channel.agreed()

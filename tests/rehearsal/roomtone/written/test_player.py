@@ -100,7 +100,7 @@ async def test_an_answer_that_is_broken_off_is_heard_up_to_there() -> None:
 
 async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing answer is waited for until a time limit, then reported, and the evening goes on."""
-    monkeypatch.setattr(playing, "_PATIENCE_S", 6.0)
+    monkeypatch.setattr(playing, "PATIENCE_S", 6.0)
     unasked = {"id": "fence", "who": "bo", "say": "I painted the fence.", "answered": True}
     report = await play(written(BOAT, unasked, {"who": "bo", "say": "It is done."}))
     assert broken(report) == ["wait", "answered fence"]

@@ -1,0 +1,21 @@
+"""A bot that is linked to a channel of the local Discord that the pytest plugin opens."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.voice.transport.link_scene import OpenScene, open_scene
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rehearsal.pytest_plugin import DiscordForTests
+
+
+@pytest.fixture
+def scene(local_discord: DiscordForTests, tmp_path: Path) -> OpenScene:
+    """Opens a scene, with the options of `open_scene`."""
+    return partial(open_scene, local_discord, tmp_path)
