@@ -40,7 +40,6 @@ _MIN_SECRET_CHARS = 8
 NAME_KEYS = frozenset(
     {
         "api_base",
-        "button",
         "change",
         "channel_id",
         "code",

@@ -82,7 +82,7 @@ async def a_day(place: Place, folder: Path) -> AsyncIterator[tuple[Day, Database
     """Open a room on the database at `place`, and the probes."""
     clock = FakeClock()
     async with open_database(place, synchronous="normal", busy_timeout_s=BUSY_S) as database:
-        house = House(Sessions(database, clock), SqlTurnStore(database, clock), clock)
+        house = House(database, clock)
         checks = ServiceChecks(partial(check_writable, database), folder, clock=clock)
         health = Health(clock)
         async with living(house) as (room, task):

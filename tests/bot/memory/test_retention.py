@@ -227,7 +227,7 @@ async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(file: Path
         async with database.reading() as connection:
             assert (await connection.scalars(select(sessions.c.id))).all() == []
         with capture_logs() as logs:
-            async with retention.running():
+            async with background_task(retention.run(), name="retention-under-test"):
                 await clock.until_somebody_sleeps()
         assert [each["retry_s"] for each in logs if each["event"] == "retention_failed"] == [RETRY_S]
     assert other.read_text("utf-8") == new

@@ -85,7 +85,7 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
             await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
         with pytest.raises(StoreError, match="full"):
             await evening.memory.add_note(Note(NoteId("n2"), evening.clock.now(), "Bob", "A gate."))
-        (ada,) = await forgetter.find("Ada")
+        (ada,) = await forgetter.speech.find("Ada")
         await forgetter.forget(ada)
         outage.undo()
         await evening.memory.store_waiting()
@@ -129,7 +129,7 @@ async def test_what_is_recorded_later_was_said_before(file: Path, tmp_path: Path
     async with Evening(file) as evening, another_process(file, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         spoken_at = evening.clock.now()
-        (ada,) = await forgetter.find("Ada")
+        (ada,) = await forgetter.speech.find("Ada")
         await forgetter.forget(ada)
         evening.clock.advance(3.0)
         part = TurnPart("id-Ada", "Ada", SECRET)
@@ -150,7 +150,7 @@ async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_
     """The owner takes their time to confirm, and meanwhile the person speaks in another channel."""
     async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
-        (ada,) = await forgetter.find("Ada")
+        (ada,) = await forgetter.speech.find("Ada")
         async with Evening(place, name="other", clock=evening.clock, channel=702) as other:
             await other.say(SECRET)
             assert set((await forgetter.forget(ada)).stored.sessions) == {EVENING, OTHER}
@@ -169,7 +169,7 @@ async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
         forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
         await evening.say(SECRET)
         await evening.say("Where is it moored?", "Bob")
-        (ada,) = await forgetter.find("Ada")
+        (ada,) = await forgetter.speech.find("Ada")
         await forgetter.forget(ada)
         await evening.say("Behind the old lighthouse.", "Bot", kind=TurnKind.ASSISTANT)
         await evening.upkeep.run_once()
@@ -255,7 +255,7 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
         await say_unstored(evening, SECRET, "Ada")
         clock = FakeClock(evening.clock.now() + ahead_s)
         forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
-        (ada,) = await forgetter.find("Ada")
+        (ada,) = await forgetter.speech.find("Ada")
         await forgetter.forget(ada)
         async with Evening(file, name="other", clock=evening.clock, channel=702):
             await forgetter.forget(StoredSpeaker("id-Bob", (), 0.0, 0, ()))

@@ -102,7 +102,7 @@ async def equipped(
     async with AsyncExitStack() as stack:
         metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces(exporter=spans))
         stores = await open_stores(stack, parts, clock, on_operation=metrics.on_store)
-        house = EquippedHouse(stores.sessions, stores.turns, clock)
+        house = EquippedHouse(stores.database, clock)
         house.metrics = metrics
         participation = GuildParticipations(
             stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.names, clock=clock
