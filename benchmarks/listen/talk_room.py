@@ -19,7 +19,7 @@ from bot.brain.wakeword import use_of_name
 from bot.channel.participants import Participants
 from bot.channel.port import Person
 from bot.events import SpokenText
-from bot.participation.all_guilds import GuildParticipations
+from bot.participation.guild_conduct import GuildConducts
 from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.hearing import GROUP_WAIT_S
@@ -70,7 +70,7 @@ class _TalkRoom:
             [Person(number, name, is_bot=name in talk.bots) for name, number in self._ids.items()]
         )
         self._clock = ManualClock()
-        self._guilds = GuildParticipations(
+        self._guilds = GuildConducts(
             no_server_settings(), _NothingStored(), ParticipationSettings(), wake_names=_WAKE_NAMES, clock=self._clock
         )
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
@@ -171,7 +171,7 @@ class _TalkRoom:
 
 
 class _NothingStored:
-    """Implements `bot.participation.all_guilds.OptOuts`: nobody has opted out, and nothing is kept."""
+    """Implements `bot.participation.guild_conduct.OptOuts`: nobody has opted out, and nothing is kept."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
         del guild_id

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import share_of, spread
-from benchmarks.reply.room import open_room
+from benchmarks.reply.measured_room import open_room
 from rehearsal.runner.record import SpeechSpan, utterance_span
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
-    from benchmarks.reply.room import BenchmarkRoom
+    from benchmarks.reply.measured_room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.runner.observations import ObservedUtterance
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import spread
 from benchmarks.recordings import INTERRUPTION, QUESTION, find_recording, voiced_after_s
-from benchmarks.reply.room import LONG_ANSWER, SHORT_ANSWER, open_room
+from benchmarks.reply.measured_room import LONG_ANSWER, SHORT_ANSWER, open_room
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.errors import PersonError
 
 if TYPE_CHECKING:
     from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
-    from benchmarks.reply.room import BenchmarkRoom
+    from benchmarks.reply.measured_room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.servers.chat import ChatCall
 

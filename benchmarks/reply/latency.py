@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import share_of, spread
 from benchmarks.recordings import HeardWords, voice_end_s
-from benchmarks.reply.room import open_room
+from benchmarks.reply.measured_room import open_room
 from rehearsal.people.clip import read_sound
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
-    from benchmarks.reply.room import BenchmarkRoom
+    from benchmarks.reply.measured_room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.people.person import ClipPlayback
     from rehearsal.runner.observations import ObservedReply, ObservedUtterance

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.dashboard.access import Access, Json
-    from bot.participation.all_guilds import GuildParticipation
+    from bot.participation.guild_conduct import GuildConduct
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 
@@ -217,7 +217,7 @@ class LiveRooms:
 
     @contextmanager
     def show(
-        self, session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildParticipation
+        self, session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildConduct
     ) -> Iterator[events.Observer]:
         """Show a room while the block runs. Yields what takes the room's events."""
         room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.dashboard.access import Json
-    from bot.participation.all_guilds import GuildParticipation
+    from bot.participation.guild_conduct import GuildConduct
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 
@@ -42,7 +42,7 @@ class LiveRoom:
         session_id: SessionId,
         place: RoomChannel,
         memory: SessionMemory,
-        guild: GuildParticipation,
+        guild: GuildConduct,
         *,
         clock: Clock,
         publish: Callable[[LiveRoom, str, Json, str], None],

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bot.dashboard.discord_login import DiscordLogin, LoginStart
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import Follower, LiveRooms
-    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_conduct import GuildConducts
     from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
     from compaction.memory.recall import RecallHit
@@ -72,7 +72,7 @@ class DashboardService:
         self,
         live: LiveRooms,
         sessions: Sessions,
-        participation: GuildParticipations,
+        participation: GuildConducts,
         *,
         clock: Clock,
         discord_login: DiscordLogin | None = None,

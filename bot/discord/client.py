@@ -20,7 +20,7 @@ from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.chat import CALL_BUTTONS
 from bot.discord.command_tree import CheckedCommandTree, command_failed, over_buttons
-from bot.discord.commands.room import add_room_commands
+from bot.discord.commands.joining import add_room_commands
 from bot.discord.endpoint import connector
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.place import DiscordPlace

@@ -15,7 +15,7 @@ from discord.app_commands import Cooldown
 from bot.channel.markdown import in_message
 from bot.discord.access import Cooldowns
 from bot.discord.admission import Verdict
-from bot.discord.commands.room import ELSEWHERE
+from bot.discord.commands.joining import ELSEWHERE
 from bot.discord.place import VOICE_CHANNELS
 from bot.discord.posting import MESSAGE_CHARS, attempt, message_parts, post_message
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in, person_of

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.events import SpokenText
-    from bot.participation.all_guilds import GuildParticipation, GuildParticipations
+    from bot.participation.guild_conduct import GuildConduct, GuildConducts
     from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
@@ -84,8 +84,8 @@ class Participation:
 
     def __init__(
         self,
-        guilds: GuildParticipations,
-        guild: GuildParticipation,
+        guilds: GuildConducts,
+        guild: GuildConduct,
         *,
         session_id: str,
         place: RoomChannel,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.participation.all_guilds import GuildParticipation, SilenceableRoom
+    from bot.participation.guild_conduct import GuildConduct, SilenceableRoom
     from bot.store.claims import RoomClaim
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
@@ -76,7 +76,7 @@ class ForgettingWatch:
         self,
         sessions: Sessions,
         session_id: SessionId,
-        guild: GuildParticipation,
+        guild: GuildConduct,
         *,
         people: Callable[[], Collection[str]],
         clock: Clock,

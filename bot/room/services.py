@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
-    from bot.participation.all_guilds import GuildParticipation, GuildParticipations
+    from bot.participation.guild_conduct import GuildConduct, GuildConducts
     from bot.realtime.port import RealtimeServices
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
@@ -56,9 +56,7 @@ if TYPE_CHECKING:
     ]
     OpenUpkeep = Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None]
     OpenVoice = Callable[[RoomChannel, Synthesizer, Callable[[Text], None]], ServerVoice]
-    ShowLive = Callable[
-        [SessionId, RoomChannel, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]
-    ]
+    ShowLive = Callable[[SessionId, RoomChannel, SessionMemory, GuildConduct], AbstractContextManager[events.Observer]]
 
 # More than any model takes, for prompts that are not limited.
 NO_LIMIT_TOKENS = 1 << 40
@@ -162,7 +160,7 @@ class RoomServices:
     asr: AsrSettings
     speaking: SpeakingSettings
     # When the bot speaks on each server, and what that may cost.
-    participation: GuildParticipations
+    participation: GuildConducts
     # The time zone of times that the model and people read.
     zone: tzinfo
     clock: Clock
@@ -213,7 +211,7 @@ class SessionParts:
     opened: OpenedSession
     memory: SessionMemory
     upkeep: MemoryUpkeep | None
-    guild: GuildParticipation
+    guild: GuildConduct
     listen: ListenRequest | None
     report: Callable[[str, Exception], None]
 

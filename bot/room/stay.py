@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
     from bot.room.services import SessionParts
-    from bot.screen.room import RoomScreens
+    from bot.screen.screen_room import RoomScreens
 
     Work = Callable[[], Coroutine[Any, Any, object]]
 

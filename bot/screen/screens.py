@@ -1,7 +1,7 @@
 """The shared screens of all rooms: creates links, admits share pages (`bot.web.port.SharePageHost`), and runs the
 /watch commands (`bot.discord.commands.watch`).
 
-`bot.screen.room` handles the shares within a room.
+`bot.screen.screen_room` handles the shares within a room.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, TOO_MANY, ScreenError, ShareEnd
-from bot.screen.room import MOST_SHARES, RoomScreens
+from bot.screen.screen_room import MOST_SHARES, RoomScreens
 from bot.screen.share import TAKEN
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.discord.client import AddCommands
     from bot.discord.commands.voice import VoiceCommands
     from bot.memory.personal_recall import ReadableMemory
-    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_conduct import GuildConducts
     from bot.screen.screens import WatchService
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def slash_commands(
     parts: ProcessParts,
-    participation: GuildParticipations,
+    participation: GuildConducts,
     *,
     readable: ReadableMemory,
     watching: WatchService,

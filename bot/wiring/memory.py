@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
     from bot.memory.recall import RecallScope
-    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_conduct import GuildConducts
     from bot.room.services import OpenMemory, OpenUpkeep
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
@@ -225,7 +225,7 @@ def choose_summariser(kind: SummariserKind, completion: Completion | None, zone:
 def summarisers_by_guild(
     kind: SummariserKind,
     model: Completion | None,
-    participation: GuildParticipations,
+    participation: GuildConducts,
     clock: Clock,
     zone: tzinfo = UTC,
 ) -> Callable[[int], Awaitable[Summariser]]:
@@ -281,7 +281,7 @@ class Recollection:
 async def open_recollection(
     stack: AsyncExitStack,
     parts: ProcessParts,
-    participation: GuildParticipations,
+    participation: GuildConducts,
     shards: Shards,
     *,
     embedder: Embedder | None = None,

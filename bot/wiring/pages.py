@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bot.llm.model_calls import ModelCall
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
-    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_conduct import GuildConducts
     from bot.settings import StorageSettings
     from bot.shards import Shards
     from bot.store.database import Database
@@ -53,7 +53,7 @@ async def open_dashboard(
     stack: AsyncExitStack,
     settings: BotSettings,
     sessions: Sessions,
-    participation: GuildParticipations,
+    participation: GuildConducts,
     clock: Clock,
     shards: Shards = ONLY_SHARD,
 ) -> DashboardService:

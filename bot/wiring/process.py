@@ -20,7 +20,7 @@ from bot.memory.people import PeopleBook
 from bot.memory.retention import Retention
 from bot.monitoring.measured_store import MeasuredTurnStore
 from bot.monitoring.traces import open_traces
-from bot.participation.all_guilds import GuildParticipations
+from bot.participation.guild_conduct import GuildConducts
 from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
 from bot.store.backup import remove_leftovers
@@ -137,7 +137,7 @@ class BotProcess:
     shards: Shards
     traces: Traces | None
     monitoring: Monitoring
-    participation: GuildParticipations
+    participation: GuildConducts
     dashboard: DashboardService
     lock: BotLock
 
@@ -194,7 +194,7 @@ async def open_bot_process(
         told_time=partial(discord_time, settings.discord),
     )
     await stack.enter_async_context(background_task(retention.run(), name="retention"))
-    participation = GuildParticipations(
+    participation = GuildConducts(
         stores.servers,
         stores.opt_outs,
         settings.participation,

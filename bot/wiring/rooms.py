@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
-    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_conduct import GuildConducts
     from bot.screen.screens import Screens
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
@@ -55,7 +55,7 @@ class RoomForgetting:
 
     def __init__(
         self,
-        participation: GuildParticipations,
+        participation: GuildConducts,
         upkeeps: WeakSet[MemoryUpkeep],
         servers: ServerSettingsBook,
         *,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
-    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_conduct import GuildConducts
     from bot.room.services import ShowLive
     from bot.screen.screens import Screens
     from bot.store.attendance import AttendanceStore
@@ -173,7 +173,7 @@ def room_services(
     recollection: Recollection,
     *,
     mcp_tools: Callable[[int], Sequence[RoomTool]],
-    participation: GuildParticipations,
+    participation: GuildConducts,
     voices: LoadedVoices,
     show_live: ShowLive,
     screens: Screens | None = None,
@@ -242,7 +242,7 @@ def _reply_services(
     recollection: Recollection,
     *,
     mcp_tools: Callable[[int], Sequence[RoomTool]],
-    participation: GuildParticipations,
+    participation: GuildConducts,
     screens: Screens | None,
 ) -> ReplyServices:
     """Return how replies are written."""

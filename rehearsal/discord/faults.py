@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.media.forwarder import Forwarder
     from rehearsal.discord.rest.gate import RestFaults
     from rehearsal.discord.voice.gateway import VoiceGateway
-    from rehearsal.discord.voice.room import VoiceSession
+    from rehearsal.discord.voice.voice_room import VoiceSession
 
 _log = structlog.get_logger()
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Browser, BrowserContext, Page
 
-    from bot.screen.room import RoomScreens
+    from bot.screen.screen_room import RoomScreens
     from compaction.model import Note, Turn
 
     # Opens a room, its web server and a window of the browser. `script`: runs first in each page.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.child_process import child_process
 from benchmarks.local_bot import bot_address
 from benchmarks.recordings import load_recordings
-from benchmarks.reply.room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_ANSWER, benchmark_guild, enter_person
+from benchmarks.reply.measured_room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_ANSWER, benchmark_guild, enter_person
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import FRAME_S, Clip, VoicedBounds

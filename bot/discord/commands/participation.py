@@ -15,13 +15,13 @@ from discord import app_commands
 from bot.discord.answers import answer_when_known, failure_sentence, guild_id_of
 from bot.discord.command_tree import AnsweringView, CheckedView, may_press
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
-from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
+from bot.participation.guild_conduct import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
 from bot.participation.statistics import silenced_for
 from bot.texts.text import Text, in_language, joined
 
 if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
-    from bot.participation.all_guilds import GuildParticipations
+    from bot.participation.guild_conduct import GuildConducts
 
 TALK_AGAIN = Text("Talk again")
 HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes that back at once.")
@@ -31,7 +31,7 @@ DO_NOT_HEAR_ME = Text("Do not hear me")
 NOT_LISTENING_HERE = Text("I am not listening in this channel now.")
 
 
-def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
+def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildConducts) -> None:
     """Put the commands on `tree`, and the buttons. `participation`: whom the bot hears, and whether it may speak."""
     tree.buttons.consent = partial(consent_buttons, participation, tree)
     tree.buttons.talk = partial(talk_button, participation, tree)
@@ -70,22 +70,20 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
         await answer_when_known(interaction, _set_opt_out(participation, interaction, out=False))
 
 
-async def _be_quiet(
-    participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None
-) -> Text:
+async def _be_quiet(participation: GuildConducts, interaction: discord.Interaction, *, minutes: int | None) -> Text:
     await participation.silence_for_now(guild_id_of(interaction), by=interaction.user.id, minutes=minutes)
     if minutes is None:
         return Text("I am silent until /talk or the end of this session. I go on listening.")
     return silenced_for(minutes)
 
 
-async def _be_silent(participation: GuildParticipations, interaction: discord.Interaction) -> Text:
+async def _be_silent(participation: GuildConducts, interaction: discord.Interaction) -> Text:
     await participation.silence_always(guild_id_of(interaction), by=interaction.user.id)
     return Text("I am silent on this server until a server manager uses /talk. I go on listening where I am.")
 
 
 async def _let_talk(
-    interaction: discord.Interaction, *, participation: GuildParticipations, tree: CheckedCommandTree
+    interaction: discord.Interaction, *, participation: GuildConducts, tree: CheckedCommandTree
 ) -> None:
     """Let the bot speak again, for /talk and its button."""
 
@@ -97,7 +95,7 @@ async def _let_talk(
     await answer_when_known(interaction, lifted())
 
 
-async def _set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
+async def _set_opt_out(participation: GuildConducts, interaction: discord.Interaction, *, out: bool) -> Text:
     guild_id, person_id = guild_id_of(interaction), interaction.user.id
     problem: str = ""
     try:
@@ -119,7 +117,7 @@ async def _set_opt_out(participation: GuildParticipations, interaction: discord.
     return joined((Text("I hear you again on this server."), problem))
 
 
-def talk_button(participation: GuildParticipations, tree: CheckedCommandTree, language: str) -> CheckedView:
+def talk_button(participation: GuildConducts, tree: CheckedCommandTree, language: str) -> CheckedView:
     """Return the button *Talk again*, below the sentence that the bot is silent. It does what /talk does, for the same
     people.
     """
@@ -129,7 +127,7 @@ def talk_button(participation: GuildParticipations, tree: CheckedCommandTree, la
     return view
 
 
-def consent_buttons(participation: GuildParticipations, tree: CheckedCommandTree, language: str) -> AnsweringView:
+def consent_buttons(participation: GuildConducts, tree: CheckedCommandTree, language: str) -> AnsweringView:
     """Return the buttons below a notice that asks. Agreeing counts as /opt-in; nobody waits to be heard no more."""
 
     async def choose(interaction: discord.Interaction, *, agrees: bool) -> Text:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.room.services import SessionParts
-    from bot.screen.room import RoomScreens
+    from bot.screen.screen_room import RoomScreens
     from compaction.model import Note, Turn
     from voice.listening.listener import RoomListener
     from voice.speaking.port import Synthesizer

@@ -17,7 +17,7 @@ import structlog
 from rehearsal.discord.dave.group import DaveOpcode
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import SSRC_STEP, Forwarder, MediaLeg
-from rehearsal.discord.voice.room import VoiceRoom, VoiceSession
+from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
 from rehearsal.discord.websockets import HeartbeatWatch
 
 if TYPE_CHECKING:

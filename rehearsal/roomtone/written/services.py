@@ -18,7 +18,7 @@ from weakref import WeakSet
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.folder_lock import folder_lock
-from bot.participation.all_guilds import GuildParticipations
+from bot.participation.guild_conduct import GuildConducts
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
@@ -92,7 +92,7 @@ async def open_written_services(
             brain=parts.brain,
             asr=parts.asr,
             speaking=parts.speaking,
-            participation=GuildParticipations(
+            participation=GuildConducts(
                 stores.servers,
                 stores.opt_outs,
                 parts.participation,

@@ -25,8 +25,8 @@ from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.logs.output import configured_logging
 from bot.memory.recall import Recall
-from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import Cost
+from bot.participation.guild_conduct import GuildConducts
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import sent_prompt
 from bot.server_settings import no_server_settings
@@ -112,7 +112,7 @@ class House:
         self.place = FakePlace(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
         self.directory = FakeDirectory()
         self.opt_outs = FakeOptOuts()
-        self.participation = GuildParticipations(
+        self.participation = GuildConducts(
             no_server_settings(), self.opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=self.clock
         )
         self.live = LiveRooms(self.clock)

@@ -12,8 +12,8 @@ from bot import events
 from bot.dashboard.live_room import CHARTS, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
-from bot.participation.all_guilds import GuildParticipation
 from bot.participation.costs import NOTHING, CostLedger
+from bot.participation.guild_conduct import GuildConduct
 from bot.texts.text import Text
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
@@ -37,7 +37,7 @@ def room(clock: FakeClock) -> LiveRoom:
     memory: Any = SimpleNamespace(
         external_changes=0, total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn
     )
-    guild = GuildParticipation(1, VoiceMode.ENGAGED, (), CostLedger(NOTHING))
+    guild = GuildConduct(1, VoiceMode.ENGAGED, (), CostLedger(NOTHING))
     place = FakePlace(channel_id=600)
     return LiveRoom(SessionId("s"), place, memory, guild, clock=clock, publish=lambda *_: None)
 

@@ -20,8 +20,8 @@ from pydantic import SecretStr
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.access import Cooldowns
 from bot.discord.answers import answer
-from bot.discord.commands import room as room_commands
-from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
+from bot.discord.commands import joining as room_commands
+from bot.discord.commands.joining import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import point_at
 from bot.discord.place import DiscordPlace

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.discord.admission import GuildAdmission, Verdict
-from bot.discord.commands.room import ELSEWHERE
+from bot.discord.commands.joining import ELSEWHERE
 from bot.discord.typed_messages import HOW_OFTEN
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.room.rooms import IN_NO_CHANNEL

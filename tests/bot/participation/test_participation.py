@@ -17,9 +17,9 @@ from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.guild import Silence, VoiceMode
-from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
+from bot.participation.guild_conduct import GuildConducts
 from bot.participation.participation import SILENCE_UNSTORED, Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
@@ -33,7 +33,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from bot.events import SpokenText
-    from bot.participation.all_guilds import GuildParticipation
+    from bot.participation.guild_conduct import GuildConduct
 
 TEXTS = [
     "Roomtone, what was it?",
@@ -72,7 +72,7 @@ class Table:
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
         self.store = FailingServerSettings()
         self.servers = ServerSettingsBook(self.store)
-        self.guilds = GuildParticipations(
+        self.guilds = GuildConducts(
             self.servers,
             FakeOptOuts(),
             ParticipationSettings(max_calls_per_hour=most_calls, quiet_thought_after_minutes=quiet_after_minutes),
@@ -82,7 +82,7 @@ class Table:
         self.stopped = 0
         self.dropped: list[int] = []
 
-    async def begin(self) -> tuple[Participation, GuildParticipation]:
+    async def begin(self) -> tuple[Participation, GuildConduct]:
         """Return the participation and its guild."""
         guild = await self.guilds.of_guild(self.place.guild_id)
         participation = Participation(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
-from bot.participation.all_guilds import GuildParticipation
 from bot.participation.costs import NOTHING, Cost, CostLedger
+from bot.participation.guild_conduct import GuildConduct
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
 from bot.texts.text import in_language
 
 FREE = mode_sentence(VoiceMode.FREE)
 
 
-def guild(ceiling: Cost = NOTHING) -> GuildParticipation:
+def guild(ceiling: Cost = NOTHING) -> GuildConduct:
     """Return a guild's participation."""
-    return GuildParticipation(10, VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
+    return GuildConduct(10, VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
 
 
 def test_nothing_happened_yet() -> None:

@@ -14,7 +14,7 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.settings import BrainSettings
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
-from bot.participation.all_guilds import GuildParticipations
+from bot.participation.guild_conduct import GuildConducts
 from bot.participation.settings import ParticipationSettings
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.room.session import Session
@@ -93,10 +93,10 @@ class House:
         self.open_upkeep: Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
-    def participation(self) -> GuildParticipations:
+    def participation(self) -> GuildConducts:
         """Return the participation of all servers, with the settings at the time of the first call."""
         names = BrainSettings().names
-        return GuildParticipations(
+        return GuildConducts(
             self.servers,
             self.opt_outs,
             self.participating,

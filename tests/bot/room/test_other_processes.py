@@ -11,8 +11,8 @@ from bot import events
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
-from bot.participation.all_guilds import GuildParticipation
 from bot.participation.costs import CostLedger, ceiling_of
+from bot.participation.guild_conduct import GuildConduct
 from bot.participation.settings import ParticipationSettings
 from bot.room import other_processes
 from bot.room.other_processes import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch
@@ -23,7 +23,7 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
-from tests.bot.participation.test_all_guilds import FakeRoom
+from tests.bot.participation.test_guild_conduct import FakeRoom
 from tests.bot.room.room_scene import House, a_house, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
@@ -137,7 +137,7 @@ class Scene:
         self.clock = FakeClock()
         self.room = FakeRoom()
         ledger = CostLedger(ceiling_of(ParticipationSettings()))
-        self.guild = GuildParticipation(10, VoiceMode.NAME, (), ledger, room=self.room)
+        self.guild = GuildConduct(10, VoiceMode.NAME, (), ledger, room=self.room)
         self.people: Sequence[str] = ("1", "2")
         self.watch = ForgettingWatch(
             Sessions(database, self.clock), EVENING, self.guild, people=lambda: self.people, clock=self.clock

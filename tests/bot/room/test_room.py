@@ -14,7 +14,7 @@ from bot.channel.port import ListenRequest
 from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.all_guilds import NotNowError
+from bot.participation.guild_conduct import NotNowError
 from bot.room.notice import DEFAULT_NOTICE
 from bot.room.session import Session
 from bot.room.stay import CHECK_ROOM_S
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.channel.port import RoomChannel
-    from bot.participation.all_guilds import GuildParticipation
+    from bot.participation.guild_conduct import GuildConduct
     from bot.server_settings import ListenTarget, ServerSettings
     from compaction.model import SessionId
     from compaction.session import SessionMemory
@@ -43,7 +43,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
 
     @contextmanager
     def show(
-        session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildParticipation
+        session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildConduct
     ) -> Iterator[events.Observer]:
         life.append((session_id, place.channel_id, memory.session_id, guild.guild_id))
         yield shown.append

@@ -19,7 +19,7 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.screen.room import RoomScreens
+    from bot.screen.screen_room import RoomScreens
     from bot.screen.screens import ScreenPageConnection
 
 GUILD = 10

@@ -25,7 +25,7 @@ from voice.screen.port import VisionError, VisionReading, VisionSource
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bot.screen.room import RoomScreens
+    from bot.screen.screen_room import RoomScreens
     from compaction.model import Note, Turn
     from voice.screen.frame import ScreenFrame
     from voice.screen.port import LatestRequest, VisionRequest

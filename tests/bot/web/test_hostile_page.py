@@ -21,7 +21,7 @@ from voice.screen.frame import MAX_FRAME_BYTES
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.screen.room import RoomScreens
+    from bot.screen.screen_room import RoomScreens
 
 GUILD = 10
 GOOD = PICTURES["dark"]

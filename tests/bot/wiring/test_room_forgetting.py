@@ -10,14 +10,14 @@ import pytest
 from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
-from bot.participation.all_guilds import GuildParticipations
+from bot.participation.guild_conduct import GuildConducts
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
 from bot.wiring.rooms import RoomForgetting
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
-from tests.bot.participation.test_all_guilds import FakeRoom
+from tests.bot.participation.test_guild_conduct import FakeRoom
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 
@@ -67,7 +67,7 @@ async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> Non
 
 async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted() -> None:
     """And what was made of it afterwards."""
-    participation = GuildParticipations(
+    participation = GuildConducts(
         no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=FakeClock()
     )
     guild = await participation.of_guild(10)
@@ -101,7 +101,7 @@ class RefusingStore:
 
 def records_of(evening: Evening, folder: Path) -> PersonalData:
     """Return the personal data of a process with one open room: that of the evening."""
-    participation = GuildParticipations(
+    participation = GuildConducts(
         no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=evening.clock
     )
     rooms = RoomForgetting(participation, WeakSet([evening.upkeep]), no_server_settings())

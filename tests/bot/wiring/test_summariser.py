@@ -11,7 +11,7 @@ from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
 from bot.memory.replay import replay
 from bot.memory.transcript import SaidLine
-from bot.participation.all_guilds import GuildParticipations
+from bot.participation.guild_conduct import GuildConducts
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
 from bot.wiring.memory import choose_summariser, open_summariser, summarisers_by_guild
@@ -82,7 +82,7 @@ async def test_the_kind_decides() -> None:
 async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
     """A server's summaries count in its own hour and stop at its ceiling; another server is not affected."""
     model, clock = MoodyModel(), FakeClock()
-    participation = GuildParticipations(
+    participation = GuildConducts(
         no_server_settings(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
     )
     summariser_of = summarisers_by_guild(SummariserKind.LLM, model, participation, clock)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from tests.rehearsal.people.room import NAMES, Room
+from tests.rehearsal.people.scene import NAMES, Room
 from tests.rehearsal.people.sounds import clip_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import pytest
 
 from rehearsal.discord.media.forwarder import NetworkConditions
 from tests.patience import PATIENCE_S
-from tests.rehearsal.people.room import ADA, CLEO, Room, heard_all
+from tests.rehearsal.people.scene import ADA, CLEO, Room, heard_all
 
 if TYPE_CHECKING:
     from rehearsal.people.clip import Clip
-    from tests.rehearsal.people.room import Room
+    from tests.rehearsal.people.scene import Room
 
 
 async def test_padding_and_reordering_lose_nothing(room: Room, clip: Clip) -> None:

@@ -8,13 +8,13 @@ import pytest
 
 from rehearsal.errors import PersonError
 from rehearsal.people.person import ScriptedPerson
-from tests.rehearsal.people.room import ADA, CLEO, Room, heard_all
+from tests.rehearsal.people.scene import ADA, CLEO, Room, heard_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rehearsal.people.clip import Clip
-    from tests.rehearsal.people.room import Room
+    from tests.rehearsal.people.scene import Room
 
 
 async def test_a_lost_call_is_told(room: Room) -> None:

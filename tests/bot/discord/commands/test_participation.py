@@ -12,14 +12,14 @@ from bot.channel.port import ChatError
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import HEARD, NOT_HEARD, NOT_LISTENING_HERE, add_participation_commands
 from bot.discord.connection import connected
-from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
+from bot.participation.guild_conduct import MAY_SPEAK, SILENCED_FOR_GOOD, GuildConducts
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import MemoryServerSettings, ServerSettingsBook
 from bot.texts.text import verbatim
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.local_server import answer_to, server_with
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, place_in, settings_for
-from tests.bot.participation.test_all_guilds import FakeRoom
+from tests.bot.participation.test_guild_conduct import FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
@@ -27,20 +27,20 @@ from tests.fakes.place import FakePlace
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bot.participation.all_guilds import GuildParticipation, OptOuts
+    from bot.participation.guild_conduct import GuildConduct, OptOuts
     from bot.server_settings import ServerSettingsStore
 
 
-def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildParticipations:
+def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildConducts:
     """Return the participation of a bot that was just started on these stores."""
     servers = ServerSettingsBook(stored)
-    return GuildParticipations(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
+    return GuildConducts(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
 
 @asynccontextmanager
 async def online(
     stored: ServerSettingsStore | None = None, opt_outs: OptOuts | None = None
-) -> AsyncIterator[tuple[LocalDiscord, GuildParticipation]]:
+) -> AsyncIterator[tuple[LocalDiscord, GuildConduct]]:
     """Start the local Discord and the client with the commands, with the bot in a voice channel."""
     participation = participation_with(stored or MemoryServerSettings(), opt_outs or FakeOptOuts())
     async with server_with(partial(add_participation_commands, participation=participation)) as local:

@@ -12,7 +12,7 @@ from bot.brain.tools.tool import ToolError
 from bot.channel.port import Person
 from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.room import CHECK_INTERVAL_S, RoomScreens
+from bot.screen.screen_room import CHECK_INTERVAL_S, RoomScreens
 from bot.screen.sharer import ABSENT_S
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind

@@ -1,6 +1,6 @@
 """How the bot takes part on each server: when it speaks, under which names, whom it hears, and its costs.
 
-It is read when it is first needed, and changed by what people choose. The process has one `GuildParticipations`,
+It is read when it is first needed, and changed by what people choose. The process has one `GuildConducts`,
 because servers outlive rooms. A silence or an opt-out takes effect at once and is stored afterwards. If the store
 fails, who chose gets `NotStoredError`: it holds as long as the process runs.
 """
@@ -84,7 +84,7 @@ class SessionConsent:
 
 
 @dataclass(slots=True)
-class GuildParticipation:
+class GuildConduct:
     """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
     `room`: the bot's room there, if it has one. `ceiling_notice_at`: when the channel last got the notice that the
@@ -147,7 +147,7 @@ class NotStoredError(StoreError):
     """What somebody chose is in effect and could not be stored. The message says why it could not."""
 
 
-class GuildParticipations:
+class GuildConducts:
     """The participation of every server. Not thread-safe.
 
     `servers`: what each has chosen. `wake_names`: the names in the settings. `asks`: whether the bot hears only people
@@ -175,27 +175,27 @@ class GuildParticipations:
         self._clock = clock
         self.settings = settings
         self.wake_names = wake_names
-        self._guilds: dict[int, GuildParticipation] = {}
+        self._guilds: dict[int, GuildConduct] = {}
         # By server and person: whether somebody has opted out, as long as that is not stored.
         self._unstored: defaultdict[int, dict[int, bool]] = defaultdict(dict)
         # By server: held while its opt-outs are read or stored.
         self._opting: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         servers.watch(self._on_chosen)
 
-    async def of_guild(self, guild_id: int) -> GuildParticipation:
+    async def of_guild(self, guild_id: int) -> GuildConduct:
         """Return a server's participation. Raises `StoreError`: without the opt-outs the bot may hear nobody."""
         if (known := self._guilds.get(guild_id)) is not None:
             return known
         async with self._opting[guild_id]:
             return self._guilds.get(guild_id) or await self._read(guild_id)
 
-    async def _read(self, guild_id: int) -> GuildParticipation:
+    async def _read(self, guild_id: int) -> GuildConduct:
         opted_out = await self._opt_outs.of(guild_id)
         # Somebody may have opted out before the server was first read.
         unstored = self._unstored[guild_id]
         opted_out = opted_out.union(unstored).difference(person for person, out in unstored.items() if not out)
         chosen = self._servers.of(guild_id)
-        guild = self._guilds[guild_id] = GuildParticipation(
+        guild = self._guilds[guild_id] = GuildConduct(
             guild_id,
             self._mode_in(chosen),
             self._names_in(chosen),
@@ -217,7 +217,7 @@ class GuildParticipations:
         if (guild := self._guilds.get(guild_id)) is not None:
             guild.voice_mode, guild.wake_names = self._mode_in(chosen), self._names_in(chosen)
 
-    async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildParticipation:
+    async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildConduct:
         """Return a server's participation for a session that begins or goes on in a new room. Raises `StoreError`.
 
         `listens_only`: the bot says nothing in it. Only now what the server has chosen about consent takes effect:
@@ -263,14 +263,14 @@ class GuildParticipations:
         await self.store_silence(guild, by=by)
         return not guild.silence.always
 
-    async def _set_silence(self, guild: GuildParticipation, silence: Silence, *, by: int, how: str) -> None:
+    async def _set_silence(self, guild: GuildConduct, silence: Silence, *, by: int, how: str) -> None:
         guild.silence = silence
         if guild.room is not None:
             guild.room.stop_speaking()
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
         await self.store_silence(guild, by=by)
 
-    async def store_silence(self, guild: GuildParticipation, *, by: int) -> None:
+    async def store_silence(self, guild: GuildConduct, *, by: int) -> None:
         """Store the silence that holds on a server. Raises `NotStoredError`."""
         try:
             await self._servers.change(guild.guild_id, lambda now: replace(now, silence=guild.silence), by=by)
@@ -347,7 +347,7 @@ class GuildParticipations:
             if unstored[person_id] == newest:
                 del unstored[person_id]
 
-    def _apply_opt_out(self, guild: GuildParticipation, person_id: int, *, out: bool) -> None:
+    def _apply_opt_out(self, guild: GuildConduct, person_id: int, *, out: bool) -> None:
         # Again and again, it would only interrupt the bot.
         is_new = out and person_id not in guild.opted_out
         guild.opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}

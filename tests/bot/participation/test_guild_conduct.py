@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bot.guild import Silence, VoiceMode
-from bot.participation.all_guilds import (
-    GuildParticipations,
+from bot.participation.guild_conduct import (
+    GuildConducts,
     NotNowError,
     NotStoredError,
     SessionConsent,
@@ -55,7 +55,7 @@ class FakeRoom:
 
 
 class House:
-    """A `GuildParticipations` with its stores and its clock."""
+    """A `GuildConducts` with its stores and its clock."""
 
     def __init__(self) -> None:
         self.stored = FailingServerSettings()
@@ -64,15 +64,15 @@ class House:
         self.clock = FakeClock()
         self.participation = self.over(self.servers)
 
-    async def again(self) -> GuildParticipations:
-        """Return a new `GuildParticipations` on the same stores, as after a restart."""
+    async def again(self) -> GuildConducts:
+        """Return a new `GuildConducts` on the same stores, as after a restart."""
         servers = ServerSettingsBook(self.stored)
         await servers.load()
         return self.over(servers)
 
-    def over(self, servers: ServerSettingsBook) -> GuildParticipations:
+    def over(self, servers: ServerSettingsBook) -> GuildConducts:
         """Return the participation of servers with these settings."""
-        return GuildParticipations(servers, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock)
+        return GuildConducts(servers, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock)
 
     async def choose(self, **changes: Any) -> None:
         """Choose something in /settings."""
@@ -91,7 +91,7 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
 async def test_opt_outs_of_another_process_are_read_anew() -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
     house = House()
-    elsewhere = GuildParticipations(
+    elsewhere = GuildConducts(
         house.servers,
         house.opt_outs,
         ParticipationSettings(),
@@ -291,7 +291,7 @@ async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None
 async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> None:
     """Whoever is heard already was not asked."""
     house, chosen = House(), False
-    participation = GuildParticipations(
+    participation = GuildConducts(
         house.servers,
         house.opt_outs,
         ParticipationSettings(),
