@@ -24,8 +24,9 @@ from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, Li
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
 from bot.mcp import message_limit
-from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit
+from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError
 from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_tools
+from bot.texts.text import for_people, sentence_of
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
 from voice.endpoint_settings import is_this_machine
@@ -175,7 +176,7 @@ class McpConnection:
         except Exception as error:
             self._check_requested.set()
             raise ToolError(
-                f"The server {self.settings.name} failed: {describe_server_error(self._limit.error or error)}"
+                f"The server {self.settings.name} failed: {_for_model(self._limit.error or error)}"
             ) from error
         # Images and other content are only named; of files, the text counts.
         texts = [(block, getattr(getattr(block, "resource", block), "text", None)) for block in result.content]
@@ -266,6 +267,17 @@ async def _list_tools(client: Client, limit: MessageLimit) -> tuple[McpTool, ...
         # page. So it is given the whole list as one.
         client.session._absorb_tool_listing(ListToolsResult(tools=found), complete=True)
     return tuple(McpTool(tool.name, tool.description or "", tool.input_schema) for tool in found)
+
+
+def _for_model(error: BaseException) -> str:
+    """Return what a model reads of an error, and may say aloud: without the server's address."""
+    match cause := first_cause(error):
+        case MCPError():
+            return describe_server_error(cause)
+        case ServerDroppedError():
+            return for_people(sentence_of(cause))
+        case _:
+            return "it does not answer"
 
 
 def describe_server_error(error: BaseException) -> str:

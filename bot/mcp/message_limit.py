@@ -22,6 +22,7 @@ import mcp.client.stdio
 from anyio.streams.text import TextReceiveStream
 
 from bot.errors import BotError
+from bot.texts.text import OperatorText, verbatim
 from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ class MessageLimit:
     def exceed(self, what: str) -> ServerDroppedError:
         """Note that the server must be dropped, and return why. `what`: what it did, as a clause."""
         if self.error is None:
-            self.error = ServerDroppedError(
-                f"The server {self.server} was dropped: it {what}. Look at the server, or take it out of mcp.servers."
-            )
+            dropped = f"The server {self.server} was dropped: it {what}."
+            remedy = "{dropped} Look at the server, or take it out of mcp.servers."
+            self.error = ServerDroppedError(OperatorText(remedy, verbatim(dropped), dropped=dropped))
             self.on_exceeded()
         return self.error
 

@@ -12,7 +12,7 @@ from bot.clock import SystemClock
 from bot.errors import BotError
 from bot.health import DegradedPart
 from bot.mcp.connection import McpConnection, describe_server_error
-from bot.texts.text import Text, counted
+from bot.texts.text import OperatorText, Text, counted
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 10.0
 # How long `roomtone doctor` waits. The bot waits longer, because a program may have to be downloaded first.
 DOCTOR_TIMEOUT_S = 20.0
-NOT_APPROVED = "They are not approved as they are now. `roomtone doctor --approve {server}` shows them and asks you."
+NOT_APPROVED = OperatorText(
+    "They are not approved as they are now. `roomtone doctor --approve {server}` shows them and asks you.",
+    Text("Some of its tools are not approved."),
+)
 
 
 class McpError(BotError):
@@ -54,8 +57,12 @@ class McpServers:
         return [
             DegradedPart(
                 Text("The MCP server {server}", server=connection.settings.name),
-                counted(len(names), "{count} of its tools is off", "{count} of its tools are off"),
-                Outage(connection.listed_at, None, McpError(NOT_APPROVED.format(server=connection.settings.name))),
+                counted(
+                    len(names),
+                    "{count} of its tools is off until it is approved",
+                    "{count} of its tools are off until they are approved",
+                ),
+                Outage(connection.listed_at, None, McpError(NOT_APPROVED.fill(server=connection.settings.name))),
             )
             for connection in self.connections
             if (names := connection.unapproved)

@@ -19,6 +19,7 @@ from bot import events
 from bot.channel.port import Card
 from bot.participation.statistics import cost_in_words
 from bot.room.endings import MOVED, NOT_ANNOUNCED, PROCESS_ENDS
+from bot.store.posted_transcripts import TranscriptMessage
 from bot.store.rows import UnreadableRowError
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.errors import StoreError
@@ -189,8 +190,11 @@ async def _post(digest: Digest, ended: SessionParts) -> None:
         return
     log.info("recap_posted", session_id=ended.id)
     try:
-        # So that it can be made anew when words in it are forgotten.
-        await ended.services.memory.sessions.recap_posted(ended.id, message_id)
+        sessions, place = ended.services.memory.sessions, ended.place
+        # So that it can be made anew when words in it are forgotten, and goes when the session is deleted.
+        posted = TranscriptMessage(place.guild_id, place.channel_id, message_id)
+        await sessions.posted_transcripts.note(ended.id, posted)
+        await sessions.recap_posted(ended.id, message_id)
     except StoreError as error:
         log.warning("recap_not_remembered", session_id=ended.id, problem=error)
         await ended.place.renew_recap(message_id, None)
@@ -252,7 +256,7 @@ class RecapRenewal:
 
 
 class TranscriptExpiry:
-    """The posted transcripts of one database. `sleep`: waits for so many seconds.
+    """The posted transcripts and recaps of one database. `sleep`: waits for so many seconds.
 
     *Ownership*: the bot runs `run` in a task.
     """

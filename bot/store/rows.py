@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import func
 
 from bot.store.tables import segment_tiers
-from bot.texts.text import Text
+from bot.texts.text import OperatorText, Text
 from compaction.errors import StoreError
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
 from compaction.memory.tiers import TieredSegment
@@ -46,6 +46,9 @@ UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 _LOST = "\N{REPLACEMENT CHARACTER}"
 
 
+_DAMAGED = Text("A part of what I have stored is damaged.")
+
+
 class UnreadableRowError(StoreError):
     """A stored row cannot be read: it is damaged, or a newer Roomtone wrote it. The operator must act."""
 
@@ -63,9 +66,10 @@ def read_from(table: str, *, key: str = "id") -> Callable[[Callable[[Row[Any]], 
             except UNREADABLE:
                 # Not from the cause: it may quote what somebody said.
                 raise UnreadableRowError(
-                    Text(
+                    OperatorText(
                         "Row {row} of {table} in session {session} cannot be read: it is damaged. "
                         "Restore a backup with `roomtone restore FILE`.",
+                        _DAMAGED,
                         row=str(getattr(row, key)),
                         table=table,
                         session=str(row.session_id),

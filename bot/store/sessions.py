@@ -252,7 +252,7 @@ class Sessions:
         await self._database.change(of_session.values(recap_message_id=None, recap_stale_at=None))
 
     async def recap_posted(self, session_id: SessionId, message_id: int) -> None:
-        """Note in which message the recap was posted. The id is kept as long as the session."""
+        """Note in which message the recap was posted, to make it anew. `posted_transcripts` has it to delete it."""
         of_session = update(sessions).where(sessions.c.id == session_id)
         await self._database.change(of_session.values(recap_message_id=message_id))
 

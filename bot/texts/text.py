@@ -52,6 +52,10 @@ class OperatorText(Text):
         self.people = people
         return self
 
+    def fill(self, **values: object) -> OperatorText:
+        """Return this text with values; what people read stays."""
+        return OperatorText(self.template, self.people, **{**self.values, **values})
+
 
 def for_people(text: Text) -> Text:
     """Return what people read of a text. A model reads the same, because it may say it to them."""

@@ -27,6 +27,8 @@ from tests.patience import PATIENCE_S
 def test_turns_are_short_and_collections_too_while_it_lasts() -> None:
     """Inside the context, thread switches are short and existing objects are frozen. At its end, all is as before."""
     before_s = sys.getswitchinterval()
+    # What the test run has frozen itself.
+    gc.unfreeze()
     with low_latency_interpreter():
         assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
         assert gc.get_freeze_count() > 1000
@@ -87,6 +89,22 @@ async def test_free_memory_is_given_back_every_minute(monkeypatch: pytest.Monkey
             await clock.until_somebody_sleeps()
             clock.advance(RELEASE_EVERY_S)
     assert [at - released[0] for at in released[:3]] == [0, RELEASE_EVERY_S, 2 * RELEASE_EVERY_S]
+
+
+def test_numpy_computes_in_one_thread() -> None:
+    """The process sets what numpy reads when it is first imported, unless the operator has chosen another number."""
+    told = "import os, sys, bot.__main__; print(os.environ['OMP_NUM_THREADS'], 'numpy' in sys.modules)"
+    others = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    for given, expected in (({}, "1 False"), ({"OMP_NUM_THREADS": "3"}, "3 False")):
+        done = subprocess.run(
+            [sys.executable, "-c", told],
+            env={**others, **given, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        assert done.stdout.strip() == expected
 
 
 # Starts threads that all hold memory at the same time, and prints how many arenas malloc has.

@@ -46,11 +46,12 @@ _TEXT_NAME = re.compile(
 )
 # A file with a larger share of undecodable characters is not text.
 _GARBLED_SHARE = 0.05
+_PAGE = {"type": "integer", "minimum": 1, "description": f"Page of some {PAGE_CHARS} characters. Default 1."}
 FILE_SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
         "file": {"type": "string", "description": "The file's name or a part of it. Without: the newest."},
-        "page": {"type": "integer", "minimum": 1, "description": f"Page of some {PAGE_CHARS} characters. Default 1."},
+        "page": _PAGE,
     },
     "additionalProperties": False,
 }
@@ -148,7 +149,15 @@ def attachment_tools(
             "read_attachment_of_others",
             "Reads a text file that somebody else has dropped into this channel's chat. Use it when who asks speaks of "
             "a file, a log, notes or a document of another person.",
-            FILE_SCHEMA,
+            # The card with the buttons shows the arguments, so one of them is which file is read.
+            {
+                **FILE_SCHEMA,
+                "properties": {
+                    "file": {"type": "string", "minLength": 1, "description": "The file's name or a part of it."},
+                    "page": _PAGE,
+                },
+                "required": ["file"],
+            },
             lambda arguments: read(arguments, own=False),
             timeout_s=TIMEOUT_S,
         ),

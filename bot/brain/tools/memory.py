@@ -14,7 +14,6 @@ from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.context.turn_text import format_turn
-from compaction.errors import StoreError
 from compaction.language.text import plain, whole_words
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId
@@ -84,7 +83,7 @@ def memory_tools(
                 archived=arguments.get("archived") is True,
                 limit=limit + (asked is not None),
             )
-        except (TimeNotUnderstoodError, StoreError) as error:
+        except TimeNotUnderstoodError as error:
             return str(error)
         here = room.place.session_id
         told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
@@ -97,10 +96,7 @@ def memory_tools(
         first, last = int(str(arguments["from"])), int(str(arguments["to"]))
         if last < first:
             return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
-        try:
-            found = await room.recall_turns(first, last)
-        except StoreError as error:
-            return str(error)
+        found = await room.recall_turns(first, last)
         answer, shown = _answer([f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found])
         room.note_shown_turns(found[:shown])
         return answer or f"There are no turns {first} to {last} in this session."

@@ -18,6 +18,8 @@ import structlog
 from jsonschema import Draft202012Validator
 from referencing.jsonschema import DRAFT202012
 
+from bot.texts.text import for_people, sentence_of
+from compaction.errors import StoreError
 from compaction.untrusted_text import mark_as_data
 from voice.cancellation import is_being_cancelled
 
@@ -122,8 +124,8 @@ class RoomTool:
                 found = await self.call(arguments)
         except TimeoutError:
             return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
-        except ToolError as error:
-            return "failed", self.as_data(str(error))
+        except (ToolError, StoreError) as error:
+            return "failed", self.as_data(for_people(sentence_of(error)))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise

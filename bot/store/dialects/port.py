@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bot.store.search.tags import ARCHIVED_TAG
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from bot.shards import Shards, Succession
     from compaction.errors import StoreError
     from compaction.memory.passage import Scope
+
+
+# What people read of a failure. The log and `doctor` have the database's address and the remedy.
+AWAY = Text("The database does not answer at the moment.")
+UNWRITABLE = Text("The database cannot be written at the moment.")
+FULL = Text("The disk of the database is full.")
+BROKEN = Text("The database does not work at the moment.")
 
 
 class BotLock(Protocol):

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import psycopg
 from sqlalchemy.exc import DBAPIError
 
-from bot.store.dialects.port import DialectSql, Query, row_conditions
+from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql, Query, row_conditions
 from bot.store.search.tags import FACT_KIND, NOTHING_TAG, tag_clauses
-from bot.texts.text import Text
+from bot.texts.text import OperatorText
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -147,42 +147,52 @@ POSTGRESQL_SQL = DialectSql(
 )
 
 
-_LOCKED = Text(
+_LOCKED = OperatorText(
     "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
-    "wait until it has finished."
+    "wait until it has finished.",
+    AWAY,
 )
-_SLOW = Text("{path} did not answer in time. Look at the load of its server and at the network.")
-_REFUSED = Text("{path} refuses the user or password of ROOMTONE_DATABASE_URL. Correct it in .env.")
-_ABSENT = Text("{path} does not exist. Create it on its server: CREATE DATABASE name OWNER user.")
-_UNENCRYPTED = Text(
+_SLOW = OperatorText("{path} did not answer in time. Look at the load of its server and at the network.", AWAY)
+_REFUSED = OperatorText("{path} refuses the user or password of ROOMTONE_DATABASE_URL. Correct it in .env.", BROKEN)
+_ABSENT = OperatorText("{path} does not exist. Create it on its server: CREATE DATABASE name OWNER user.", BROKEN)
+_UNENCRYPTED = OperatorText(
     "{path} cannot be reached over TLS in the way that sslmode in ROOMTONE_DATABASE_URL asks for. Check that its "
-    "server offers TLS, and name the file with the certificate of the authority that vouches for it: sslrootcert=FILE."
+    "server offers TLS, and name the file with the certificate of the authority that vouches for it: sslrootcert=FILE.",
+    AWAY,
 )
-_CROWDED = Text("{path} accepts no further connection. Raise max_connections on its server, or stop what holds them.")
-_AWAY = Text("{path} is away: its server was stopped, or the network between failed. Look at both.")
+_CROWDED = OperatorText(
+    "{path} accepts no further connection. Raise max_connections on its server, or stop what holds them.", AWAY
+)
+_AWAY = OperatorText("{path} is away: its server was stopped, or the network between failed. Look at both.", AWAY)
 # Keyed by SQLSTATE or its class (https://www.postgresql.org/docs/current/errcodes-appendix.html).
-_SENTENCES: dict[str, Text] = {
+_SENTENCES: dict[str, OperatorText] = {
     "08": _AWAY,
-    "25006": Text(
+    "25006": OperatorText(
         "{path} cannot be written: it is read-only. ROOMTONE_DATABASE_URL must name the primary server, and "
-        "default_transaction_read_only must be off."
+        "default_transaction_read_only must be off.",
+        UNWRITABLE,
     ),
     "25P03": _SLOW,
     "28": _REFUSED,
     "3D": _ABSENT,
     "40P01": _LOCKED,
-    "42501": Text(
+    "42501": OperatorText(
         "The user of ROOMTONE_DATABASE_URL may not do what is needed in {path}. Make it the owner: ALTER DATABASE name "
-        "OWNER TO user."
+        "OWNER TO user.",
+        BROKEN,
     ),
-    "53100": Text("The disk of {path} is full, so nothing more can be stored. Free some space on its server."),
-    "53200": Text("There is no memory left for {path}. Free some memory on its server."),
+    "53100": OperatorText(
+        "The disk of {path} is full, so nothing more can be stored. Free some space on its server.", FULL
+    ),
+    "53200": OperatorText("There is no memory left for {path}. Free some memory on its server.", BROKEN),
     "53300": _CROWDED,
     "55P03": _LOCKED,
     "57014": _SLOW,
     "57P": _AWAY,
-    "58": Text("The disk failed while {path} was read or written. Look at its server and the server's log."),
-    "XX": Text("{path} is damaged. Look at the log of its server, and restore a backup."),
+    "58": OperatorText(
+        "The disk failed while {path} was read or written. Look at its server and the server's log.", BROKEN
+    ),
+    "XX": OperatorText("{path} is damaged. Look at the log of its server, and restore a backup.", BROKEN),
 }
 # Classes whose messages name tables, columns and functions only.
 _ABOUT_SCHEMA = "42"
@@ -204,10 +214,10 @@ def postgresql_failure(error: BaseException, place: str) -> StoreError:
     what = type(cause).__name__
     if isinstance(cause, psycopg.Error) and state.startswith(_ABOUT_SCHEMA):
         what = f"{what}: {cause.diag.message_primary}"
-    return StoreError(Text("{path} refused a request ({what}).", path=place, what=what))
+    return StoreError(OperatorText("{path} refused a request ({what}).", BROKEN, path=place, what=what))
 
 
-def _unconnected(message: str) -> Text:
+def _unconnected(message: str) -> OperatorText:
     """Return the sentence for a connection that was not made or has ended. libpq tells the reason in words alone."""
     for words, sentence in (
         (("password", "authentication", "pg_hba", "role"), _REFUSED),
@@ -219,7 +229,8 @@ def _unconnected(message: str) -> Text:
     ):
         if any(each in message for each in words):
             return sentence
-    return Text(
+    return OperatorText(
         "{path} cannot be reached. Check that PostgreSQL runs there, that ROOMTONE_DATABASE_URL names it, and the "
-        "network between."
+        "network between.",
+        AWAY,
     )

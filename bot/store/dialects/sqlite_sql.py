@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
 
-from bot.store.dialects.port import DialectSql, Query, row_conditions
+from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql, Query, row_conditions
 from bot.store.search.tags import FACT_KIND, NOTHING_TAG, place_tags, tag_clauses
-from bot.texts.text import Text
+from bot.texts.text import OperatorText
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -111,38 +111,48 @@ SQLITE_SQL = DialectSql(
 
 
 # Keyed by the primary part of SQLite's result code (https://www.sqlite.org/rescode.html).
-_SENTENCES: dict[str, Text] = {
-    "SQLITE_FULL": Text(
+_SENTENCES: dict[str, OperatorText] = {
+    "SQLITE_FULL": OperatorText(
         "The disk is full, so nothing more can be stored in {path}. Free some space, or set "
-        "storage.data_dir to another disk."
+        "storage.data_dir to another disk.",
+        FULL,
     ),
-    "SQLITE_READONLY": Text(
+    "SQLITE_READONLY": OperatorText(
         "{path} cannot be written. Give the user that runs the bot write access to the file and its "
-        "directory, or set storage.data_dir to another directory."
+        "directory, or set storage.data_dir to another directory.",
+        UNWRITABLE,
     ),
-    "SQLITE_BUSY": Text(
+    "SQLITE_BUSY": OperatorText(
         "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
-        "wait until it has finished."
+        "wait until it has finished.",
+        AWAY,
     ),
-    "SQLITE_LOCKED": Text(
+    "SQLITE_LOCKED": OperatorText(
         "{path} is locked: another process is writing to it. Stop the other bot or tool that uses it, or "
-        "wait until it has finished."
+        "wait until it has finished.",
+        AWAY,
     ),
-    "SQLITE_CORRUPT": Text(
+    "SQLITE_CORRUPT": OperatorText(
         "{path} is damaged. Stop the bot and restore a backup, or try `sqlite3 FILE .recover`; or move "
-        "the file away to begin with an empty one."
+        "the file away to begin with an empty one.",
+        BROKEN,
     ),
-    "SQLITE_NOTADB": Text(
-        "{path} is not a database. Move the file away, or set storage.data_dir to another directory."
+    "SQLITE_NOTADB": OperatorText(
+        "{path} is not a database. Move the file away, or set storage.data_dir to another directory.", BROKEN
     ),
-    "SQLITE_CANTOPEN": Text(
-        "{path} cannot be opened. Check that its directory exists and that the user that runs the bot may write there."
+    "SQLITE_CANTOPEN": OperatorText(
+        "{path} cannot be opened. Check that its directory exists and that the user that runs the bot may write there.",
+        BROKEN,
     ),
-    "SQLITE_PERM": Text(
-        "{path} may not be opened. Give the user that runs the bot access to the file and its directory."
+    "SQLITE_PERM": OperatorText(
+        "{path} may not be opened. Give the user that runs the bot access to the file and its directory.", BROKEN
     ),
-    "SQLITE_IOERR": Text("The disk failed while {path} was read or written. Look at the machine's disk and its log."),
-    "SQLITE_NOMEM": Text("There is no memory left for {path}. Free some memory and start the bot again."),
+    "SQLITE_IOERR": OperatorText(
+        "The disk failed while {path} was read or written. Look at the machine's disk and its log.", BROKEN
+    ),
+    "SQLITE_NOMEM": OperatorText(
+        "There is no memory left for {path}. Free some memory and start the bot again.", BROKEN
+    ),
 }
 
 
@@ -158,8 +168,9 @@ def sqlite_failure(error: BaseException, path: Path) -> StoreError:
         return error
     if isinstance(error, TimeoutError):
         return StoreError(
-            Text(
+            OperatorText(
                 "{path} did not answer in time. The machine's disk may be overloaded or stalled: look at it.",
+                AWAY,
                 path=str(path),
             )
         )
@@ -175,8 +186,9 @@ def sqlite_failure(error: BaseException, path: Path) -> StoreError:
                 return StoreError(sentence.fill(path=str(path)))
     if isinstance(error, OSError):
         return StoreError(
-            Text(
+            OperatorText(
                 "{path} cannot be used: {reason}. Check storage.data_dir and its rights.",
+                BROKEN,
                 path=str(path),
                 reason=error.strerror or type(error).__name__,
             )
@@ -185,7 +197,7 @@ def sqlite_failure(error: BaseException, path: Path) -> StoreError:
     # says itself, without a code of SQLite: it quotes a text that is no UTF-8.
     is_of_sqlite = isinstance(cause, sqlite3.Error) and isinstance(name, str)
     what = f"{type(cause).__name__}: {cause}" if is_of_sqlite else type(cause).__name__
-    return StoreError(Text("{path} refused a request ({what}).", path=str(path), what=what))
+    return StoreError(OperatorText("{path} refused a request ({what}).", BROKEN, path=str(path), what=what))
 
 
 def _disk_is_full(path: Path) -> bool:

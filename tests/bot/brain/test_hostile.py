@@ -61,7 +61,7 @@ DEEDS = (
     ScriptedToolCall("post_link", {"url": EVIL}),
     ScriptedToolCall("ban", {"who": "Bo"}),
     ScriptedToolCall("fs_write_file", {"path": "/etc/passwd"}),
-    ScriptedToolCall("read_attachment_of_others"),
+    ScriptedToolCall("read_attachment_of_others", {"file": "diary"}),
 )
 LOOKS = (ScriptedToolCall("read_attachment"), ScriptedToolCall("web_read_page"))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcp import ClientSession
 from mcp.client import stdio
 from structlog.testing import capture_logs
 
@@ -200,6 +201,20 @@ async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.Mon
             await asyncio.sleep(0)
     (process,) = ended
     assert process.returncode is not None
+
+
+async def test_a_model_reads_no_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may say it aloud. What the server itself says of a failure is passed on."""
+    async with servers(desk()) as running:
+        (connection,) = running.connections
+
+        async def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("Client error '502 Bad Gateway' for url 'http://10.0.0.7:8123/mcp'")
+
+        monkeypatch.setattr(ClientSession, "send_request", fail)
+        with pytest.raises(ToolError) as failed:
+            await connection.call("add", {"left": 1, "right": 1})
+    assert str(failed.value) == "The server desk failed: it does not answer"
 
 
 async def test_a_server_over_http() -> None:

@@ -13,6 +13,7 @@ from mcp.types import ListToolsResult, PaginatedRequestParams, Tool
 from structlog.testing import capture_logs
 
 from bot.brain.tools.tool import schema_problem
+from bot.health import format_degraded_part
 from bot.mcp import message_limit
 from bot.mcp import tools as module
 from bot.mcp.connection import MOST_TOOLS, McpConnection
@@ -20,6 +21,7 @@ from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpServers
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import APPROVALS_FILE, Approvals, digest
+from bot.texts.text import in_language
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 
@@ -86,7 +88,10 @@ async def test_a_tool_that_changes_is_off_until_it_is_approved_again(tmp_path: P
         await connection.list_tools(client)
         assert [tool.title for tool in servers.tools(GUILD)] == ["find"]
     assert [line["count"] for line in logs if line["event"] == "mcp_tools_not_approved"] == [2, 1]
-    assert "--approve hub" in str(servers.problems()[0].outage.problem)
+    (problem,) = servers.problems()
+    assert "--approve hub" in str(problem.outage.problem)
+    shown = in_language(format_degraded_part(problem, 60.0), "en")
+    assert ("--approve" in shown, "until it is approved" in shown) == (False, True)
     # A record that cannot be read approves nothing.
     (tmp_path / APPROVALS_FILE).write_text("[]")
     await connection.list_tools(client)

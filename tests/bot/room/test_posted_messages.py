@@ -170,6 +170,13 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
             assert digest.turn_count == LEAST_SAID == said
             assert "Zanzibarq" not in str(digest)
             assert "on Friday" in str(digest.last)
+        # It goes with its session, for its age or by the operator.
+        assert await house.sessions.posted_transcripts.outdated() == ()
+        for session in await house.sessions.recent():
+            await house.sessions.delete(session.id)
+        place = house.place
+        recap = TranscriptMessage(place.guild_id, place.channel_id, 1)
+        assert await house.sessions.posted_transcripts.outdated() == ((recap,) if posted else ())
 
 
 async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:

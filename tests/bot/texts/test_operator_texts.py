@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import httpx2
 import openai
+import psycopg
 import pytest
 
 from bot.brain.replier import TOO_SLOW
@@ -15,6 +19,9 @@ from bot.llm.budgeted import Budget
 from bot.llm.endpoint_errors import translate_error as model_error
 from bot.llm.openai_vision import OpenAIVision
 from bot.llm.port import NO_WORDS
+from bot.store.dialects.postgresql_sql import postgresql_failure
+from bot.store.dialects.sqlite_sql import sqlite_failure
+from bot.store.rows import UnreadableRowError, read_from
 from bot.texts.text import Text, in_language, joined, sentence_of
 from compaction.errors import ContextOverflowError
 from compaction.settings import BudgetSettings
@@ -65,6 +72,34 @@ def endpoint_errors() -> Iterator[Exception]:
     yield messages.for_code("invalid_api_key")
     yield messages.ended()
     yield ContextOverflowError(current=9, maximum=8)
+
+
+def store_errors() -> Iterator[Exception]:
+    place, path = "postgresql://127.0.0.1:5432/rooms", Path("/data/roomtone.db")
+    for state in ("08006", "25006", "28P01", "3D000", "42501", "42P01", "53100", "53300", "55P03", "58030", "XX001"):
+        yield postgresql_failure(psycopg.errors.lookup(state)("x"), place)
+    for message in ("password", "certificate", "does not exist", "too many clients", "closed", "unreachable"):
+        yield postgresql_failure(psycopg.OperationalError(message), place)
+    for name in ("FULL", "READONLY", "BUSY", "CORRUPT", "NOTADB", "CANTOPEN", "PERM", "IOERR", "NOMEM", "ERROR"):
+        error = sqlite3.OperationalError("x")
+        error.sqlite_errorname = f"SQLITE_{name}"
+        yield sqlite_failure(error, path)
+    for failure in (TimeoutError(), OSError(13, "Permission denied"), ValueError()):
+        yield postgresql_failure(failure, place)
+        yield sqlite_failure(failure, path)
+    row = SimpleNamespace(id=1, session_id="evening")
+    with pytest.raises(UnreadableRowError) as unreadable:
+        read_from("turns")(lambda _: int("x"))(row)  # type: ignore[arg-type]
+    yield unreadable.value
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_people_read_no_place_of_the_database(language: str) -> None:
+    """They read that it does not answer, is full, or cannot be written. The log has the whole sentence."""
+    for error in store_errors():
+        shown = in_language(Text("I cannot store what is said: {error}", error=sentence_of(error)), language)
+        assert not OPERATORS.search(shown), shown
+        assert OPERATORS.search(str(error)), error
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

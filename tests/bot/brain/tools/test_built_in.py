@@ -83,7 +83,9 @@ async def test_a_file_of_somebody_else_waits_for_a_press() -> None:
         found = await told(use, MessageToolCall("c", "read_attachment", arguments))
         assert "in love" not in found
         assert "diary.txt (" not in found
-    (frozen,) = await use.run_all([MessageToolCall("c", "read_attachment_of_others", "{}")])
+    assert "'file' is a required property" in await told(use, MessageToolCall("c", "read_attachment_of_others", "{}"))
+    assert place.calls == []
+    (frozen,) = await use.run_all([MessageToolCall("c", "read_attachment_of_others", '{"file": "diary"}')])
     assert str(frozen) == WAITS
     (call,) = place.calls
     assert call.press(ADA_HERSELF) is None

@@ -10,6 +10,8 @@ from structlog.testing import capture_logs
 
 from bot.brain.tools.tool import NOBODY, ToolError
 from bot.brain.tools.toolbox import MOST_QUESTIONS, MOST_STEPS, OUTDATED, Toolbox, ToolExchange, ToolExchanges
+from bot.texts.text import OperatorText, Text
+from compaction.errors import StoreError
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
@@ -49,6 +51,9 @@ async def test_whatever_goes_wrong_is_a_sentence() -> None:
         desk.error = error
         assert await told(use, a_call("echo")) == "echo broke. Go on without it."
     assert failed == [Seq(3)] * 3
+    # A model may say aloud what it reads.
+    desk.error = StoreError(OperatorText("/data/roomtone.db is locked.", Text("The database does not answer.")))
+    assert "\nThe database does not answer.\n" in await told(use, a_call("echo"))
     desk.goes_on.clear()
     slow = Toolbox([replace(desk.echo, timeout_s=0.01)]).for_asker()
     assert "took longer than 0.01 s" in await told(slow, a_call("echo"))
