@@ -158,8 +158,8 @@ class ModelOrMemory:
         self._stand_in: Responder | None = None
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the reply. A failure is raised if nobody waits for the reply, if it tells what came of a press, or if
-        the model is there and only its filter refused.
+        """Yield the reply. A failure is raised if nobody waits for the reply, if it tells what came of a press or a tool
+        has run, because memory does not know what came of it, or if the model is there and only its filter refused.
         """
         begun = False
         try:
@@ -169,7 +169,8 @@ class ModelOrMemory:
                     yield piece
             return
         except ChatModelError as error:
-            if begun or context.may_skip or context.tells_result or isinstance(error, FilteredError):
+            acted = context.tells_result or (context.tools is not None and context.tools.used)
+            if begun or context.may_skip or acted or isinstance(error, FilteredError):
                 raise
             log.warning("answered_without_model", problem=error)
         self._stand_in = self._stand_in or self._new_stand_in(context.now)
