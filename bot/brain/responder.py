@@ -158,8 +158,8 @@ class ModelOrMemory:
         self._stand_in: Responder | None = None
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the reply. A failure is raised if nobody waits for the reply, if it tells what came of a press or a tool
-        has run, because memory does not know what came of it, or if the model is there and only its filter refused.
+        """Yield the reply. A failure is raised if nobody waits for the reply, if a tool has run or a press is told
+        about, of which memory knows nothing, or if the model is there and only its filter refused.
         """
         begun = False
         try:
