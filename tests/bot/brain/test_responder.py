@@ -227,11 +227,15 @@ async def test_an_answer_that_was_cut_off_says_so(reason: FinishReason) -> None:
 async def test_memory_does_not_answer_after_a_tool_has_run() -> None:
     """It knows nothing of what the tool did, and people would order it again."""
     away, room = ChatModelError("It is away.", retryable=True), Looking()
+    problems: list[ChatModelError] = []
 
     def answering(*scripts: tuple[StreamItem | ChatModelError, ...]) -> AsyncGenerator[str, None]:
         model = ModelResponder(Thinker(*scripts), max_output_tokens=77)
-        return ModelOrMemory(model, lambda _: ScriptedResponder("from memory")).respond(room.context)
+        return ModelOrMemory(model, lambda _: ScriptedResponder("from memory")).respond(
+            replace(room.context, on_away=problems.append)
+        )
 
     assert [piece async for piece in answering((away,))] == ["from memory"]
     with pytest.raises(ChatModelError, match="away"):
         await anext(answering((asks(LOOK),), (away,)))
+    assert problems == [away]
