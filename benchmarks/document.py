@@ -120,7 +120,7 @@ def _table(kept: Results) -> Iterator[str]:
         machine = report.get("machine")
         if isinstance(machine, dict):
             told = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
-            yield f"[{file}](benchmarks/{file}.json): {', '.join(told)} cores."
+            yield f"[{file}](benchmarks/{file}.json): {', '.join(filter(None, told))} cores."
     yield ""
 
 

@@ -3,8 +3,7 @@
 Run by hand; the results are written into `EndPolicy`. Real recordings and the tuning set of the free talk are read, and
 count the same. The weights are those of a logistic regression of end against pause. The rest is a search for the curve
 of thresholds over silence with the least expected cost, of cuts and of waiting, among those that reach both goals for
-the real recordings. It is fitted twice: for models that are asked once in a pause, and for models that are asked again
-every 0.1 s. The set of free talk that is kept apart tells which is better.
+the real recordings.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def reading_weights(sets: Sequence[Sequence[ObservedPause]]) -> ReadingWeights:
     return replace(_NOTHING, finished=finished, sentence=sentence, ends=opens, goes_on=goes_on)
 
 
-def curve(sets: Sequence[Sequence[ObservedPause]], weights: ReadingWeights, *, again: bool) -> EndPolicy:
+def curve(sets: Sequence[Sequence[ObservedPause]], weights: ReadingWeights) -> EndPolicy:
     """Return the policy with these weights that costs least. The first set is of real recordings.
 
     Where no policy reaches both goals for them, all are compared.
@@ -88,21 +87,21 @@ def curve(sets: Sequence[Sequence[ObservedPause]], weights: ReadingWeights, *, a
     return min(
         tried,
         key=lambda policy: (
-            not reaches_goals(sets[0], policy, again=again),
-            sum(cost_s(each, policy, again=again) for each in sets),
+            not reaches_goals(sets[0], policy),
+            sum(cost_s(each, policy) for each in sets),
         ),
     )
 
 
-def reaches_goals(pauses: Sequence[ObservedPause], policy: EndPolicy, *, again: bool) -> bool:
+def reaches_goals(pauses: Sequence[ObservedPause], policy: EndPolicy) -> bool:
     """Return whether few enough of these pauses are cut, and the median end is known soon enough."""
-    done = outcome(pauses, policy, again=again)
+    done = outcome(pauses, policy)
     return done.cut <= CUT_SHARE * done.inside and 1000 * percentile(done.known_after_s, 0.5) <= KNOWN_P50_MS
 
 
-def cost_s(pauses: Sequence[ObservedPause], policy: EndPolicy, *, again: bool) -> float:
+def cost_s(pauses: Sequence[ObservedPause], policy: EndPolicy) -> float:
     """Return the expected cost of `policy` for one set, in seconds."""
-    done = outcome(pauses, policy, again=again)
+    done = outcome(pauses, policy)
     waiting = _P50_WEIGHT * percentile(done.known_after_s, 0.5) + _P95_WEIGHT * percentile(done.known_after_s, 0.95)
     return CUT_COST_S * done.cut / max(1, done.inside) + waiting
 
@@ -113,7 +112,7 @@ def _first_odds(pause: ObservedPause, policy: EndPolicy) -> float:
 
 
 def main() -> None:
-    """Print both policies with what they do to each set, and the operating points of the sources, as JSON."""
+    """Print the policy with what it does to each set, and the operating points of the sources, as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("speech", type=Path)
     parser.add_argument("talk", type=Path)
@@ -128,15 +127,10 @@ def main() -> None:
     }
     tuned_on = [observed["speech"], observed[TalkSet.TUNING]]
     weights = reading_weights(tuned_on)
-    fitted = {again: curve(tuned_on, weights, again=again) for again in (False, True)}
+    policy = curve(tuned_on, weights)
     told = {
-        "policies": {
-            "asked again" if again else "asked once": {
-                "policy": asdict(policy),
-                **{name: outcome(each, policy, again=again).as_json() for name, each in observed.items()},
-            }
-            for again, policy in fitted.items()
-        },
+        "policy": asdict(policy),
+        **{name: outcome(each, policy).as_json() for name, each in observed.items()},
         "operating_points": {name: operating_points(each) for name, each in observed.items()},
     }
     sys.stdout.write(json.dumps(told, indent=2) + "\n")

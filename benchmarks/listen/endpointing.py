@@ -52,9 +52,9 @@ class Outcome:
         }
 
 
-def outcome(pauses: Sequence[ObservedPause], policy: EndPolicy = END_POLICY, *, again: bool = False) -> Outcome:
-    """Return what `policy` does to these pauses. `again`: it hears what the models say as the silence grows."""
-    needed = [windows_needed(pause, policy, again=again) for pause in pauses]
+def outcome(pauses: Sequence[ObservedPause], policy: EndPolicy = END_POLICY) -> Outcome:
+    """Return what `policy` does to these pauses."""
+    needed = [windows_needed(pause, policy) for pause in pauses]
     inside = [(pause.windows, windows) for pause, windows in zip(pauses, needed, strict=True) if pause.windows]
     return Outcome(
         len(inside),
@@ -63,18 +63,12 @@ def outcome(pauses: Sequence[ObservedPause], policy: EndPolicy = END_POLICY, *, 
     )
 
 
-def windows_needed(pause: ObservedPause, policy: EndPolicy = END_POLICY, *, again: bool = False) -> int:
+def windows_needed(pause: ObservedPause, policy: EndPolicy = END_POLICY) -> int:
     """Return after how many silent windows the speech before this pause is ended."""
-    if not pause.asked:
+    if pause.asked is None:
         # As in a room: without the end-of-turn model the fixed silence ends speech.
         return window_count(ENDPOINTING.end_silence_s)
-    asked = pause.asked if again else pause.asked[:1]
-    needed = 0
-    for number, each in enumerate(asked):
-        needed = max(each.windows, window_count(max(policy.silence_needed_s(each.evidence), COUNTED_FROM_S)))
-        if number + 1 < len(asked) and needed <= asked[number + 1].windows:
-            break
-    return needed
+    return max(pause.asked.windows, window_count(max(policy.silence_needed_s(pause.asked.evidence), COUNTED_FROM_S)))
 
 
 async def measure_endpointing(

@@ -34,7 +34,7 @@ from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from benchmarks.recordings import SpeechRecording
     from bot.settings import ModelsSettings
@@ -50,9 +50,6 @@ NEVER_S = 3.5
 _NEVER_ENDS = EndpointingParameters(end_silence_s=NEVER_S)
 # A client sends frames of 20 ms; an end is known when the frame that completes its last window has arrived.
 FRAME_S = 0.02
-# The models are asked again every 0.1 s, until the longest silence that anybody is waited for.
-ASKED_EVERY_WINDOWS = 3
-ASKED_UNTIL_S = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +64,12 @@ class Asked:
 class ObservedPause:
     """One pause that counts (`COUNTED_FROM_S`): so many silent `windows`; None: it was the end of the speech.
 
-    `asked`: what the models know at its beginning, as a room asks, and then every 0.1 s as the silence grows. Empty
-    without the end-of-turn model. `voice_end_s`: how long before the first silent window the voice had ended by its
-    loudness; only of an end.
+    `asked`: what the models know at its beginning, when a room asks; None without the end-of-turn model.
+    `voice_end_s`: how long before the first silent window the voice had ended by its loudness; only of an end.
     """
 
     windows: int | None
-    asked: tuple[Asked, ...] = ()
+    asked: Asked | None = None
     voice_end_s: float = 0.0
 
     @property
@@ -84,7 +80,7 @@ class ObservedPause:
     @property
     def evidence(self) -> PauseEvidence | None:
         """Return what a room knows of the pause; None without the end-of-turn model."""
-        return self.asked[0].evidence if self.asked else None
+        return None if self.asked is None else self.asked.evidence
 
     def known_after_s(self, silent_windows: int) -> float:
         """Return when an end is known that needs so much silence, in seconds from the end of the voice."""
@@ -159,23 +155,13 @@ class PauseObserver:
             if windows is not None and windows < window_count(COUNTED_FROM_S):
                 continue
             left_s = 0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s)
-            observed.append(ObservedPause(windows, tuple(self._asked(pcm, pause, windows)), left_s))
+            observed.append(ObservedPause(windows, self._asked(pcm, pause), left_s))
         return observed
 
-    def _asked(self, pcm: Pcm, pause: SpeechPaused, windows: int | None) -> Iterator[Asked]:
-        """Ask both models at the beginning of a pause, and again while it lasts."""
-        begun = pause.end - pause.last
-        for age in range(begun, window_count(ASKED_UNTIL_S), ASKED_EVERY_WINDOWS):
-            if windows is not None and age > windows:
-                return
-            heard = pcm[pause.start * WINDOW_SAMPLES : (pause.last + age) * WINDOW_SAMPLES]
-            # The end-of-turn model adds the silence itself that it was taught with.
-            until = pause.end + max(0, age - begun - ASKED_EVERY_WINDOWS)
-            finished = self.judge.finished(pcm[pause.start * WINDOW_SAMPLES : until * WINDOW_SAMPLES])
-            known = self.judge.evidence(heard, finished)
-            if known is None:
-                return
-            yield Asked(age, known)
+    def _asked(self, pcm: Pcm, pause: SpeechPaused) -> Asked | None:
+        heard = pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]
+        known = self.judge.evidence(heard, self.judge.finished(heard))
+        return None if known is None else Asked(pause.end - pause.last, known)
 
     def _pauses(self, pcm: Pcm) -> list[tuple[SpeechPaused, int | None]]:
         """Return each pause and its length in windows."""

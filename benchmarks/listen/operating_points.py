@@ -1,7 +1,7 @@
 """The four figures of LiveKit's eot-bench: how much each source cuts at two delays, and how late it is at two shares.
 
-Each source gives a score whenever it is asked. The speech ends at the first score above a threshold, though not before
-the shortest silence, and in any case after the longest. All such rules are tried, as eot-bench does, so a figure tells
+Each source gives a score at the beginning of a pause. With a score above a threshold the speech ends after the shortest
+silence, with another after the longest. All such rules are tried, as eot-bench does, so a figure tells
 what a source can do at best on these pauses. Pure.
 """
 
@@ -59,12 +59,10 @@ class Point:
 
 
 def operating_points(pauses: Sequence[ObservedPause]) -> dict[str, Json]:
-    """Return the four figures of silence alone and of each source, asked once in a pause and asked again."""
+    """Return the four figures of silence alone and of each source."""
     table: dict[str, Json] = {"silence": _figures([point(pauses, [most] * len(pauses)) for most in SILENCES])}
     if all(pause.asked for pause in pauses):
-        for name, score in SOURCES.items():
-            table[name] = _figures(_tried(pauses, score, again=False))
-            table[f"{name}, asked again"] = _figures(_tried(pauses, score, again=True))
+        table |= {name: _figures(_tried(pauses, score)) for name, score in SOURCES.items()}
     return table
 
 
@@ -77,22 +75,16 @@ def point(pauses: Sequence[ObservedPause], needed: Sequence[int]) -> Point:
     return Point(fmean(inside) if inside else 0.0, fmean(known) if known else 0.0)
 
 
-def _tried(pauses: Sequence[ObservedPause], score: Score, *, again: bool) -> list[Point]:
+def _tried(pauses: Sequence[ObservedPause], score: Score) -> list[Point]:
     """Return what each rule does that uses this score."""
-    scores = [
-        [(each.windows, score(each.evidence)) for each in pause.asked[: None if again else 1]] for pause in pauses
-    ]
-    ends = [told for pause, asked in zip(pauses, scores, strict=True) if pause.is_end for _, told in asked]
+    asked = [(pause.asked.windows, score(pause.asked.evidence)) for pause in pauses if pause.asked is not None]
+    ends = [told for pause, (_, told) in zip(pauses, asked, strict=True) if pause.is_end]
     # The first one every score reaches, the last one none: then silence decides alone.
     thresholds = [-math.inf, *sorted({percentile(ends, share) for share in _SHARES}), math.inf] if ends else []
     points: list[Point] = []
     for shortest_s, longest_s, threshold in itertools.product(SHORTEST_S, LONGEST_S, thresholds):
         least, most = window_count(shortest_s), window_count(longest_s)
-        needed = [
-            min(next((max(least, windows) for windows, told in asked if told >= threshold), most), most)
-            for asked in scores
-        ]
-        points.append(point(pauses, needed))
+        points.append(point(pauses, [min(max(least, at), most) if told >= threshold else most for at, told in asked]))
     return points
 
 

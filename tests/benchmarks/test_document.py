@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 REPORT: dict[str, Json] = {
-    "machine": {"cpu": "Some CPU", "cores": 2},
+    "machine": {"date": "2026-11-28", "cpu": "Some CPU", "cores": 2},
     "targets": [
         {"name": "facts", "goal": ">= 2", "value": 2.25, "met": True, "sample": "9 facts"},
         {"name": "long time", "goal": "<= 1.5 s", "value": 1234.04, "met": False},
@@ -33,7 +33,7 @@ def test_a_result_is_one_table_between_the_marks() -> None:
     assert "| long time | <= 1.5 s | 1,234 | **not met** |  | memory |" in page
     assert "| growth | <= 4 MB | 3.9 | not decided |  | memory |" in page
     assert "| other" not in page
-    assert "[memory](benchmarks/memory.json): Some CPU, 2 cores." in page
+    assert "[memory](benchmarks/memory.json): 2026-11-28, Some CPU, 2 cores." in page
     assert update_page(page, {"memory": REPORT}) == page
     with pytest.raises(ValueError, match="lacks"):
         update_page("Nothing.", {})

@@ -23,7 +23,7 @@ def _pauses() -> list[ObservedPause]:
             float(np.clip(draw.normal(mean if is_end else 0.5, 0.15), 0.01, 0.99)) for mean in (0.6, 0.6, 0.9)
         )
         evidence = PauseEvidence(finished, sentence_end, TextEnd(ends, 1 - ends))
-        pauses.append(ObservedPause(None if is_end else int(draw.integers(8, 40)), (Asked(4, evidence),)))
+        pauses.append(ObservedPause(None if is_end else int(draw.integers(8, 40)), Asked(4, evidence)))
     return pauses
 
 
@@ -45,18 +45,18 @@ def test_sets_count_the_same_whatever_their_size() -> None:
 def test_the_policy_that_is_found_costs_less_than_its_neighbours() -> None:
     """The search waits less for the sure than for the unsure, and beats both fixed silences."""
     sets = [_pauses()[:40]]
-    found = curve(sets, reading_weights(sets), again=False)
+    found = curve(sets, reading_weights(sets))
     assert found.shortest_s < found.longest_s
     for fixed_s in (found.shortest_s, found.longest_s):
         fixed = replace(found, shortest_s=fixed_s, longest_s=fixed_s)
-        assert cost_s(sets[0], found, again=False) <= cost_s(sets[0], fixed, again=False)
+        assert cost_s(sets[0], found) <= cost_s(sets[0], fixed)
 
 
 def test_goals_are_few_cuts_and_an_early_median() -> None:
     """Whoever ends all speech at once cuts too much, and whoever always waits knows the median end too late."""
-    ends = [ObservedPause(None, (Asked(4, PauseEvidence(0.99, 0.99)),))] * 5
-    inside = [ObservedPause(20, (Asked(4, PauseEvidence(0.1, 0.1)),))] * 5
+    ends = [ObservedPause(None, Asked(4, PauseEvidence(0.99, 0.99)))] * 5
+    inside = [ObservedPause(20, Asked(4, PauseEvidence(0.1, 0.1)))] * 5
     policy = EndPolicy()
-    assert reaches_goals([*ends, *inside], policy, again=False)
-    assert not reaches_goals([*ends, *inside], replace(policy, longest_s=policy.shortest_s), again=False)
-    assert not reaches_goals([*ends, *inside], replace(policy, shortest_s=policy.longest_s), again=False)
+    assert reaches_goals([*ends, *inside], policy)
+    assert not reaches_goals([*ends, *inside], replace(policy, longest_s=policy.shortest_s))
+    assert not reaches_goals([*ends, *inside], replace(policy, shortest_s=policy.longest_s))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 import sys
 from functools import partial
@@ -101,7 +102,10 @@ def callers() -> list[str]:
     """Return whose methods, and which functions, of the bot run now, the outermost first. What an object calls of its
     own is no call. It ends where turn-taking begins.
     """
-    return [name for _, name in reversed(list(_owners(sys._getframe(1))))]
+    frame = inspect.currentframe()
+    assert frame is not None, "CPython has them"
+    assert frame.f_back is not None, "somebody has called"
+    return [name for _, name in reversed(list(_owners(frame.f_back)))]
 
 
 def _owners(frame: FrameType | None) -> Iterator[tuple[object, str]]:
