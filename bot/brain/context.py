@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Asker
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
-    from bot.llm.port import ChatMessage
+    from bot.llm.port import ChatMessage, ChatModelError
     from bot.memory.recall import Recall, RoomRecall
     from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
@@ -83,8 +83,8 @@ class ModelContext:
     tools: QuestionTools | None = None
     # Whether the model may answer SKIP. Then speech starts only when the answer is clearly not SKIP.
     may_skip: bool = False
-    # Whether the reply tells what came of a call that somebody has pressed for.
-    tells_result: bool = False
+    # Gets the failure of a model for which something else answers. None: nothing else may answer.
+    on_away: Callable[[ChatModelError], None] | None = None
     # The code of the language to answer in; empty if it is not known.
     language: str = ""
     # Names of the people whom the bot hears now.

@@ -62,6 +62,8 @@ class Situation:
     other_names: frozenset[str] = frozenset()
     # The speaker is in a conversation with the bot.
     engaged: bool = False
+    # The speaker has said nothing since the bot's reply to them: a question then goes on with the bot.
+    just_answered: bool = False
     # The bot's last reply to the speaker was a question.
     bot_asked: bool = False
     # The speaker is another bot, or has opted out.
@@ -82,13 +84,14 @@ class Situation:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Whether to speak, and why. `supersedes`: it replaces the waiting question. `may_skip`: the model may decide to
-    say nothing.
+    say nothing. `unaided`: it is certain enough without a model.
     """
 
     answer: bool
     reason: Reason
     supersedes: bool = False
     may_skip: bool = False
+    unaided: bool = False
 
 
 def decide(heard: str | None, situation: Situation) -> Decision:
@@ -134,8 +137,9 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
-    if situation.engaged and (situation.can_skip or situation.bot_asked or asks):
-        return Decision(True, Reason.ENGAGED, may_skip=True)
+    unaided = situation.just_answered and (situation.bot_asked or asks)
+    if unaided or (situation.engaged and situation.can_skip):
+        return Decision(True, Reason.ENGAGED, may_skip=True, unaided=unaided)
     to_the_room = asks and name.words.spoken_count >= ROOM_QUESTION_WORDS
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)

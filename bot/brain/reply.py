@@ -27,9 +27,10 @@ class Question:
     """The turn to answer. `utterance_id`: the speech it came from; `ended_at`: when that ended, monotonic seconds.
 
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
-    why the bot answers. `may_skip`: the model may decide to say nothing. `language`: the code of the language to answer
-    in; empty: that of the conversation. `pressed`: the call that ran on their press, whose result is to be told.
-    `typed`: the message below which the answer is written, where somebody did not say it.
+    why the bot answers. `may_skip`: the model may decide to say nothing. `unaided`: it is answered without a model too.
+    `language`: the code of the language to answer in; empty: that of the conversation. `pressed`: the call that ran on
+    their press, whose result is to be told. `typed`: the message below which the answer is written, where somebody did
+    not say it.
     """
 
     turn: Turn
@@ -38,6 +39,7 @@ class Question:
     asker_id: str | None = None
     reason: Reason | None = None
     may_skip: bool = False
+    unaided: bool = False
     language: str = ""
     pressed: FrozenCall | None = None
     typed: TypedMessage | None = None

@@ -52,6 +52,10 @@ class CutOffError(Exception):
     """The model stopped in mid-sentence: at the output limit, or because the provider filtered the rest."""
 
 
+class WithoutModel(str):
+    """A piece of a reply that something else writes while the model is away."""
+
+
 class Responder(Protocol):
     """Writes the reply to the current turn of a context."""
 
@@ -158,8 +162,8 @@ class ModelOrMemory:
         self._stand_in: Responder | None = None
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the reply. A failure is raised if nobody waits for the reply, if it tells what came of a press, or if
-        the model is there and only its filter refused.
+        """Yield the reply. A failure is raised if nothing else may answer (`ModelContext.on_away`), if a tool has run,
+        of which memory knows nothing, or if the model is there and only its filter refused.
         """
         begun = False
         try:
@@ -169,12 +173,14 @@ class ModelOrMemory:
                     yield piece
             return
         except ChatModelError as error:
-            if begun or context.may_skip or context.tells_result or isinstance(error, FilteredError):
+            acted = context.tools is not None and context.tools.used
+            if begun or acted or context.on_away is None or isinstance(error, FilteredError):
                 raise
             log.warning("answered_without_model", problem=error)
+            context.on_away(error)
         self._stand_in = self._stand_in or self._new_stand_in(context.now)
         async for piece in self._stand_in.respond(context):
-            yield piece
+            yield WithoutModel(piece)
 
 
 def _said(sentence: str, context: ModelContext) -> str:

@@ -57,7 +57,8 @@ async def drop_skipped(stream: AsyncIterator[str], *, on_skip: Callable[[], None
     """
     held, started = "", False
     async for piece in stream:
-        held += piece
+        # A whole piece stays what it is: `WithoutModel` for one that no model wrote.
+        held = held + piece if held else piece
         if not started:
             while (reasoning := _REASONING.match(held)) is not None:
                 held = held[reasoning.end() :]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.reply import elapsed_ms
-from bot.brain.responder import CutOffError
+from bot.brain.responder import CutOffError, WithoutModel
 from bot.brain.skip import drop_skipped
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.catalogue import ENGLISH
@@ -72,7 +72,8 @@ async def sentences_of(
             aclosing(drop_skipped(stream, on_skip=reply.skip) if may_skip else stream) as pieces,
         ):
             async for piece in pieces:
-                reply.on_first_token(clock.monotonic())
+                if not isinstance(piece, WithoutModel):
+                    reply.on_first_token(clock.monotonic())
                 for sentence in splitter.feed(piece):
                     yield sentence
         rest: Iterable[str] = splitter.flush()

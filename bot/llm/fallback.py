@@ -1,6 +1,6 @@
 """Tries several language models in turn: when one fails, the next is asked.
 
-A failover is possible only until speech has started. So the stream of every model but the last is held back until it
+A failover is possible only until speech has started. So if there are several, each stream is held back until it
 contains a speakable sentence, which the voice waits for anyway. A later failure is passed on.
 """
 
@@ -42,6 +42,8 @@ STALLED = Text("It did not finish a summary in time.")
 # How long a failing model is not asked: the first time, and at most after repeated failures.
 FIRST_OPEN_S = 15.0
 LONGEST_OPEN_S = 300.0
+# Where no other model answers meanwhile.
+LONGEST_ALONE_S = 60.0
 
 
 class FallbackModel:
@@ -53,11 +55,12 @@ class FallbackModel:
 
     def __init__(self, models: Sequence[BudgetedModel], *, within_s: float, clock: Clock) -> None:
         self._models = tuple(models)
+        longest_s = LONGEST_OPEN_S if len(models) > 1 else LONGEST_ALONE_S
         # The first model's name, for logs and messages, and its budget; the others also keep to their own.
         self.model, self.budget = models[0].model, models[0].budget
         # A model that fails at summaries may still give good replies, so each has two breakers.
         self._breakers, self._summary_breakers = (
-            tuple(CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=LONGEST_OPEN_S) for _ in models) for _ in range(2)
+            tuple(CircuitBreaker(open_s=FIRST_OPEN_S, longest_open_s=longest_s) for _ in models) for _ in range(2)
         )
         self._within_s = within_s
         self._clock = clock
@@ -71,8 +74,15 @@ class FallbackModel:
         tools: OfferedTools = NO_TOOLS,
         on_sent: Callable[[Sequence[ChatMessage]], None] | None = None,
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer of the first model that gives one. See `ChatModel.stream`."""
+        """Yield the answer of the first model that gives one. See `ChatModel.stream`.
+
+        If all of them rest and the first was too slow, its failure is raised again at once: nobody waits for it before
+        its next trial.
+        """
         candidates = self._candidates(self._breakers)
+        first = candidates[0][1]
+        if not first.would_admit(self._clock.monotonic()) and (slow := _too_slow(first)) is not None:
+            raise slow.with_traceback(None)
         for number, (model, breaker) in enumerate(candidates):
             rest = candidates[number + 1 :]
             # Only now: a model that need not be asked keeps its trial.
@@ -84,9 +94,11 @@ class FallbackModel:
                 tools=tools,
                 on_sent=on_sent,
             )
+            if len(self._models) > 1:
+                stream = self._hold_until_speakable(stream, model.model)
             spoke = False
             try:
-                async with aclosing(self._hold_until_speakable(stream, model.model) if rest else stream) as pieces:
+                async with aclosing(stream) as pieces:
                     async for piece in pieces:
                         spoke = True
                         yield piece
@@ -123,8 +135,8 @@ class FallbackModel:
             if (outage := breaker.outage) is None:
                 continue
             instead = Text("{model} answers", model=working[0]) if working else Text("I answer from memory")
-            if not working and number == 0:
-                # If no model works, every question tries the first model again: see `_candidates`.
+            if not working and number == 0 and _too_slow(breaker) is None:
+                # Every question tries it again: see `_candidates`.
                 instead = Text("I answer from memory, and each question tries it again")
                 outage = replace(outage, retry_at=None)
             found.append(DegradedPart(Text("The language model {model}", model=model.model), instead, outage))
@@ -178,7 +190,9 @@ class FallbackModel:
     async def _hold_until_speakable(
         self, stream: AsyncGenerator[StreamItem, None], model: str
     ) -> AsyncGenerator[StreamItem, None]:
-        """Yield a stream, held back until it contains a speakable sentence or ends. Raises `ChatModelError`."""
+        """Yield a stream, held back until it contains a speakable sentence or ends. Each model has the same share of
+        the time for that, the last one too: together they end before the reply does. Raises `ChatModelError`.
+        """
         limit_s = MODELS_SHARE * self._within_s / len(self._models)
         splitter = SentenceSplitter()
         held: list[StreamItem] = []
@@ -208,3 +222,9 @@ class FallbackModel:
                 yield piece
             async for piece in stream:
                 yield piece
+
+
+def _too_slow(breaker: CircuitBreaker) -> ChatModelError | None:
+    """Return a model's last failure if the model let people wait until its time was over."""
+    problem = breaker.problem
+    return problem if isinstance(problem, ChatModelError) and problem.timeout else None

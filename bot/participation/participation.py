@@ -294,13 +294,14 @@ class Participation:
     def preview_decision(self, spoken: SpokenText) -> Decision:
         """Return the decision about an utterance if it were made now. Counts and remembers nothing."""
         who, at = spoken.user_id, spoken.started_at
-        engaged = self._engagement.is_engaged(who, at=at, at_once=not self._replies.can_skip)
-        asked = self._engagement.was_asked(who, at=at)
-        return decide(spoken.text, self._situation(speaker=who, engaged=engaged, asked=asked))
+        situation = replace(
+            self._situation(speaker=who, engaged=self._engagement.is_engaged(who, at=at)),
+            just_answered=self._engagement.is_engaged(who, at=at, at_once=True),
+            bot_asked=self._engagement.was_asked(who, at=at),
+        )
+        return decide(spoken.text, situation)
 
-    def _situation(
-        self, *, speaker: int | None = None, engaged: bool = False, asked: bool = False, long_silence: bool = False
-    ) -> Situation:
+    def _situation(self, *, speaker: int | None = None, engaged: bool = False, long_silence: bool = False) -> Situation:
         state, people = self._replies.reply_state, {person.id for person in self._participants.people}
         others = (person.name for person in self._participants.everybody if person.id != speaker)
         return Situation(
@@ -310,7 +311,6 @@ class Participation:
             mode=self._guild.voice_mode,
             other_names=frozenset().union(*map(call_names, others)),
             engaged=engaged,
-            bot_asked=asked,
             by_bot=speaker is not None and self._is_bot(speaker),
             opted_out=speaker is not None and self.excludes(speaker),
             # What nobody can hear is not worth a model's work.
@@ -344,10 +344,10 @@ class Participation:
         if user_id is not None:
             self._engagement.on_reply_begun(user_id)
 
-    def on_prompt_sent(self, tokens: int) -> None:
-        """Count the cost of a prompt that goes to a model."""
+    def on_prompt_sent(self, tokens: int, *, calls: int = 1) -> None:
+        """Count the cost of a prompt that goes to a model. `calls`: -1 takes it back, if no model has answered it."""
         self._prompt_tokens = tokens
-        self._guild.costs.add(Cost(calls=1, tokens=tokens), now=self._clock.monotonic())
+        self._guild.costs.add(Cost(calls, calls * tokens), now=self._clock.monotonic())
 
     def on_reply_ended(
         self, user_id: int | None, text: str, *, tokens: int, spoken_s: float, skipped: bool, steps: int = 0

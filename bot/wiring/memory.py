@@ -309,9 +309,9 @@ async def open_recollection(
     recall = await open_recall(
         stack, settings, stores.database, stores.turns, parts.clock, embedder=embedder, indexes=shards.leads
     )
-    # Models answer first sentences themselves, so nothing is read before one is away.
+    # Also with a model: it may be away at the first question.
     first_sentences = FirstSentences(recall.embedder)
-    reading = background_task(first_sentences.read_examples(at_once=model is None), name="first-sentences")
+    reading = background_task(first_sentences.read_examples(parts.clock), name="first-sentences")
     await stack.enter_async_context(reading)
     summariser_of = summarisers_by_guild(settings.tuning.summariser, model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bot.brain.context import ModelContext
+    from bot.clock import Clock
     from compaction.ports import Embedder
 
 log = structlog.get_logger()
@@ -74,6 +75,8 @@ OLD_S = 600.0
 LIKE_ENOUGH: Final = 0.7
 # How long an answer waits for the likeness of a sentence, which takes 10 ms.
 WAIT_S: Final = 0.5
+# When the examples are read again after a failure.
+READ_AGAIN_S: Final = 60.0
 # What stands for the name of a person in the examples.
 SOMEBODY: Final = "somebody"
 
@@ -83,37 +86,33 @@ class FirstSentences:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
-        self._wanted = asyncio.Event()
         self._meanings: list[str] = []
         self._vectors: NDArray[np.float32] | None = None
 
-    async def read_examples(self, *, at_once: bool = True) -> None:
-        """Embed the examples, `at_once` or when the first sentence is looked at, which takes seconds of a processor.
-        Until then no sentence is like any, and so it stays after a failure, which is logged.
+    async def read_examples(self, clock: Clock) -> None:
+        """Embed the examples, which takes a processor some tenths of a second. Until then no sentence is like any.
+        After a failure, which is logged, it is tried again until it works.
         """
-        if not at_once:
-            await self._wanted.wait()
-        if self._embedder is None:
-            return
         examples = [
             (meaning, sentence)
             for code in languages()
             for meaning, sentences in catalogue(code).meanings.items()
             for sentence in sentences
         ]
-        try:
-            vectors = await self._embedder.embed([sentence for _, sentence in examples])
-        except EmbeddingError as error:
-            log.warning("first_sentences_not_read", problem=error)
-            return
-        self._meanings = [meaning for meaning, _ in examples]
-        self._vectors = np.array(vectors, dtype=np.float32)
+        while self._embedder is not None and self._vectors is None:
+            try:
+                vectors = await self._embedder.embed([sentence for _, sentence in examples])
+            except EmbeddingError as error:
+                log.warning("first_sentences_not_read", problem=error)
+                await clock.sleep(READ_AGAIN_S)
+                continue
+            self._meanings = [meaning for meaning, _ in examples]
+            self._vectors = np.array(vectors, dtype=np.float32)
 
     async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
         """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
         of people who spoke here.
         """
-        self._wanted.set()
         own = frozenset().union(*map(words, names))
         people = frozenset().union(*map(name_stems, speakers)) - own
         # Without the bot's name, and with `SOMEBODY` for people.

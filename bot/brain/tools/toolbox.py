@@ -183,6 +183,8 @@ class QuestionTools:
         # Calls wait while it is clear: those of a preemptive reply, whose question may be incomplete.
         self.released = asyncio.Event()
         self.released.set()
+        # Set when the first call runs.
+        self.used = False
         # Fixed when the question is asked. Each call checks the permission again.
         self.offers = tuple(
             ToolOffer(tool.name, tool.description, tool.parameters)
@@ -205,6 +207,7 @@ class QuestionTools:
         press is returned as a `FrozenCall` once it is posted. Never raises.
         """
         await self.released.wait()
+        self.used = True
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._run_logged(call), name=f"tool-{call.name[:40]}") for call in calls]
         results = tuple(task.result() for task in running)

@@ -11,6 +11,7 @@ from bot.brain.skip import skip_instruction
 from bot.brain.tools.tool import NOBODY, Asker
 from bot.llm.budgeted import to_part
 from bot.store.prompts import SentPrompt
+from bot.texts.text import sentence_of
 from compaction.budget.messages import message_json
 from compaction.clock_time import format_day
 from compaction.errors import StoreError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from bot.channel.participants import Participants
     from bot.channel.port import RoomChannel
     from bot.guild import PromptPolicy
-    from bot.llm.port import ChatMessage
+    from bot.llm.port import ChatMessage, ChatModelError
     from bot.participation.participation import Participation
     from bot.room.services import SessionParts
     from compaction.model import Seq, SessionId
@@ -96,8 +97,15 @@ class PromptBuilder:
                 at = services.clock.now()
                 self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._memory.session_id, at=at))
 
+        def tell_away(problem: ChatModelError) -> None:
+            # Nobody bills it, and who runs the bot shall see it.
+            self._participation.on_prompt_sent(sum(part.tokens for part in context.parts), calls=-1)
+            services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
+
+        # What came of a press is in no memory, and without a model nobody knows whether other words are for the bot.
+        certain = question.pressed is None and (question.unaided or not question.may_skip)
         present = tuple(name for _, name in self._present())
-        return replace(context, on_sent=keep, present=present, tells_result=question.pressed is not None)
+        return replace(context, on_sent=keep, present=present, on_away=tell_away if certain else None)
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""

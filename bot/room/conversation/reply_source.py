@@ -108,7 +108,7 @@ class _Attempt:
             own.utterance_id == question.utterance_id
             and (own.turn.seq, own.turn.kind, own.turn.parts) == (turn.seq, turn.kind, turn.parts)
             and (own.asker_id, own.reason, own.may_skip) == (question.asker_id, question.reason, question.may_skip)
-            and own.language == question.language
+            and (own.unaided, own.language) == (question.unaided, question.language)
         )
 
 

@@ -269,7 +269,8 @@ class ReplyRecorder:
             delivered,
             tokens=estimate_text_tokens(delivered),
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
-            skipped=reply.skipped,
+            # A model that failed has not found that somebody else is meant.
+            skipped=reply.skipped and not reply.dropped,
             steps=self._new_steps(),
         )
         if reply.skipped:

@@ -152,6 +152,7 @@ def question_about(turn: Turn, spoken: SpokenText, decision: Decision, *, langua
         asker_id=str(spoken.user_id),
         reason=decision.reason,
         may_skip=decision.may_skip,
+        unaided=decision.unaided,
         language=language,
     )
 

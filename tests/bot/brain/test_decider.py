@@ -21,19 +21,23 @@ COMPANY = Situation(people=3, wake_names=NAMES, other_names=OTHERS)
 ALONE = Situation(people=1, wake_names=NAMES, other_names=call_names("Juke"))
 ENGAGED = replace(COMPANY, engaged=True)
 # The same without a language model.
-UNAIDED = replace(ENGAGED, can_skip=False)
+UNAIDED = replace(ENGAGED, can_skip=False, just_answered=True)
 FREE = replace(COMPANY, mode=VoiceMode.FREE)
 QUESTION = "When does the concert start?"
 
 
-def yes(reason: Reason, *, supersedes: bool = False, may_skip: bool = False) -> Decision:
+def yes(reason: Reason, *, supersedes: bool = False, may_skip: bool = False, unaided: bool = False) -> Decision:
     """Return a decision to speak."""
-    return Decision(True, reason, supersedes, may_skip)
+    return Decision(True, reason, supersedes, may_skip, unaided)
 
 
 def no(reason: Reason) -> Decision:
     """Return a decision to be silent."""
     return Decision(False, reason)
+
+
+# A question right after an answer is answered without a model, too.
+GOES_ON = yes(Reason.ENGAGED, may_skip=True, unaided=True)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +74,11 @@ def no(reason: Reason) -> Decision:
         ("That's wrong", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("We have to leave at nine.", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("We have to leave at nine.", UNAIDED, no(Reason.NOT_ADDRESSED)),
-        ("We have to leave at nine.", replace(UNAIDED, bot_asked=True), yes(Reason.ENGAGED, may_skip=True)),
-        ("And on Sunday?", UNAIDED, yes(Reason.ENGAGED, may_skip=True)),
+        ("We have to leave at nine.", replace(UNAIDED, bot_asked=True), GOES_ON),
+        ("And on Sunday?", UNAIDED, GOES_ON),
+        ("And on Sunday?", replace(UNAIDED, just_answered=False), no(Reason.NOT_ADDRESSED)),
+        ("And on Sunday?", replace(ENGAGED, just_answered=True), GOES_ON),
+        ("I mean the other one.", replace(ENGAGED, just_answered=True), yes(Reason.ENGAGED, may_skip=True)),
         ("Yes, please.", replace(ENGAGED, bot_asked=True), yes(Reason.ENGAGED, may_skip=True)),
         ("And on Sunday?", replace(ENGAGED, mode=VoiceMode.NAME), no(Reason.NOT_ADDRESSED)),
         ("Ben, are you coming?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),
@@ -148,6 +155,7 @@ SITUATIONS = st.builds(
     mode=st.sampled_from(VoiceMode),
     other_names=st.frozensets(st.sampled_from(["ben", "chloe", "juke"])),
     engaged=st.booleans(),
+    just_answered=st.booleans(),
     bot_asked=st.booleans(),
     opted_out=st.booleans(),
     silenced=st.booleans(),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.context import ModelContext
-from bot.brain.responder import FILLER_AFTER_S, PRESS_FIRST, CutOffError, ModelResponder
+from bot.brain.responder import FILLER_AFTER_S, PRESS_FIRST, CutOffError, ModelOrMemory, ModelResponder
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.frozen_calls import WAITS
 from bot.brain.tools.tool import Asker, RoomTool
@@ -18,6 +18,7 @@ from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, Finish
 from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
+from tests.fakes.brain import ScriptedResponder
 from tests.fakes.place import FakePlace
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Thinker:
 
     model = "thinker"
 
-    def __init__(self, *scripts: tuple[StreamItem, ...]) -> None:
+    def __init__(self, *scripts: tuple[StreamItem | ChatModelError, ...]) -> None:
         self._scripts = list(scripts)
         self.asked: list[tuple[Sequence[ChatMessage], OfferedTools]] = []
         self.most_tokens = 0
@@ -68,6 +69,8 @@ class Thinker:
         self.asked.append((messages, tools))
         self.most_tokens = max_output_tokens
         for piece in self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]:
+            if isinstance(piece, ChatModelError):
+                raise piece
             yield piece
 
 
@@ -219,3 +222,20 @@ async def test_an_answer_that_was_cut_off_says_so(reason: FinishReason) -> None:
     assert await anext(stream) == "Bo brings it. And Cy"
     with pytest.raises(CutOffError, match=reason.value):
         await anext(stream)
+
+
+async def test_memory_does_not_answer_after_a_tool_has_run() -> None:
+    """It knows nothing of what the tool did, and people would order it again."""
+    away, room = ChatModelError("It is away.", retryable=True), Looking()
+    problems: list[ChatModelError] = []
+
+    def answering(*scripts: tuple[StreamItem | ChatModelError, ...]) -> AsyncGenerator[str, None]:
+        model = ModelResponder(Thinker(*scripts), max_output_tokens=77)
+        return ModelOrMemory(model, lambda _: ScriptedResponder("from memory")).respond(
+            replace(room.context, on_away=problems.append)
+        )
+
+    assert [piece async for piece in answering((away,))] == ["from memory"]
+    with pytest.raises(ChatModelError, match="away"):
+        await anext(answering((asks(LOOK),), (away,)))
+    assert problems == [away]

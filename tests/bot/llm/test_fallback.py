@@ -145,6 +145,27 @@ async def test_when_all_fail_it_is_told() -> None:
         assert models.asked == (3, 1)
 
 
+async def test_several_that_hang_end_before_the_reply_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a share of its time. While all of them rest nobody waits, until one is tried again."""
+    async with pair(ChatMode.STALL, within_s=PATIENCE_S) as models:
+        models.second.behaviour.mode = ChatMode.STALL
+        for tries in (1, 2):
+            answering = asyncio.create_task(models.answer(), name="question")
+            for asked in ((tries, tries - 1), (tries, tries)):
+                await until(lambda asked=asked: models.asked == asked)  # type: ignore[misc]
+                pass_loop_time(monkeypatch, PATIENCE_S / 2)
+            with pytest.raises(ChatModelError, match="said nothing within"):
+                await answering
+        with pytest.raises(ChatModelError, match="first said nothing within"):
+            await models.answer()
+        assert models.asked == (2, 2)
+        told = format_degraded_part(models.model.degraded_parts()[0], models.clock.monotonic())
+        assert "I answer from memory, and I try it again in 15 seconds. " in told
+        models.first.behaviour.mode = ChatMode.ANSWER
+        models.clock.advance(FIRST_OPEN_S)
+        assert await models.answer() == FIRST
+
+
 async def test_what_was_heard_is_not_said_again() -> None:
     """If a model fails after its first sentence was passed on, no other model is asked."""
     async with pair(ChatMode.ERROR_IN_STREAM, within_s=PATIENCE_S) as models:

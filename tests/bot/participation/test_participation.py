@@ -17,7 +17,7 @@ from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.guild import Silence, VoiceMode
-from bot.participation.costs import HOUR_S
+from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import QuietTimer
 from bot.participation.guild_conduct import GuildConducts
 from bot.participation.participation import SILENCE_UNSTORED, Participation, ReplyState
@@ -384,6 +384,15 @@ async def test_the_ceiling_is_told_once_an_hour() -> None:
         participation.on_prompt_sent(100)
         participation.choose_utterance([cast("SpokenText", Said(ADA.id, TEXTS[0], table.clock.monotonic()))])
         assert participation.queue.waiting == told
+
+
+async def test_a_prompt_that_no_model_answered_costs_nothing() -> None:
+    """Something else has answered it."""
+    table = Table(1)
+    participation, guild = await table.begin()
+    for calls in (1, -1):
+        participation.on_prompt_sent(100, calls=calls)
+    assert guild.costs.total == Cost()
 
 
 def test_it_takes_a_long_silence() -> None:

@@ -88,15 +88,35 @@ async def test_what_memory_does_not_answer(tmp_path: Path, pieces: tuple[str | B
         assert not any("10.0.0.9" in text for text in read_by_people(house))
 
 
-async def test_nobody_is_answered_from_memory_who_may_be_left_unanswered(tmp_path: Path) -> None:
-    """Whether somebody meant the bot only the model can tell: without it nothing is said."""
+async def test_who_goes_on_without_the_name_may_be_answered_from_memory(tmp_path: Path) -> None:
+    """A question right after an answer goes to the bot, as without a model. Whether other words do only the model can
+    tell: nothing is said then, and when it is back they still need no name.
+    """
     async with a_house(tmp_path) as house:
         model = furnish(house, "Under the pot.")
         async with living(house):
+            await house.say(BO.id, "The key is under the pot.")
             await house.say(ADA.id, "Roomtone, where is the key?")
             await house.reply(1)
             model.pieces = (away(),)
-            await house.say(ADA.id, "And what colour does it have?")
-            await settle(lambda: len(model.contexts) == 2)
-            await house.pass_time(2.0)
-            assert [reply.text for reply in house.of(events.ReplySpoken)] == ["Under the pot."]
+            await house.say(ADA.id, "And where is the key?")
+            assert (await house.reply(2)).text == f"{KEY} {MODEL_AWAY}"
+            await house.say(ADA.id, "I mean the key of the boat house.")
+            await settle(lambda: len(house.of(events.ReplyFinished)) == 3)
+            assert house.of(events.ReplyFinished)[-1].outcome is events.ReplyOutcome.SKIPPED
+            model.pieces = ("In the boat.",)
+            await house.say(ADA.id, "I mean the one of the boat house.")
+            assert (await house.reply(3)).text == "In the boat."
+
+
+async def test_an_answer_from_memory_is_a_problem_and_no_model_s_work(tmp_path: Path) -> None:
+    """Who runs the bot sees it, but nobody bills it."""
+    async with a_house(tmp_path) as house:
+        furnish(house, away())
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, where is the key?")
+            reply = await house.reply(1)
+            await settle(lambda: len(house.of(events.ReplyFinished)) == 1)
+            (problem,) = house.of(events.Problem)
+            assert (problem.where, WHERE in problem.sentence) == ("reply", True)
+            assert reply.model_first_token_ms is None

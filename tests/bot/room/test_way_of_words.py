@@ -6,13 +6,16 @@ import asyncio
 import inspect
 import re
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from openai.resources.chat.completions import AsyncCompletions
 
+from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
 from bot.brain.replier import Replier
-from bot.brain.responder import ModelResponder
+from bot.brain.responder import ModelOrMemory, ModelResponder
+from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import SpokenWords
 from bot.events import SpokenText
 from bot.llm.factory import open_model
@@ -130,19 +133,20 @@ async def test_a_question_reaches_the_model_in_ten_calls(tmp_path: Path, monkeyp
         monkeypatch.setattr(owner, method, watched)
 
     watch(Replier, "ask")
-    watch(ModelResponder, "respond")
+    watch(ModelOrMemory, "respond")
     watch(AsyncCompletions, "create")
     answering = ChatBehaviour(answer=lambda _: "In the evening.")
     async with LocalChatServer(answering) as server, a_house(tmp_path) as house:
         endpoint = LlmSettings(base_url=server.base_url, model="local-chat")
         async with open_model(endpoint, BudgetSettings()) as model:
-            house.new_responder = lambda: ModelResponder(model, max_output_tokens=50)
+            stand_in = partial(EmbeddedResponder, MODEL_AWAY, names=BrainSettings().names)
+            house.new_responder = lambda: ModelOrMemory(ModelResponder(model, max_output_tokens=50), stand_in)
             async with living(house):
                 await house.say(ADA.id, "Roomtone, when does Ben come home?")
                 await house.reply(1)
-    asked, begun, requested = ways["Replier"], ways["ModelResponder"], ways["AsyncCompletions"]
+    asked, begun, requested = ways["Replier"], ways["ModelOrMemory"], ways["AsyncCompletions"]
     # Two tasks go on where another has stopped: the replier's with the question, the reader's with the answer.
-    assert (asked[0], begun[0], requested[:2]) == ("TurnTaking", "Replier", ["ReadAhead", "ModelResponder"])
+    assert (asked[0], begun[0], requested[:2]) == ("TurnTaking", "Replier", ["ReadAhead", "ModelOrMemory"])
     calls = [*asked[1:], *begun[1:], requested[0], *requested[2:]]
     assert calls == _ROW.findall((ROOT / "docs" / "architecture.md").read_text("utf-8"))
     assert len(calls) <= MOST_CALLS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from bot.brain.embedded.chat import FirstSentences
+from bot.brain.embedded.chat import READ_AGAIN_S, FirstSentences
 from bot.embedding.sentence_encoder import sentence_encoder
 from bot.models.catalogue import EMBED_SENTENCES
 from bot.models.directory import ModelDirectory
 from compaction.errors import EmbeddingError
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -30,7 +32,7 @@ async def sentences() -> AsyncIterator[FirstSentences]:
     """The examples of all languages, read by the model that memory search has."""
     async with sentence_encoder(ModelDirectory(MODELS).path(EMBED_SENTENCES)) as embedder:
         found = FirstSentences(embedder)
-        await found.read_examples()
+        await found.read_examples(FakeClock())
         yield found
 
 
@@ -82,16 +84,30 @@ async def test_names_do_not_matter(sentences: FirstSentences, said: str, meaning
     assert await sentences.meaning_of(said, names=NAMES, speakers={"Ben", "Ada"}) == meaning
 
 
-async def test_without_an_embedder_nothing_is_like_anything() -> None:
-    """Neither without one nor with one that fails."""
+class Waking:
+    """An embedder that fails until it is awake; then all texts are alike."""
 
-    class Broken:
-        model = "broken"
+    model = "waking"
+    awake = False
 
-        async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        if not self.awake:
             raise EmbeddingError("It is away.", retryable=True)
+        return [[1.0]] * len(texts)
 
-    for embedder in (None, Broken()):
-        found = FirstSentences(embedder)
-        await found.read_examples()
-        assert await found.meaning_of("What time is it?", names=NAMES, speakers=()) is None
+
+async def test_without_an_embedder_nothing_is_like_anything() -> None:
+    """Neither without one nor with one that fails, until it works: the examples are read again every minute."""
+    without = FirstSentences(None)
+    await without.read_examples(FakeClock())
+    assert await without.meaning_of("What time is it?", names=NAMES, speakers=()) is None
+    embedder, clock = Waking(), FakeClock()
+    found = FirstSentences(embedder)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(found.read_examples(clock), name="reading")
+        for awake in (False, True):
+            await clock.until_somebody_sleeps()
+            assert await found.meaning_of("What time is it?", names=NAMES, speakers=()) is None
+            embedder.awake = awake
+            clock.advance(READ_AGAIN_S)
+    assert await found.meaning_of("What time is it?", names=NAMES, speakers=()) is not None
