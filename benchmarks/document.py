@@ -36,12 +36,12 @@ LONG_RUNS = {
 # What the README shows: the result, its target, plain words, and the form of the value.
 HEADLINES = (
     (
-        "reply",
+        "reply-questions",
         "end of speech to first voiced sound, P50 ms",
-        "End of a question to the first sound of the answer, median, without the language model's time",
+        "End of a short question to the first sound of the answer, median, without the language model's time",
         "{:,.0f} ms",
     ),
-    ("reply", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
+    ("reply-questions", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
     (
         "listen",
         "answered of what was for it, held-out talks",
