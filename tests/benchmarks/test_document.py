@@ -43,9 +43,9 @@ def test_operating_points_are_one_table() -> None:
     """Each source is a row; a result of another kind has no such table."""
     points: Json = {"silence": {"cut_share_at_300_ms": 0.5}, "both": {"cut_share_at_300_ms": None}}
     report: dict[str, Json] = {**REPORT, "ours": {"endpointing": {"operating_points": points}}}
-    page = update_page(f"{BEGIN}\n{END}", {"endpoint": report, "memory": REPORT})
+    page = update_page(f"{BEGIN}\n{END}", {"listen-pauses": report, "memory": REPORT})
     assert page.count("told by") == 1
-    assert "| told by (endpoint) | cut share at 300 ms |\n|---|---|\n| silence | 0.5 |\n| both |  |" in page
+    assert "| told by (listen-pauses) | cut share at 300 ms |\n|---|---|\n| silence | 0.5 |\n| both |  |" in page
 
 
 @pytest.mark.parametrize(
