@@ -68,5 +68,5 @@ def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp_path:
     assert again["text"].startswith("Ada said")
     written = [str(message) for message in played.report["messages"]]
     assert sum("Speech-to-speech is gone" in text for text in written) == 1
-    assert sum("status 503" in text for text in written) == 1
+    assert not any("503" in text for text in written), "what the service said is for the operator"
     assert sum("Speech-to-speech is back" in text for text in written) == 1
