@@ -134,9 +134,11 @@ class ModelResponder:
 
     def _stream(self, context: ModelContext, steps: Sequence[ToolExchange]) -> AsyncGenerator[StreamItem, None]:
         messages = (*context.messages, *(each for step in steps for each in step.messages()))
-        tools = NO_TOOLS
-        if context.tools is not None:
-            tools = OfferedTools(context.tools.offers, callable_now=len(steps) < MAX_STEPS)
+        tools = (
+            NO_TOOLS
+            if context.tools is None
+            else OfferedTools(context.tools.offers, callable_now=len(steps) < MAX_STEPS)
+        )
         if steps:
             instruction = AFTER_TOOL_RESULTS if tools.callable_now else ANSWER_WITHOUT_TOOLS
             messages = (*messages, ChatMessage(ChatRole.SYSTEM, instruction))

@@ -99,15 +99,13 @@ class FirstSentences:
             for meaning, sentences in catalogue(code).meanings.items()
             for sentence in sentences
         ]
+        self._meanings = [meaning for meaning, _ in examples]
         while self._embedder is not None and self._vectors is None:
             try:
-                vectors = await self._embedder.embed([sentence for _, sentence in examples])
+                self._vectors = np.array(await self._embedder.embed([said for _, said in examples]), dtype=np.float32)
             except EmbeddingError as error:
                 log.warning("first_sentences_not_read", problem=error)
                 await clock.sleep(READ_AGAIN_S)
-                continue
-            self._meanings = [meaning for meaning, _ in examples]
-            self._vectors = np.array(vectors, dtype=np.float32)
 
     async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
         """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
@@ -244,9 +242,9 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
             return [Text("It is {time}.", time=f"{datetime.fromtimestamp(known.now, known.zone):%H:%M}")]
         case "who_is_here" if known.present:
             named, more = ", ".join(known.present[:MOST_NAMED]), len(known.present) - MOST_NAMED
-            if more <= 0:
-                return [Text("I hear these people here: {people}.", people=named)]
-            return [Text("I hear these people here: {people} and {count} more.", people=named, count=more)]
+            everybody = Text("I hear these people here: {people}.", people=named)
+            some = Text("I hear these people here: {people} and {count} more.", people=named, count=more)
+            return [some if more > 0 else everybody]
         case "how_long":
             return [Text("This talk began {when}.", when=format_ago(known.now - known.begun_at))]
         case fixed if fixed in _ANSWERS:

@@ -23,7 +23,7 @@ from compaction.summary.folded import summary_texts
 from compaction.untrusted_text import inline, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from bot.brain.context import ModelContext
 
@@ -76,9 +76,7 @@ def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> It
             for line in without_marks(part.content).splitlines()[1:]:
                 speaker, _, facts = line.partition(": ")
                 yield from _said(facts, speaker)
-        elif part.kind is PartKind.SUMMARY:
-            if session.summary is None or inline(session.summary) not in part.content:
-                continue
+        elif part.kind is PartKind.SUMMARY and session.summary and inline(session.summary) in part.content:
             since, until = session.summary_started_at, session.summary_ended_at
             for speaker, sentence in summary_texts(session.summary):
                 if speaker not in own_names:
@@ -115,18 +113,17 @@ def _recalled(context: ModelContext) -> Iterator[Evidence]:
 
 
 def best_match(
-    question: str, evidence: Sequence[Evidence], *, ignore: Iterable[str] = (), asker: str | None = None
+    question: str, evidence: Sequence[Evidence], *, ignore: tuple[str, ...] = (), asker: str | None = None
 ) -> Evidence | None:
     """Return the sentence that answers `question` best, or None if none is about it. `evidence`: oldest first.
 
     `ignore`: words to ignore, such as the bot's names. `asker`: the person that 'I' means in the question. Questions in
     the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins.
     """
-    names = tuple(ignore)
-    asked = strip_call(question, names)
-    wanted, same = _wanted(asked, names), normalized_words(asked)
+    asked = strip_call(question, ignore)
+    wanted, same = _wanted(asked, ignore), normalized_words(asked)
     # A recogniser may end a question with a full stop: nobody's 'who brings the tent' answers it.
-    said = ((sentence, strip_call(sentence.text, names)) for sentence in evidence)
+    said = ((sentence, strip_call(sentence.text, ignore)) for sentence in evidence)
     candidates = [(sentence, text) for sentence, text in said if not asks(text) and normalized_words(text) != same]
     # 'Ton, we're just …': a single word before a comma is whom a sentence is for, or a call that was misheard.
     held = [content_stems(_ADDRESSED.sub("", text)) for _, text in candidates]
@@ -169,10 +166,9 @@ def _bonus(asked: str, said: str, rest: frozenset[str], *, speaks: bool) -> floa
     return added + NEW_WORD_SHARE * min(len(rest), MOST_NEW_WORDS) + LITERAL_SHARE * as_said
 
 
-def asks_about_something(question: str, *, ignore: Iterable[str] = ()) -> bool:
+def asks_about_something(question: str, *, ignore: tuple[str, ...] = ()) -> bool:
     """Return whether `question` has any word to search for; 'how are you' has none."""
-    names = tuple(ignore)
-    return bool(_wanted(strip_call(question, names), names))
+    return bool(_wanted(strip_call(question, ignore), ignore))
 
 
 def _wanted(asked: str, names: tuple[str, ...]) -> frozenset[str]:

@@ -245,8 +245,7 @@ def screen_tool(view: Callable[[], ScreenView | None]) -> RoomTool:
     async def look(arguments: Mapping[str, object]) -> str:
         if (shown := view()) is None:
             raise ToolError("Nobody shares a screen now.")
-        who = arguments.get("who")
-        return await shown.look(str(arguments["question"]), who=None if who is None else str(who))
+        return await shown.look(str(arguments["question"]), who=str(arguments["who"]) if "who" in arguments else None)
 
     return RoomTool(
         "look_at_screen",

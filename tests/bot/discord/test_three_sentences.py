@@ -5,7 +5,9 @@
 3. Nothing is done outside of the talk before the person who asked has pressed a button.
 
 The third is in `tests/bot/brain/tools/test_sentences.py` and `test_chat.py`, the first for the pages of the
-dashboard in `tests/bot/dashboard/test_discord_login.py`.
+dashboard in `tests/bot/dashboard/test_discord_login.py`. Each button and menu is pressed by somebody who may not in
+the test of what it does: *Do it* in `test_chat.py`; *Talk again*, and *Hear me* of another evening, in
+`commands/test_participation.py`; the panel and its window in `commands/test_settings.py`.
 """
 
 from __future__ import annotations
