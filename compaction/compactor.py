@@ -62,7 +62,7 @@ class Compactor:
     ) -> None:
         self._session_id = session_id
         self._timeline = restored.timeline
-        self._outbox = restored.outbox
+        self._store_queue = restored.store_queue
         self._withheld = restored.withheld
         self._state = replace(restored.state, pending_notes=())
         self._segments = restored.segments
@@ -136,7 +136,7 @@ class Compactor:
         """Add a live note; the session's next flush stores it."""
         after = self.notes.with_note(note)
         if after is not self.notes:
-            self._outbox.put(note)
+            self._store_queue.put(note)
             self._change_notes(after)
 
     def retire_notes(self) -> None:
@@ -146,7 +146,7 @@ class Compactor:
     def _change_notes(self, after: NoteBuffer) -> None:
         before, self.notes = self.notes, after
         if note_ids := after.newly_pending(before):
-            self._outbox.put(note_ids)
+            self._store_queue.put(note_ids)
 
     # -- one run -------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class Compactor:
             due = next_batch(
                 self._timeline.total,
                 self.cursor,
-                stored_turns=self._outbox.stored_turns,
+                stored_turns=self._store_queue.stored_turns,
                 pending_notes=pending,
                 in_flight=in_flight,
                 ending=self.ending,
@@ -194,7 +194,7 @@ class Compactor:
         """Fold and land. Whatever is raised fails the run, so that a later check may start another."""
         try:
             # While the store takes nothing, the result could not be stored either.
-            await self._outbox.flush()
+            await self._store_queue.flush()
             request = self._request(run.batch.start, run.batch.end, run.notes)
             changes = self._withheld.changes
             fold = await self._fold(request)
@@ -244,12 +244,12 @@ class Compactor:
         landing = Landing(self._session_id, before.cursor, before.revision, segment, after, run.note_ids)
         self._landing = True
         try:
-            landed = await self._outbox.land(landing)
+            landed = await self._store_queue.land(landing)
         finally:
             self._landing = False
         if not landed:
             # An earlier attempt landed and its answer was lost, or another process changed the session.
-            stored, gone = await self._outbox.reload(self.notes, since=self._timeline.first)
+            stored, gone = await self._store_queue.reload(self.notes, since=self._timeline.first)
             self._adopt(stored, gone, overtaken=run)
             return
         if self._run is not run:
@@ -306,7 +306,7 @@ class Compactor:
 
         The run in flight is cancelled then, because the store would refuse its result. Raises StoreError.
         """
-        stored, gone = await self._outbox.reload(self.notes, since=self._timeline.first)
+        stored, gone = await self._store_queue.reload(self.notes, since=self._timeline.first)
         if stored.state.revision <= self._state.revision:
             return False
         overtaken = self._run
@@ -353,7 +353,7 @@ class Compactor:
             try:
                 await self._store_end()
             except StoreError:
-                stored, gone = await self._outbox.reload(self.notes, since=self._timeline.first)
+                stored, gone = await self._store_queue.reload(self.notes, since=self._timeline.first)
                 # If it has ended, the answer was lost.
                 if not stored.ended:
                     if (stored.state.cursor, stored.state.revision) == (self.cursor, self._state.revision):
@@ -396,4 +396,4 @@ class Compactor:
             segment = closing_segment(request, session_id=self._session_id, at=self._record_time())
         except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
             self._reporter.warn("fold_broke", exc)
-        await self._outbox.close(segment, self.state)
+        await self._store_queue.close(segment, self.state)

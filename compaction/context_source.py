@@ -50,7 +50,7 @@ class ContextSource:
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._timeline = restored.timeline
-        self._outbox = restored.outbox
+        self._store_queue = restored.store_queue
         self._withheld = restored.withheld
         self._compactor = compactor
         self.mode = mode
@@ -135,7 +135,7 @@ class ContextSource:
             self._requested_mode = requested_mode
             return mode
         if self._timeline.first > (cursor := self._compactor.cursor):
-            stored = await self._outbox.load()
+            stored = await self._store_queue.load()
             missing = self._timeline.restore_older(stored.window, first=cursor)
             if missing:
                 self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
@@ -153,7 +153,7 @@ class ContextSource:
 
     def _needed_from(self) -> Seq:
         """Return the first turn that must stay in memory."""
-        stored = self._outbox.stored_turns
+        stored = self._store_queue.stored_turns
         if self.mode is Mode.OFF:
             # In this mode nothing is folded, and nothing older than the window is sent.
             return Seq(max(0, min(stored, self._timeline.total - RECENT_WINDOW)))

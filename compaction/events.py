@@ -1,7 +1,7 @@
 """A run, the four events of compaction that tell of it, and the reporter that logs them and tells a listener.
 
 Event names and fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what
-people said, except `FoldLanded.summary`, which is not logged.
+people said, except `RunLanded.summary`, which is not logged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OWN_ERRORS = (CompletionError, SummaryRefusedError, StoreError, StaleOwnerError
 
 
 @dataclass(frozen=True, slots=True)
-class FoldSkipped:
+class RunSkipped:
     """A check started no run.
 
     The first skip for a reason is reported at once with `repeated` 0. Further skips for the same reason are counted,
@@ -47,7 +47,7 @@ class FoldSkipped:
 
 
 @dataclass(frozen=True, slots=True)
-class FoldStarted:
+class RunStarted:
     """A run began to fold turns `cursor <= seq < cursor + batch_size`."""
 
     name: ClassVar[str] = "voice_context_compaction_started"
@@ -61,7 +61,7 @@ class FoldStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class FoldLanded:
+class RunLanded:
     """The result of a run was stored. `latency_ms`: from the start of the run to the store's answer.
 
     `unsourced`: how many figures and names of the summary the request does not hold.
@@ -82,7 +82,7 @@ class FoldLanded:
 
 
 @dataclass(frozen=True, slots=True)
-class FoldFailed:
+class RunFailed:
     """A run failed and changed nothing. `next_retry_s` is None if there is no retry."""
 
     name: ClassVar[str] = "voice_context_compaction_failed"
@@ -114,8 +114,8 @@ class Run:
     def note_ids(self) -> tuple[NoteId, ...]:
         return tuple(note.id for note in self.notes)
 
-    def started(self, *, summariser: str, model: str) -> FoldStarted:
-        return FoldStarted(
+    def started(self, *, summariser: str, model: str) -> RunStarted:
+        return RunStarted(
             run_id=self.id,
             cursor=self.batch.start,
             batch_size=self.batch.end - self.batch.start,
@@ -134,10 +134,10 @@ class Run:
         completion_tokens: int | None,
         unsourced: int,
         now: float,
-    ) -> FoldLanded:
-        """`unsourced`: as in `FoldLanded`. `now`: monotonic seconds."""
+    ) -> RunLanded:
+        """`unsourced`: as in `RunLanded`. `now`: monotonic seconds."""
         summary = after.summary or ""
-        return FoldLanded(
+        return RunLanded(
             run_id=self.id,
             old_cursor=before.cursor,
             new_cursor=after.cursor,
@@ -153,7 +153,7 @@ class Run:
 
     def failed(
         self, exc: BaseException, *, model: str, within_s: float, pending: int, next_retry_s: float | None, now: float
-    ) -> FoldFailed:
+    ) -> RunFailed:
         """`within_s`: the summariser's deadline. `pending`: how many notes wait. `now`: monotonic seconds."""
         timeout = isinstance(exc, TimeoutError) or (isinstance(exc, CompletionError) and exc.timeout)
         error = "The fold broke."
@@ -161,7 +161,7 @@ class Run:
             error = str(exc)[:_ERROR_CHARS]
         elif timeout:
             error = f"No summary within {within_s:g} s."
-        return FoldFailed(
+        return RunFailed(
             run_id=self.id,
             cursor=self.batch.start,
             batch_size=self.batch.end - self.batch.start,
@@ -185,7 +185,7 @@ def is_defect(exc: BaseException) -> bool:
     return not isinstance(exc, (*_OWN_ERRORS, TimeoutError))
 
 
-CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
+CompactionEvent: TypeAlias = RunSkipped | RunStarted | RunLanded | RunFailed
 
 
 class EventReporter:
@@ -199,7 +199,7 @@ class EventReporter:
     ) -> None:
         self._log = log
         self._on_event = on_event
-        self._skip: FoldSkipped | None = None
+        self._skip: RunSkipped | None = None
         self._repeated = 0
 
     def set_mode(self, mode: Mode) -> None:
@@ -208,7 +208,7 @@ class EventReporter:
 
     def skip(self, reason: SkipReason, run: Run | None, *, cursor: Seq, total_turns: int, pending: int) -> None:
         """Report a check that started no run, unless the one before had the same reason. `run`: the one in flight."""
-        skip = FoldSkipped(
+        skip = RunSkipped(
             run_id=None if run is None else run.id,
             reason=reason,
             cursor=cursor,
@@ -228,7 +228,7 @@ class EventReporter:
 
     def emit(self, event: CompactionEvent) -> None:
         """Report an event, after the skips that were counted before it."""
-        if isinstance(event, FoldStarted):
+        if isinstance(event, RunStarted):
             self._flush_skips()
         self._emit(event)
 
@@ -252,7 +252,7 @@ class EventReporter:
                 self.warn("compaction_listener_failed", exc)
 
     def _write_log(self, event: CompactionEvent) -> None:
-        level = self._log.warning if isinstance(event, FoldFailed) else self._log.info
+        level = self._log.warning if isinstance(event, RunFailed) else self._log.info
         level(event.name, **log_fields(event))
 
 

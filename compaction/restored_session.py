@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import SessionEndedError
 from compaction.notes import NoteBuffer
-from compaction.outbox import Outbox
 from compaction.speaker_names import SpeakerNames
+from compaction.store_queue import StoreQueue
 from compaction.timeline import Timeline
 from compaction.withheld import WithheldPeople
 
@@ -24,7 +24,7 @@ class RestoredSession:
     """The parts of one session that hold what is stored of it. Each has one owner from now on, the session."""
 
     timeline: Timeline
-    outbox: Outbox
+    store_queue: StoreQueue
     state: CompactionState
     notes: NoteBuffer
     segments: tuple[Segment, ...]
@@ -40,7 +40,7 @@ async def restore_session(
     Raises StoreError if the stored session can't be read, and SessionEndedError if the session has ended. Turns that
     the store has lost are logged and left out.
     """
-    stored = await Outbox(store, session_id, stored_turns=0, timeout_s=timeout_s).load()
+    stored = await StoreQueue(store, session_id, stored_turns=0, timeout_s=timeout_s).load()
     if stored.ended:
         raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
     timeline, missing = Timeline.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
@@ -48,7 +48,7 @@ async def restore_session(
         log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
     return RestoredSession(
         timeline,
-        Outbox(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),
+        StoreQueue(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),
         stored.state,
         NoteBuffer(live=stored.live_notes, pending=stored.state.pending_notes),
         stored.segments,

@@ -68,7 +68,7 @@ class SessionMemory:
     ) -> None:
         self._session_id = session_id
         self._timeline = restored.timeline
-        self._outbox = restored.outbox
+        self._store_queue = restored.store_queue
         self._names = restored.names
         self._withheld = restored.withheld
         self._compactor = compactor
@@ -159,8 +159,8 @@ class SessionMemory:
         self._timeline.append(turn)
         self._withheld.note_turn(turn)
         self._contexts.make_room()
-        self._outbox.put(turn)
-        await self._outbox.flush_promptly()
+        self._store_queue.put(turn)
+        await self._store_queue.flush_promptly()
         backlog = self._timeline.total - self._compactor.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
             self._compactor.check()
@@ -176,7 +176,7 @@ class SessionMemory:
             note = replace(note, person_id=owner)
             self._withheld.note_screen(owner, note, next_turn=Seq(self._timeline.total))
         self._compactor.add_note(note)
-        await self._outbox.flush_promptly()
+        await self._store_queue.flush_promptly()
         if len(self._compactor.notes.pending) >= PENDING_NOTES_RUN:
             # People who watch in silence add no turns, and the bot may never speak.
             self._compactor.check()
@@ -185,11 +185,11 @@ class SessionMemory:
         """Make all live notes pending, because the screen share ended. Raises the same errors as `append`."""
         self._refuse_after_end()
         self._compactor.retire_notes()
-        await self._outbox.flush_promptly()
+        await self._store_queue.flush_promptly()
 
     async def store_waiting(self) -> None:
         """Store what the store has refused so far. Raises StoreError if it refuses again; nothing is lost then."""
-        await self._outbox.flush()
+        await self._store_queue.flush()
 
     # -- context for a model --------------------------------------------------------------------------------
 
@@ -278,9 +278,9 @@ class SessionMemory:
 
     async def _store_last(self) -> None:
         try:
-            await self._outbox.flush()
+            await self._store_queue.flush()
         except (StaleOwnerError, StoreError) as exc:
-            self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=exc)
+            self._log.error("turns_not_stored", count=self._timeline.total - self._store_queue.stored_turns, error=exc)
 
     def _refuse_after_end(self) -> None:
         if self._compactor.ending:
@@ -301,7 +301,7 @@ class SessionMemory:
     @property
     def unstored_items(self) -> int:
         """Return how many turns, notes and changes of notes wait to be stored. None is ever dropped."""
-        return self._outbox.waiting
+        return self._store_queue.waiting
 
     @property
     def external_changes(self) -> int:

@@ -108,7 +108,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("clock_time", "errors", "model", "sentence_cache", "tokens", "untrusted_text"),
         ("language", "payload", "ports", "timeline", "window"),
         ("events", "notes", "speaker_names", "withheld"),
-        ("outbox",),
+        ("store_queue",),
         ("summary",),
         ("budget", "memory"),
         ("context", "settings"),

@@ -137,6 +137,7 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
+    # Answering anything right after a reply, without a model, would be 7.8 answers in 10 minutes that nobody wanted.
     unaided = situation.just_answered and (situation.bot_asked or asks)
     if unaided or (situation.engaged and situation.can_skip):
         return Decision(True, Reason.ENGAGED, may_skip=True, unaided=unaided)

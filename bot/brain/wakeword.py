@@ -5,7 +5,7 @@ three words together are compared with each name by their letters. What is only 
 stand: after a pause or a greeting, and before a pause or a word of asking. As it is spelled, a name is found anywhere.
 
 The lists of words are for what recognisers leave out, which is the comma after a call. They are English; in other
-languages a call needs its comma or a greeting. `roomtone bench reply` shows what each of them is worth.
+languages a call needs its comma or a greeting.
 
 Other people's names count only as they are spelled and set off from the sentence: 'Ben, what …', 'hey Ben, …', '… don't
 you think, Ben?'. Without the commas nobody is called, so an ordinary word may be a name ('Will', 'May'), and a hundred
@@ -44,6 +44,8 @@ MOST_LETTERS_MORE = 2
 FEWEST_LETTERS = 7
 # Words and places that are looked at in one text. Half a minute of talk has a hundred words.
 MOST_LOOKED_AT, MOST_PLACES = 400, 16
+# A call may follow one of these without a comma. Without them 85.7 % of the questions of the held-out half are answered
+# instead of 97.6 %.
 GREETINGS = frozenset(
     {
         "hey", "hi", "hello", "thanks", "alright", "ok", "okay", "so", "and", "but", "well", "oh", "yo", "hallo",
@@ -51,7 +53,7 @@ GREETINGS = frozenset(
         "слушай", "ねえ", "ねぇ", "おい", "嘿", "喂", "你好",
     }
 )  # fmt: skip
-# Words after a call without its comma. Without them 6 of 57 misheard calls of the tuning half are missed.
+# Words after a call without its comma. Without them 12 of 57 misheard calls of the tuning half are missed instead of 9.
 _AFTER_CALL = frozenset(
     {
         "what", "who", "where", "when", "why", "how", "which", "whose", "can", "could", "would", "will", "do", "does",
@@ -70,8 +72,8 @@ _AFTER_MENTION = frozenset(
         "talks", "talked", "runs", "itself",
     }
 )  # fmt: skip
-# 'Roomtone is it raining' is a question to the bot, 'Roomtone is useful' is none. Without them 7 of 111 calls are
-# missed.
+# 'Roomtone is it raining' is a question to the bot, 'Roomtone is useful' is none. Without the verbs the second would be
+# answered too; without the subjects 7 of 111 calls of the tuning half are missed.
 _QUESTION_VERBS = frozenset({"is", "does", "did", "will", "would", "can", "could"})
 _QUESTION_SUBJECTS = frozenset(
     {"it", "there", "that", "this", "he", "she", "they", "we", "you", "i", "the", "a", "my", "anybody"}

@@ -109,15 +109,15 @@ async def _replay(
 
 def _tell(event: CompactionEvent, out: Console) -> None:
     """Print a compaction as it happens. Skipped checks are only logged."""
-    from compaction.events import FoldFailed, FoldLanded
+    from compaction.events import RunFailed, RunLanded
 
     match event:
-        case FoldLanded():
+        case RunLanded():
             notes = f" {count(event.folded_note_count, 'note')}," if event.folded_note_count else ""
             moved = f"cursor {event.old_cursor:>5} -> {event.new_cursor:<5}"
             told = f"{moved}{notes} summary {event.summary_chars} characters, {event.latency_ms:.0f} ms"
             print_indented(out, told, by=_NAME_COLUMNS, mark="compaction")
-        case FoldFailed():
+        case RunFailed():
             told = f"cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})"
             print_indented(out, told, by=_NAME_COLUMNS, style="yellow", mark="compaction")
         case _:

@@ -97,12 +97,12 @@ class McpSettings(BaseModel):
             examples=[
                 [
                     {
-                        "name": "files",
+                        "name": "notes",
                         "command": "uvx",
-                        "args": ["mcp-server-files"],
+                        "args": ["mcp-server-git==2026.10.19"],
                         "guilds": [123456789012345678],
                         "roles": ["everyone"],
-                        "tools": {"read_file": "never ask"},
+                        "tools": {"git_log": "never ask"},
                     }
                 ]
             ],

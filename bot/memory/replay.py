@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.memory.transcript import NoteLine, SaidLine
 from compaction.context.build import build_payload
-from compaction.events import FoldFailed, FoldLanded
+from compaction.events import RunFailed, RunLanded
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
 from compaction.payload import coverage
 from compaction.session import SessionMemory
@@ -61,8 +61,8 @@ class Replay:
     turns: int
     notes: int
     mode: Mode
-    landed: tuple[FoldLanded, ...]
-    failed: tuple[FoldFailed, ...]
+    landed: tuple[RunLanded, ...]
+    failed: tuple[RunFailed, ...]
     cursor: int
     summary: str
     payload: tuple[PayloadPart, ...]
@@ -160,8 +160,8 @@ async def replay(
             turns=memory.total_turns,
             notes=sum(isinstance(line, NoteLine) for line in lines),
             mode=memory.mode,
-            landed=tuple(each for each in seen if isinstance(each, FoldLanded)),
-            failed=tuple(each for each in seen if isinstance(each, FoldFailed)),
+            landed=tuple(each for each in seen if isinstance(each, RunLanded)),
+            failed=tuple(each for each in seen if isinstance(each, RunFailed)),
             cursor=memory.cursor,
             summary=memory.summary or "",
             payload=payload,

@@ -30,7 +30,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "answer": "bot.brain.replier.Replier.waiting",
     "play": "voice.speaking.playback.Playback._pieces",
     # Of each room, beside that.
-    "store": "compaction.outbox.Outbox._waiting",
+    "store": "compaction.store_queue.StoreQueue._waiting",
     "typed": "bot.room.conversation.typed_talk.TypedTalk._waiting",
     "notices": "bot.participation.participation.Participation._notices",
     "transcript": "bot.room.transcript_writer.TranscriptWriter._lines",

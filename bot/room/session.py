@@ -25,7 +25,7 @@ from bot.room.transcript_writer import remembered_request
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.events import FoldFailed, FoldLanded
+from compaction.events import RunFailed, RunLanded
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class Session:
 
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()
-        if isinstance(event, FoldLanded):
+        if isinstance(event, RunLanded):
             if self._upkeep is not None:
                 self._upkeep.wake()
             if self._stay is not None:
@@ -292,7 +292,7 @@ class Session:
                     at=now,
                 )
             )
-        elif isinstance(event, FoldFailed):
+        elif isinstance(event, RunFailed):
             self._services.observe(events.CompactionFailed(event.cursor, event.error, now, event.latency_ms))
 
     def _report(self, where: str, error: Exception) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from compaction.ports import Completion, CompletionAnswer
     from compaction.summary.answer import ModelFact
     from compaction.summary.port import FoldRequest
-    from compaction.summary.prompt import FoldPrompt
+    from compaction.summary.prompt import SummaryPrompt
 
 # A second call is made only if the first took less than this share of the time.
 _SHARE_OF_FIRST_CALL = 0.5
@@ -116,7 +116,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _facts(written: list[ModelFact], request: FoldRequest, prompt: FoldPrompt) -> tuple[Fact, ...]:
+def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt) -> tuple[Fact, ...]:
     """Return the facts whose turns lie in the batch, or are those of facts that they close."""
     said = {turn.seq: turn for turn in request.turns if turn.parts}
     facts: list[Fact] = []

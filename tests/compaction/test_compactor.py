@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.errors import StoreError
-from compaction.events import FoldFailed, FoldLanded
+from compaction.events import RunFailed, RunLanded
 from compaction.model import CompactionState, SessionId
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -63,8 +63,8 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
         await room.talk(61)
         room.sent()
         await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
-        told = of(room.events, FoldFailed)[0]
-        assert isinstance(told, FoldFailed)
+        told = of(room.events, RunFailed)[0]
+        assert isinstance(told, RunFailed)
         assert (told.error_class, told.timeout, told.retryable) == (error_class, timed_out, retryable)
         assert told.model == "moody-1"
         for _ in range(3):
@@ -89,7 +89,7 @@ async def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
             room.sent()
             await asyncio.sleep(300.0)
         assert (room.memory.cursor, room.model.calls) == (0, [])
-        failed = {each.error_class for each in room.events if isinstance(each, FoldFailed)}
+        failed = {each.error_class for each in room.events if isinstance(each, RunFailed)}
         assert failed == {"StoreError"}
         room.store.fault = None
         room.sent()
@@ -173,8 +173,8 @@ async def test_end_waits_its_deadline_and_no_longer() -> None:
         stored = await room.store.load(EVENING)
         assert (stored.state, stored.ended) == (CompactionState(), True)
         assert [(each.start, each.end, each.closing) for each in stored.segments] == [(0, 61, True)]
-        (told,) = of(room.events, FoldFailed)
-        assert isinstance(told, FoldFailed)
+        (told,) = of(room.events, RunFailed)
+        assert isinstance(told, RunFailed)
         assert (told.error_class, told.next_retry_s) == ("CompletionError", None)
 
 
@@ -266,7 +266,7 @@ async def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
         await room.memory.end()
         await asyncio.sleep(1.0)
         assert stubborn.cancelled == 1
-        assert not of(room.events, FoldLanded)
+        assert not of(room.events, RunLanded)
         stored = await room.store.load(EVENING)
         assert [(each.start, each.closing) for each in stored.segments] == [(0, True)]
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
-from compaction.events import FoldFailed, FoldLanded, FoldSkipped, FoldStarted
+from compaction.events import RunFailed, RunLanded, RunSkipped, RunStarted
 from compaction.language.text import ends_a_sentence
 from compaction.model import CompactionState, SessionId
 from compaction.payload import coverage
@@ -276,13 +276,13 @@ class Evening(RuleBasedStateMachine):
         """Every started run has one landing or one failure, unless it is still in progress. Two skips with the same
         reason are not reported in a row, unless the second one counts repetitions.
         """
-        started = [event.run_id for event in self.room.events if isinstance(event, FoldStarted)]
-        ended = [event.run_id for event in self.room.events if isinstance(event, FoldLanded | FoldFailed)]
+        started = [event.run_id for event in self.room.events if isinstance(event, RunStarted)]
+        ended = [event.run_id for event in self.room.events if isinstance(event, RunLanded | RunFailed)]
         assert len(set(started)) == len(started)
         assert ended == started[: len(ended)]
         assert len(started) - len(ended) <= 1
         for before, after in pairwise(self.room.events):
-            if isinstance(before, FoldSkipped) and isinstance(after, FoldSkipped):
+            if isinstance(before, RunSkipped) and isinstance(after, RunSkipped):
                 assert before.reason != after.reason or after.repeated
 
 

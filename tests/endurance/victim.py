@@ -19,7 +19,7 @@ from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
-from compaction.events import FoldLanded
+from compaction.events import RunLanded
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
@@ -126,7 +126,7 @@ def _session(
     store: SqlTurnStore, promises: Promises, tell: Callable[..., None]
 ) -> AbstractAsyncContextManager[SessionMemory]:
     def hear(event: CompactionEvent) -> None:
-        if isinstance(event, FoldLanded):
+        if isinstance(event, RunLanded):
             tell("landed", event.new_cursor)
 
     return SessionMemory.open(

@@ -21,8 +21,8 @@ class AsrSettings(BaseModel):
         default=(),
         examples=[["en", "de"]],
         description="Language codes of what is spoken on your servers: nobody is heard in another language than these, "
-        "and a server may narrow them. One alone, for example en, makes fewer errors on short words. Empty: each "
-        "person's is detected.",
+        "as far as an endpoint (asr.base_url) obeys, and a server may narrow them. One alone, for example en, makes "
+        "fewer errors on short words. Empty: each person's is detected.",
     )
     glossary_words: tuple[str, ...] = Field(
         default=(),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 # The headings, and the commands and groups below each. A command that is in none is under the last.
 MORE = Text("More")
 SAY = Text(
-    "Say in my voice channel:\n- *{name}, what have we decided?*\n- *{name}, what do you know about Lisbon?*\n"
-    "- *{name}, be quiet.*"
+    "I am {name}. Say in my voice channel:\n- *{name}, what have we decided?*\n"
+    "- *{name}, what do you know about Lisbon?*\n- *{name}, be quiet.*"
 )
 SECTIONS: Mapping[Text, Sequence[str]] = {
     Text("Calling me"): ("join", "leave", "status"),

@@ -309,7 +309,8 @@ async def test_only_the_askers_press_counts_over_the_wire() -> None:
             (posted,) = local.messages
             for shown in ("Ada", "write\\_file", "files", '"path": "plan.txt"', '"text": "Coffee at nine."'):
                 assert shown in posted.payload["content"]
-            assert "Ada" in seen(await local.press(BEN, posted.id, "Do it"))
+            for label in ("Do it", "Don't"):
+                assert "Ada" in seen(await local.press(BEN, posted.id, label))
             assert done == []
             await local.press(ADA, posted.id, "Do it")
             await settle(lambda: "Done for Ada." in posted.payload["content"])

@@ -44,7 +44,8 @@ async def test_people_read_of_what_they_may_do() -> None:
 
             supervisor.place = client.place(local.guild.id, 600)
             member = seen(await helped(BEN))
-            assert "- *Jeeves, what have we decided?*" in member
+            assert member.index("Jeeves") < member.index("- *Jeeves, ")
+            assert member.count("- *Jeeves, ") == 3
             assert "**/transcript**: Get what was said" in member
             assert "/leave" not in member
             assert "/settings" not in member

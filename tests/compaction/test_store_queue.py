@@ -8,14 +8,14 @@ import pytest
 
 from compaction.errors import StoreError
 from compaction.model import NoteId, Seq
-from compaction.outbox import LEFT_ALONE_S, Outbox
+from compaction.store_queue import LEFT_ALONE_S, StoreQueue
 from tests.compaction.turn_store_contract import EVENING, landing, note, turn
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import virtually
 
 
-def outbox(store: InMemoryTurnStore, *, stored_turns: int = 0) -> Outbox:
-    return Outbox(store, EVENING, stored_turns=stored_turns, timeout_s=10.0)
+def store_queue(store: InMemoryTurnStore, *, stored_turns: int = 0) -> StoreQueue:
+    return StoreQueue(store, EVENING, stored_turns=stored_turns, timeout_s=10.0)
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -24,7 +24,7 @@ async def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
     """If the write of a turn fails, the next write stores both turns, in order and once."""
     faults: list[Fault] = []
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-    box = outbox(store)
+    box = store_queue(store)
     box.put(turn(0))
     await box.flush()
     faults.append(fault)
@@ -41,7 +41,7 @@ async def test_failed_write_is_repeated_before_the_next(fault: Fault) -> None:
 @virtually
 async def test_store_that_never_answers_is_an_error_in_time() -> None:
     """If the store does not answer within ten seconds, the caller gets an error with a plain sentence."""
-    box = outbox(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
+    box = store_queue(InMemoryTurnStore(fault=lambda _: Fault.HANGS))
     box.put(turn(0))
     begun = asyncio.get_running_loop().time()
     with pytest.raises(StoreError, match="10 seconds"):
@@ -56,7 +56,7 @@ async def test_landing_never_overtakes_its_notes() -> None:
     """
     faults = [Fault.REFUSED]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-    box = outbox(store)
+    box = store_queue(store)
     box.put(note("a"))
     box.put((NoteId("a"),))
     with pytest.raises(StoreError):
@@ -73,7 +73,7 @@ async def test_cancelled_writer_loses_nothing() -> None:
     """If a writing task is cancelled, the next write stores what that task had queued."""
     faults = [Fault.HANGS]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-    box = outbox(store)
+    box = store_queue(store)
     box.put(turn(0))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1.0):
@@ -90,7 +90,7 @@ async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() 
     """
     loop = asyncio.get_running_loop()
     store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
-    box = outbox(store)
+    box = store_queue(store)
 
     async def say(seq: int) -> float:
         begun = loop.time()
@@ -117,7 +117,7 @@ async def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() 
 async def test_a_store_that_is_left_alone_is_tried_again() -> None:
     """Also if nobody asks for what waits to be written."""
     store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
-    box = outbox(store)
+    box = store_queue(store)
     box.put(turn(0))
     with pytest.raises(StoreError):
         await box.flush_promptly()
@@ -134,7 +134,7 @@ async def test_a_store_that_refuses_at_once_is_tried_with_each_turn() -> None:
     """A full disk keeps nobody waiting, and may have room again with the next turn."""
     faults = [Fault.REFUSED]
     store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
-    box = outbox(store)
+    box = store_queue(store)
     box.put(turn(0))
     with pytest.raises(StoreError):
         await box.flush_promptly()

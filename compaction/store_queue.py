@@ -39,7 +39,7 @@ LEFT_ALONE_S = 30.0
 _Item: TypeAlias = "Turn | Note | tuple[NoteId, ...]"
 
 
-class Outbox:
+class StoreQueue:
     """Makes all store calls of one session: one write at a time, each with a timeout.
 
     If the answer to a write is lost, the write is repeated. This is safe because the store's operations are idempotent
