@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the connection. Keepalives leave when they are due.
 _CHECK_S = 0.5
+# Changes of a connection that a hostile server could make without end.
+_MAX_CHANGES = 200
 THANKS = Text("The test of the voice connection is over. Thank you.")
 _VERSIONS = ("roomtone", "discord.py", "davey", "PyNaCl")
 
@@ -50,6 +52,7 @@ class _ConnectionRecord:
     round_trips_ms: list[float] = field(default_factory=list)
 
     def note(self, change: str, **more: Any) -> None:
+        del self.changes[_MAX_CHANGES:]
         self.changes.append({"after_s": round(time.monotonic() - self.started_at, 1), "change": change, **more})
 
     async def watch(self, state: ReceivingState, *, seconds: float) -> None:
