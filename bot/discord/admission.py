@@ -15,7 +15,7 @@ import discord
 import structlog
 
 from bot.channel.markdown import in_message
-from bot.discord.posting import attempt, post_message
+from bot.discord.posting import attempt, post_message, unless_gone
 from bot.texts.text import Text, verbatim
 
 if TYPE_CHECKING:
@@ -129,14 +129,8 @@ class NoMember(Enum):
 
 async def member_now(guild: discord.Guild, user_id: int, *, within_s: float) -> discord.Member | NoMember:
     """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
-
-    async def fetched() -> discord.Member | NoMember:
-        try:
-            return await guild.fetch_member(user_id)
-        except discord.NotFound:
-            return NoMember.NOT_THERE
-
-    return await attempt(fetched(), NoMember.NOT_TOLD, event="member_not_checked", within_s=within_s, guild_id=guild.id)
+    request = unless_gone(guild.fetch_member(user_id), NoMember.NOT_THERE)
+    return await attempt(request, NoMember.NOT_TOLD, event="member_not_checked", within_s=within_s, guild_id=guild.id)
 
 
 async def _tell(guild: discord.Guild) -> None:

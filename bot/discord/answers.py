@@ -24,7 +24,7 @@ from bot.time_phrases import format_duration
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Sequence
+    from collections.abc import Awaitable, Coroutine, Iterable, Sequence
 
     from compaction.memory.digest import Digest, DigestLine
 
@@ -39,23 +39,15 @@ _WAY_S = 0.5
 # Discord's error codes: "Interaction has already been acknowledged", and "Unknown Webhook", "Unknown interaction" and
 # "Invalid Webhook Token", which come after three seconds and after a quarter of an hour.
 _ACKNOWLEDGED_ALREADY = 40060
-_OVER = frozenset({10015, 10062, 50027})
+OVER = frozenset({10015, 10062, 50027})
 # The mark of an interaction for which a deferral was tried, or a first answer taken: whether Discord has acknowledged
 # it though it told of an error, so that discord.py does not know.
 _TAKEN = "taken"
 _NOBODY = discord.AllowedMentions.none()
 NO_TEXT = verbatim("")
 # Discord's limits.
-_TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, _FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
-
-_NAMES = frozenset(
-    {
-        app_commands.TranslationContextLocation.command_name,
-        app_commands.TranslationContextLocation.group_name,
-        app_commands.TranslationContextLocation.parameter_name,
-        app_commands.TranslationContextLocation.choice_name,
-    }
-)
+_TITLE_CHARS, _TEXT_CHARS, _FIELD_NAME_CHARS, FIELD_CHARS, _MOST_FIELDS = 256, 4_096, 256, 1_024, 25
+_CHOICE_CHARS, _MOST_CHOICES = 100, 25
 
 
 def language_of(interaction: discord.Interaction) -> str:
@@ -123,22 +115,19 @@ async def answer_when_known(interaction: discord.Interaction, work: Coroutine[An
         age_s = (discord.utils.utcnow() - interaction.created_at).total_seconds()
         done, _ = await asyncio.wait({working}, timeout=patience_s(age_s))
         # A file may be longer on its way than Discord waits for the first answer.
-        if not done or _has_file(working.result()):
+        if not done or working.result().file is not None:
             await defer(interaction)
         known = await working
     await answer(interaction, known)
 
 
-def _has_file(known: Answer | Text) -> bool:
-    return isinstance(known, Answer) and known.file is not None
-
-
-async def outcome(work: Awaitable[Answer | Text]) -> Answer | Text:
+async def outcome(work: Awaitable[Answer | Text]) -> Answer:
     """Return what `work` returns, or why it failed."""
     try:
-        return await work
+        known = await work
     except (BotError, StoreError) as error:
-        return failure_sentence(error)
+        known = failure_sentence(error)
+    return known if isinstance(known, Answer) else Answer(known)
 
 
 def patience_s(age_s: float) -> float:
@@ -168,11 +157,6 @@ async def defer(interaction: discord.Interaction, *, in_place: bool = False) -> 
             log.warning("command_not_deferred", error_class=type(error).__name__)
 
 
-def is_over(error: BaseException) -> bool:
-    """Return whether a request failed because Discord takes no answer to this command or button any more."""
-    return isinstance(error, discord.HTTPException) and error.code in _OVER
-
-
 def embed_in(
     language: str, *, title: Text, text: Text | None = None, fields: Sequence[tuple[Text, Text]] = ()
 ) -> discord.Embed:
@@ -183,8 +167,16 @@ def embed_in(
     embed = discord.Embed(title=in_message(title, language)[:_TITLE_CHARS], description=described)
     for field in fields[:_MOST_FIELDS]:
         name, value = (in_message(each, language) for each in field)
-        embed.add_field(name=name[:_FIELD_NAME_CHARS], value=value[:_FIELD_CHARS] or "–", inline=False)
+        embed.add_field(name=name[:_FIELD_NAME_CHARS], value=value[:FIELD_CHARS] or "–", inline=False)
     return embed
+
+
+def choices(named: Iterable[tuple[str, str]], typed: str) -> list[app_commands.Choice[str]]:
+    """Return the suggestions whose names contain what somebody has typed. `named`: the name and the value of each.
+    Names are cut to Discord's limit; more than 25 are left out.
+    """
+    known = [app_commands.Choice(name=name[:_CHOICE_CHARS], value=value) for name, value in named]
+    return [each for each in known if typed.strip().casefold() in each.name.casefold()][:_MOST_CHOICES]
 
 
 class CommandTranslator(app_commands.Translator):
@@ -198,14 +190,7 @@ class CommandTranslator(app_commands.Translator):
     ) -> str | None:
         """Return a name or a description in that locale; None if there is none."""
         known = catalogue(locale.value)
-        return (known.commands if context.location in _NAMES else known.texts).get(string.message)
-
-
-NOT_NOW = Text("I could not do that now. {error} Try again in a moment.")
-HOLDS_FOR_NOW = Text(
-    "That holds, but I could not store it: it ends when I am started again. Use the command once more in a moment. "
-    "{error}"
-)
+        return (known.commands if context.location.name.endswith("_name") else known.texts).get(string.message)
 
 
 def failure_sentence(error: Exception) -> Text:
@@ -213,9 +198,13 @@ def failure_sentence(error: Exception) -> Text:
     reason = sentence_of(error)
     match error:
         case NotStoredError():
-            return HOLDS_FOR_NOW.fill(error=reason)
+            return Text(
+                "That holds, but I could not store it: it ends when I am started again. Use the command once more in a "
+                "moment. {error}",
+                error=reason,
+            )
         case StoreError():
-            return NOT_NOW.fill(error=reason)
+            return Text("I could not do that now. {error} Try again in a moment.", error=reason)
         case _:
             return reason
 

@@ -10,8 +10,8 @@ mention it.
 
 from __future__ import annotations
 
-import io
 import json
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +21,7 @@ from bot.channel.markdown import in_message
 from bot.channel.port import ChatError, DroppedFile
 from bot.discord.answers import answer
 from bot.discord.command_tree import AnsweringView
-from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, within
+from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, unless_gone, within
 from bot.discord.voice_channels import member_of, person_of
 from bot.texts.text import Text, in_language
 
@@ -110,11 +110,12 @@ class DiscordChat:
 
         The member is fetched anew: discord.py is not told of changed roles without a privileged intent.
         """
-        if self._asker_id is None:
+        member, asker_id = None, self._asker_id
+        async with within(ASKER_TIMEOUT_S, use.failure):
+            if asker_id is not None:
+                member = await unless_gone(self._channel.guild.fetch_member(asker_id), None)
+        if member is None:
             raise ChatError(_NOBODY_ASKS)
-        gone = ChatError(_NOBODY_ASKS)
-        async with within(ASKER_TIMEOUT_S, lambda e: gone if isinstance(e, discord.NotFound) else use.failure(e)):
-            member = await self._channel.guild.fetch_member(self._asker_id)
         if not use.permissions <= self._channel.permissions_for(member):
             raise ChatError(_NO_RIGHT_OF_ASKER.fill(what=use.what, right=use.right))
 
@@ -162,19 +163,19 @@ def call_buttons(on_press: OnPress, language: str) -> AnsweringView:
     return view
 
 
+@dataclass(frozen=True, slots=True)
 class PostedCall:
     """A call that is posted. Implements `bot.channel.port.CallMessage`."""
 
-    def __init__(self, message: discord.Message, buttons: AnsweringView, text: str, language: str) -> None:
-        self._message = message
-        self._buttons = buttons
-        self._text = text
-        self._language = language
+    message: discord.Message
+    buttons: AnsweringView
+    text: str
+    language: str
 
     async def conclude(self, outcome: Text) -> None:
-        self._buttons.stop()
-        text = f"{self._text}\n{in_message(outcome, self._language)}"
-        request = self._message.edit(content=text, view=None, allowed_mentions=discord.AllowedMentions.none())
+        self.buttons.stop()
+        text = f"{self.text}\n{in_message(outcome, self.language)}"
+        request = self.message.edit(content=text, view=None, allowed_mentions=discord.AllowedMentions.none())
         await attempt(request, None, event="call_not_concluded")
 
 
@@ -184,11 +185,8 @@ async def post_call(
     """Post a call with its buttons. Raises `REQUEST_ERRORS`. It has no time-out."""
     buttons = call_buttons(on_press, language)
     text, content = call_text(request, language)
-
-    def whole() -> discord.File:
-        return discord.File(io.BytesIO((content or "").encode()), "call.json")
-
-    message = await post_message(channel, text, view=buttons, file=None if content is None else whole)
+    file = None if content is None else ("call.json", content.encode())
+    message = await post_message(channel, text, view=buttons, file=file)
     return PostedCall(message, buttons, text, language)
 
 

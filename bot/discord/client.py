@@ -19,7 +19,7 @@ from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.chat import CALL_BUTTONS
-from bot.discord.command_tree import CheckedCommandTree, command_failed, over_buttons
+from bot.discord.command_tree import CheckedCommandTree, over_buttons
 from bot.discord.commands.joining import add_room_commands
 from bot.discord.endpoint import connector
 from bot.discord.listening_mark import ListeningMark
@@ -34,10 +34,11 @@ from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
+from voice.transport.discord_gateway import VoiceChannel
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from bot.channel.port import RoomChannel
@@ -64,39 +65,34 @@ class ShardLosses:
     def __init__(self, shards: Shards, *, monotonic: Callable[[], float]) -> None:
         self.shards = shards
         self._monotonic = monotonic
-        self._since: dict[int, float] = {}
-
-    @property
-    def away(self) -> Mapping[int, float]:
-        """Return the shards without a connection, with the monotonic seconds since when."""
-        return self._since
+        # The shards without a connection, with the monotonic seconds since when.
+        self.away: dict[int, float] = {}
 
     def lost(self, shard: int) -> None:
         """Note that a shard has no connection. A second failure is the same loss."""
-        if shard not in self._since:
-            self._since[shard] = self._monotonic()
+        if shard not in self.away:
+            self.away[shard] = self._monotonic()
             if self.shards.is_divided:
                 log.warning("shard_disconnected", shard=shard, shard_count=self.shards.total)
 
     def back(self, shard: int) -> None:
         """Note that a shard has a connection again."""
-        if self._since.pop(shard, None) is not None and self.shards.is_divided:
+        if self.away.pop(shard, None) is not None and self.shards.is_divided:
             log.info("shard_connected", shard=shard, shard_count=self.shards.total)
 
     def degraded_parts(self) -> list[DegradedPart]:
         """Return what /status says. Where there is one shard, nobody gets an answer while it is away."""
         if not self.shards.is_divided:
             return []
-        instead = Text("its servers do not reach me; what I hear there goes on")
         return [
             DegradedPart(
                 Text(
                     "My connection to Discord for shard {shard} of {total}", shard=str(shard), total=self.shards.total
                 ),
-                instead,
+                Text("its servers do not reach me; what I hear there goes on"),
                 Outage(since, None, BotError(SHARD_AWAY)),
             )
-            for shard, since in sorted(self._since.items())
+            for shard, since in sorted(self.away.items())
         ]
 
 
@@ -122,24 +118,21 @@ class RoomtoneClient(discord.Client):
         self._settings = settings
         self._supervisor = supervisor
         self._paced_sender = paced_sender
-        self.servers = servers or no_server_settings()
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(
             self,
             admission=self.admission,
             rooms=supervisor,
-            servers=self.servers,
+            servers=servers or no_server_settings(),
             shards=shards,
         )
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
             add(self.tree)
         self.tree.apply_rules()
-        self.tree.error(command_failed)
-        self._typed_messages = TypedMessages(supervisor, self.servers, self.admission)
+        self._typed_messages = TypedMessages(supervisor, self.tree.servers, self.admission)
         self.voice_presence = VoicePresence(person_of)
         self.voice_requests = VoiceRequests()
-        self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
         # Not `shards`, which discord.py has already.
         self.own_shards = shards
@@ -172,7 +165,6 @@ class RoomtoneClient(discord.Client):
 
     async def on_ready(self) -> None:
         log.info("discord_connected", guild_count=len(self.guilds), shards=list(self.own_shards.ids))
-        self.settled.set()
         for guild in self.guilds:
             await self._remove_leftover(guild)
 
@@ -187,7 +179,7 @@ class RoomtoneClient(discord.Client):
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """Check a server that Discord shows: each one at the start, and one that comes back after an outage."""
         await self.admission.admit(guild)
-        if self.settled.is_set():
+        if self.is_ready():
             await self._remove_leftover(guild)
 
     async def on_message(self, message: discord.Message) -> None:
@@ -296,13 +288,13 @@ class RoomtoneClient(discord.Client):
         """Return a voice channel by its ids; None if it does not exist."""
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
-        if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
+        if isinstance(channel, VoiceChannel):
             return DiscordPlace(
                 self,
                 channel,
                 self._paced_sender,
                 owners=self.admission.owners,
-                servers=self.servers,
+                servers=self.tree.servers,
                 buttons=self.tree.buttons,
                 require_e2ee=self._settings.require_e2ee,
                 on_request=self.voice_requests.on_request,
@@ -314,8 +306,8 @@ class RoomtoneClient(discord.Client):
         if self.get_guild(guild_id) is None:
             # Another process serves it, or the bot has left it and can delete nothing there.
             return None
-        request = unless_gone(self.http.delete_message(channel_id, message_id))
-        return await attempt(request, False, event="message_not_deleted", guild_id=guild_id)
+        request = unless_gone(self.http.delete_message(channel_id, message_id), None)
+        return await attempt(request, False, event="message_not_deleted", guild_id=guild_id) is not False
 
 
 class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):

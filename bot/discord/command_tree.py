@@ -19,7 +19,7 @@ from discord import app_commands
 
 from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
-from bot.discord.answers import answer, is_over
+from bot.discord.answers import OVER, answer
 from bot.discord.posting import attempt
 from bot.discord.voice_channels import is_told_in, member_of, reader_of, role_ids, voice_channel_of
 from bot.errors import crash_sentence
@@ -150,23 +150,26 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         if interaction.type is discord.InteractionType.autocomplete:
             # It is no use, and can be answered with suggestions only: without the right there are none.
             return await self._refusal(interaction, name) is None
-        refused = await self.refusal_of_use(interaction, command=name)
-        if refused is None:
-            return True
-        log.info("command_refused", command=name, guild_id=interaction.guild_id, user_id=interaction.user.id)
-        await attempt(answer(interaction, refused), None, event="answer_not_sent", command=name)
-        return False
+        return await self.may_use(interaction, command=name)
 
-    async def refusal_of_use(self, interaction: discord.Interaction, *, command: str) -> Text | None:
-        """Return why somebody may not use `command`, or press what does the same; None if they may. It counts as a
-        use.
+    async def may_use(self, interaction: discord.Interaction, *, command: str) -> bool:
+        """Return whether somebody may use `command`, or press what does the same. It counts as a use. If they may not,
+        they are told why.
         """
         refused, cooldown = await self._refusal(interaction, command), RULES[command].cooldown
-        if refused is not None or cooldown is None or interaction.guild_id is None:
-            return refused
         guild_id, person_id = interaction.guild_id, interaction.user.id
-        wait_s = self._cooldowns.use(guild_id, person_id, command, cooldown, now=time.monotonic())
-        return often(wait_s) if wait_s else None
+        if refused is None and cooldown is not None and guild_id is not None:
+            wait_s = self._cooldowns.use(guild_id, person_id, command, cooldown, now=time.monotonic())
+            refused = often(wait_s) if wait_s else None
+        if refused is not None:
+            log.info("command_refused", command=command, guild_id=guild_id, user_id=person_id)
+            await attempt(answer(interaction, refused), None, event="answer_not_sent", command=command)
+        return refused is None
+
+    async def on_error(self, interaction: discord.Interaction, error: app_commands.AppCommandError, /) -> None:
+        name = interaction.command.name if interaction.command else "unknown"
+        original = error.original if isinstance(error, app_commands.CommandInvokeError) else error
+        await use_failed(interaction, original, name=name)
 
     async def _refusal(self, interaction: discord.Interaction, command: str) -> Text | None:
         guild = interaction.guild
@@ -228,15 +231,7 @@ class CheckedView(AnsweringView):
         self.command = command
 
     async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
-        return await may_press(self.tree, interaction, command=self.command)
-
-
-async def may_press(tree: CheckedCommandTree, interaction: discord.Interaction, *, command: str) -> bool:
-    """Return whether somebody may press what does the same as a command. If not, they are told why."""
-    refused = await tree.refusal_of_use(interaction, command=command)
-    if refused is not None:
-        await answer(interaction, refused)
-    return refused is None
+        return await self.tree.may_use(interaction, command=self.command)
 
 
 def over_buttons(custom_ids: Iterable[str], told: Text) -> AnsweringView:
@@ -251,26 +246,19 @@ def over_buttons(custom_ids: Iterable[str], told: Text) -> AnsweringView:
 
 async def use_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:
     """Log a command, a button, a menu or a window that raised an error, and tell the person."""
-    if is_over(error):
-        # Nothing can be told any more. Discord has told the person that the bot did not respond.
-        log.warning("command_answered_too_late", command=name, guild_id=interaction.guild_id)
-        return
-    log.error("command_failed", command=name, guild_id=interaction.guild_id, exc_info=error)
-    await attempt(answer(interaction, crash_sentence(error)), None, event="answer_not_sent", command=name)
-
-
-async def command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:
-    """Log a command that raised an error, and tell the person."""
-    name = interaction.command.name if interaction.command else "unknown"
+    about = {"command": name, "guild_id": interaction.guild_id}
     match error:
         case app_commands.CommandNotFound() | app_commands.CommandSignatureMismatch():
-            log.warning("command_outdated", command=name, guild_id=interaction.guild_id)
+            log.warning("command_outdated", **about)
             sentence = OUTDATED
         case app_commands.TransformerError():
-            log.info("option_not_found", command=name, guild_id=interaction.guild_id)
+            log.info("option_not_found", **about)
             sentence = NOT_FOUND
-        case _:
-            original = error.original if isinstance(error, app_commands.CommandInvokeError) else error
-            await use_failed(interaction, original, name=name)
+        case discord.HTTPException(code=code) if code in OVER:
+            # Nothing can be told any more. Discord has told the person that the bot did not respond.
+            log.warning("command_answered_too_late", **about)
             return
+        case _:
+            log.error("command_failed", **about, exc_info=error)
+            sentence = crash_sentence(error)
     await attempt(answer(interaction, sentence), None, event="answer_not_sent", command=name)

@@ -75,21 +75,20 @@ async def connected(
         servers=servers,
         shards=shards,
     )
-    running = client.running = asyncio.create_task(client.start(token), name="discord-client")
-    try:
-        about = f", shards {ranges(shards.ids)} of {shards.total}," if shards.is_divided else ""
-        await until_ready(
-            client.settled.wait(), running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1), about
-        )
-        yield client
-    finally:
+    async with owned_task(client.start(token), name="discord-client") as running:
+        client.running = running
         try:
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await client.close()
-        except TimeoutError:
-            log.warning("discord_close_timed_out", timeout_s=CLOSE_TIMEOUT_S)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+            about = f", shards {ranges(shards.ids)} of {shards.total}," if shards.is_divided else ""
+            await until_ready(
+                client.wait_until_ready(), running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1), about
+            )
+            yield client
+        finally:
+            try:
+                async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                    await client.close()
+            except TimeoutError:
+                log.warning("discord_close_timed_out", timeout_s=CLOSE_TIMEOUT_S)
 
 
 async def name_of_token(settings: DiscordSettings) -> str:

@@ -14,18 +14,18 @@ Implements `bot.dashboard.access.Directory`.
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import discord
-import structlog
 
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
 from bot.discord.admission import NoMember, member_now
-from bot.discord.posting import REQUEST_ERRORS
-from bot.discord.voice_channels import may_enter, reader_of, role_ids
+from bot.discord.posting import UNSEEN, attempt, unless_gone
+from bot.discord.voice_channels import may_enter, reader_of, role_ids, vocal_channels
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from bot.readers import Reader
     from bot.server_settings import ServerSettingsBook
 
-
-log = structlog.get_logger()
 
 # A server's id and a channel's.
 PlaceId: TypeAlias = tuple[int, int]
@@ -100,12 +98,9 @@ class PlaceNames:
                 await asyncio.gather(*(self._learn(each, fetch) for each in unknown))
 
     async def _learn(self, id_: int, fetch: Callable[[int], Awaitable[object]]) -> None:
-        try:
-            found = await fetch(id_)
-        except (discord.NotFound, discord.Forbidden):
-            found = None
-        except REQUEST_ERRORS as error:
-            log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
+        request = unless_gone(fetch(id_), None, gone=UNSEEN)
+        found = await attempt(request, False, event="place_name_not_told", place_id=id_)
+        if found is False:
             return
         named = None
         if isinstance(found, discord.Guild | discord.abc.GuildChannel):
@@ -153,7 +148,9 @@ class DiscordDirectory:
         prompts: set[int] = set()
         readers: dict[int, Reader] = {}
         now = self._monotonic()
-        guilds = [guild for guild in self._client.guilds if not self._is_absent(guild.id, user_id, now)]
+        # Those of which Discord has not said lately that they are not there.
+        told_by = now - ABSENT_S
+        guilds = [each for each in self._client.guilds if self._absent.get((each.id, user_id), -math.inf) <= told_by]
         members = await asyncio.gather(*(member_now(guild, user_id, within_s=MEMBER_TIMEOUT_S) for guild in guilds))
         is_whole = True
         for guild, member in zip(guilds, members, strict=True):
@@ -175,11 +172,6 @@ class DiscordDirectory:
                 prompts.add(guild.id)
         return Access(channels, frozenset(prompts), readers, is_whole=is_whole)
 
-    def _is_absent(self, guild_id: int, user_id: int, now: float) -> bool:
-        """Return whether Discord has said lately that somebody is not on a server."""
-        told_at = self._absent.get((guild_id, user_id))
-        return told_at is not None and now - told_at < ABSENT_S
-
     def _note_absent(self, guild_id: int, user_id: int, now: float) -> None:
         self._absent.pop((guild_id, user_id), None)
         self._absent[guild_id, user_id] = now
@@ -189,5 +181,4 @@ class DiscordDirectory:
 
 def _shown_to(member: discord.Member) -> frozenset[int]:
     """Return the voice channels whose rooms a member sees."""
-    rooms = (*member.guild.voice_channels, *member.guild.stage_channels)
-    return frozenset(room.id for room in rooms if may_enter(room, member) and not room.is_nsfw())
+    return frozenset(room.id for room in vocal_channels(member.guild) if may_enter(room, member) and not room.is_nsfw())

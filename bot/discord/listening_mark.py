@@ -87,13 +87,9 @@ class ListeningMark:
         return True
 
     async def _remove(self, guild: discord.Guild) -> None:
-        if self._named or _prefix_of(guild.me.display_name) is not None:
-            nickname = self._nickname if self._named else unmarked(guild.me.nick)
-            await _rename(guild.me, nickname)
+        me = guild.me
+        if self._named or _prefix_of(me.display_name) is not None:
+            nickname = self._nickname if self._named else unmarked(me.nick)
+            request = me.edit(nick=None if nickname == (me.global_name or me.name) else nickname)
+            await attempt(request, None, event="name_still_marked", within_s=TIMEOUT_S, guild_id=guild.id)
             self._named = False
-
-
-async def _rename(me: discord.Member, nickname: str | None) -> None:
-    own = me.global_name or me.name
-    request = me.edit(nick=None if nickname == own else nickname)
-    await attempt(request, None, event="name_still_marked", within_s=TIMEOUT_S, guild_id=me.guild.id)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bot.settings import DiscordSettings
     from voice.transport.private.connection_state import ReceivingState
 
-_TELL_TIMEOUT_S = 10.0
 # Seconds between two looks at the connection. Keepalives leave when they are due.
 _CHECK_S = 0.5
 # Changes of a connection that a hostile server could make without end.
@@ -88,20 +87,17 @@ async def probe_channel(
         discord.Client(intents=intents, connector=connector(settings)) as client,
         owned_task(client.start(token), name="live-probe-client") as running,
     ):
-        try:
-            await until_ready(client.wait_until_ready(), running)
-            channel = _channel(client, channel_id)
-            say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} s.")
-            noted = await _listened(client, channel, seconds=seconds)
-        finally:
-            await client.close()
+        await until_ready(client.wait_until_ready(), running)
+        channel = _channel(client, channel_id)
+        say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} s.")
+        noted = await _listened(client, channel, seconds=seconds)
     return {"versions": versions, "seconds": seconds, **noted}
 
 
 def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:
     """Return the channel, if the bot may enter it and is nowhere else there. Raises `SetupError` or `LinkError`."""
     channel = client.get_channel(channel_id)
-    if not isinstance(channel, discord.VoiceChannel | discord.StageChannel):
+    if not isinstance(channel, VoiceChannel):
         raise SetupError(
             f"The bot sees no voice channel {channel_id}. Right-click the channel in Discord and copy its id "
             "(Settings, Advanced, Developer Mode), and look at the bot's permissions there."
@@ -165,7 +161,7 @@ def notice(seconds: int) -> Text:
 async def _tell(channel: VoiceChannel, text: Text) -> bool:
     """Post a sentence in the channel's chat, in the server's language. Returns whether Discord took it."""
     request = channel.send(in_message(text, channel.guild.preferred_locale.value))
-    return await attempt(request, None, event="live_probe_not_announced", within_s=_TELL_TIMEOUT_S) is not None
+    return await attempt(request, None, event="live_probe_not_announced") is not None
 
 
 def _versions() -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,10 @@ from bot.discord.posting import (
     WRITE_TIMEOUT_S,
     DiscordThread,
     attempt,
-    message_parts,
     not_posted,
     open_thread,
     post_message,
+    post_text,
     unless_gone,
     within,
 )
@@ -37,11 +36,12 @@ from bot.discord.voice_channels import (
     occasions_of,
     reader_of,
     role_ids,
+    vocal_channels,
 )
 from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
-from voice.transport.discord_gateway import DiscordMainGateway
+from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
@@ -52,14 +52,12 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
-    from voice.transport.discord_gateway import VoiceChannel
     from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
-VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
 
@@ -135,7 +133,7 @@ class DiscordPlace:
         """
         guild = self._client.get_guild(self.guild_id)
         found = None if guild is None else guild.get_channel(self.channel_id)
-        if isinstance(found, discord.VoiceChannel | discord.StageChannel):
+        if isinstance(found, VoiceChannel):
             self._last_seen = found
         return self._last_seen
 
@@ -171,26 +169,24 @@ class DiscordPlace:
         known = [member for member in present if member is not None]
         if not known or len(known) < len(present):
             return frozenset({channel.id})
-        others = (*guild.voice_channels, *guild.stage_channels)
         shared = {
             other.id
-            for other in others
+            for other in vocal_channels(guild)
             if is_told_in(other, channel) and all(may_enter(other, member) for member in known)
         }
         return frozenset({channel.id, *shared})
 
     def readers(self) -> Sequence[Reader]:
         channel = self._channel
-        people = [each for each in channel.voice_states if each != channel.guild.me.id and not self._is_bot(each)]
-        return [self._reader(each) for each in people]
+        own_id = channel.guild.me.id
+        return [self._reader(each) for each in channel.voice_states if each != own_id and not self._is_bot(each)]
 
     def _reader(self, user_id: int) -> Reader:
         channel = self._channel
         known = self._fetched.get(user_id)
         if known is None:
             # Nobody knows their roles yet, so no history is open to them.
-            told = (*channel.guild.voice_channels, *channel.guild.stage_channels)
-            here = frozenset(each.id for each in told if is_told_in(each, channel))
+            here = frozenset(each.id for each in vocal_channels(channel.guild) if is_told_in(each, channel))
             return Reader(str(user_id), self.guild_id, here, present_in=channel.id)
         user = CommandUser(known.guild_permissions, is_owner=user_id in self._owners)
         settings = self._servers.of(self.guild_id)
@@ -206,18 +202,13 @@ class DiscordPlace:
         return await self._write(text, self._buttons.consent if asks else None)
 
     async def _write(self, text: str, buttons: Callable[[str], discord.ui.View] | None = None) -> bool:
-        """Write a text in as many messages as it takes, with the buttons below the last. Return whether it is there."""
-        view = discord.utils.MISSING if buttons is None else buttons(self.language)
-        # No sentence about who hears what is cut off, however long a server's own words are.
-        *others, last = message_parts(in_message(text, self.language))
+        """Write a text in as many messages as it takes, with the buttons below the last. Return whether it is there.
 
-        async def write() -> bool:
-            for part in others:
-                await post_message(self._channel, part)
-            await post_message(self._channel, last, view=view)
-            return True
-
-        return await attempt(write(), False, event="message_not_written", channel_id=self.channel_id)
+        So no sentence about who hears what is cut off, however long a server's own words are.
+        """
+        view = None if buttons is None else buttons(self.language)
+        request = post_text(self._channel, in_message(text, self.language), view=view)
+        return await self._id_of(request, event="message_not_written") is not None
 
     async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
         embed = embed_in(self.language, title=card.title, text=card.text, fields=card.fields)
@@ -234,14 +225,14 @@ class DiscordPlace:
             raise ChatError(FOR_EVERY_AGE.fill(channel=channel.name))
         if not isinstance(channel, discord.TextChannel):
             # The chat of a voice channel, or a channel that is gone.
-            return DiscordThread(channel if isinstance(channel, VOICE_CHANNELS) else self._channel)
+            return DiscordThread(channel if isinstance(channel, VoiceChannel) else self._channel)
         name = in_language(Text("What is said in {channel}", channel=self.name), self.language)
         return await open_thread(channel, name, begun=begun)
 
     async def post_file(self, name: str, content: bytes, text: Text) -> int:
         sentence = in_message(text, self.language)
         async with within(WRITE_TIMEOUT_S, not_posted(NO_FILE, self.name)):
-            message = await post_message(self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name))
+            message = await post_message(self._channel, sentence, file=(name, content))
         return message.id
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
@@ -257,7 +248,8 @@ class DiscordPlace:
         message = self._channel.get_partial_message(message_id)
         request = message.delete() if digest is None else message.edit(embed=self._recap(digest))
         # A moderator may have deleted it.
-        return await attempt(unless_gone(request), False, event="recap_not_renewed", channel_id=self.channel_id)
+        known = unless_gone(request, None)
+        return await attempt(known, False, event="recap_not_renewed", channel_id=self.channel_id) is not False
 
     def _recap(self, digest: Digest) -> discord.Embed:
         return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
@@ -289,23 +281,23 @@ class DiscordPlace:
         return False
 
     @property
+    def _voice(self) -> discord.VoiceState | None:
+        return self._channel.guild.me.voice
+
+    @property
     def audible(self) -> bool:
-        voice = self._channel.guild.me.voice
-        return voice is None or not (voice.mute or voice.suppress)
+        return self._voice is None or not (self._voice.mute or self._voice.suppress)
 
     @property
     def muted(self) -> bool:
-        voice = self._channel.guild.me.voice
-        return voice is not None and voice.mute
+        return self._voice is not None and self._voice.mute
 
     @property
     def deafened(self) -> bool:
-        voice = self._channel.guild.me.voice
-        return voice is not None and voice.deaf
+        return self._voice is not None and self._voice.deaf
 
     def refusal(self) -> Text | None:
-        chosen_here = self._servers.of(self.guild_id).channels
-        return entry_refusal(look_at(self._channel), chosen_here=chosen_here)
+        return entry_refusal(look_at(self._channel), chosen_here=self._servers.of(self.guild_id).channels)
 
     @asynccontextmanager
     async def connect(
@@ -318,8 +310,7 @@ class DiscordPlace:
         is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[VoiceConnection]:
         # Here, because the bot also comes by being moved, and by itself after a crash.
-        refused = self.refusal()
-        if refused is not None:
+        if (refused := self.refusal()) is not None:
             raise ChannelNotAllowedError(refused)
 
         def changed(event: LinkEvent) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import secrets
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
@@ -32,7 +33,8 @@ REQUEST_ERRORS = (discord.DiscordException, aiohttp.ClientError, OSError, Timeou
 # Trouble of Discord's servers or of the network, after which another try may succeed. discord.py itself tries again
 # after 500, 502 and 504 only.
 PASSING_ERRORS = (discord.DiscordServerError, aiohttp.ClientError, OSError)
-
+# How Discord answers about a server or a channel that is gone, or that the bot may not see.
+UNSEEN = (discord.NotFound, discord.Forbidden)
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -65,20 +67,21 @@ async def post_message(
     channel: discord.abc.Messageable,
     text: str | None = None,
     *,
-    file: Callable[[], discord.File] | None = None,
+    file: tuple[str, bytes] | None = None,
     nonce: str | None = None,
     **how: Any,
 ) -> discord.Message:
     """Post a message; try once more after trouble that may have passed. Raises `REQUEST_ERRORS`.
 
     With the same nonce Discord posts it only once, whatever became of the try before. `nonce`: one that the caller uses
-    again. `file`: makes what is attached, anew for each try, because a try reads it to its end. `how`: see
-    `discord.abc.Messageable.send`. It has no time-out.
+    again. `file`: the name and the content of what is attached. `how`: see `discord.abc.Messageable.send`. It has no
+    time-out.
     """
     how |= {"nonce": nonce or secrets.token_hex(_NONCE_BYTES), "allowed_mentions": discord.AllowedMentions.none()}
 
     async def send() -> discord.Message:
-        attached: dict[str, Any] = {} if file is None else {"file": file()}
+        # Anew for each try, because a try reads it to its end.
+        attached: dict[str, Any] = {} if file is None else {"file": discord.File(io.BytesIO(file[1]), file[0])}
         sent: discord.Message = await channel.send(text, **how, **attached)
         return sent
 
@@ -88,6 +91,18 @@ async def post_message(
         log.info("message_sent_again", channel_id=getattr(channel, "id", None), error_class=type(error).__name__)
     await asyncio.sleep(AGAIN_AFTER_S)
     return await send()
+
+
+async def post_text(
+    channel: discord.abc.Messageable, text: str, *, view: discord.ui.View | None = None, **how: Any
+) -> discord.Message:
+    """Post a text in as many messages as it takes, and return the last, which has the buttons. `how`: of all of them.
+    See `post_message`.
+    """
+    *others, last = message_parts(text)
+    for part in others:
+        await post_message(channel, part, **how)
+    return await post_message(channel, last, view=view, **how)
 
 
 @asynccontextmanager
@@ -114,16 +129,16 @@ async def attempt(
         return instead
 
 
-async def unless_gone(request: Awaitable[object]) -> bool:
-    """Return True once Discord has changed or deleted a message, or says that somebody else has deleted it."""
-    with suppress(discord.NotFound):
-        await request
-    return True
-
-
-def nonce_of(text: str) -> str:
-    """Return the nonce for a text that is posted once, however often it is tried."""
-    return hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
+async def unless_gone(
+    request: Awaitable[T], instead: D, *, gone: tuple[type[discord.HTTPException], ...] = (discord.NotFound,)
+) -> T | D:
+    """Return what a request to Discord returns, or `instead` if Discord says that it is about something that is gone.
+    `gone`: how Discord says so.
+    """
+    try:
+        return await request
+    except gone:
+        return instead
 
 
 def not_posted(forbidden: Text, channel: str) -> Callable[[Exception], ChatError]:
@@ -158,8 +173,10 @@ class DiscordThread:
         failure = not_posted(NO_CHAT, self._thread.name)
         if isinstance(self._thread, discord.Thread):
             failure = not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
+        # The same for a text each time, so it is posted once, however often it is tried.
+        nonce = hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
         async with within(WRITE_TIMEOUT_S, failure):
-            message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
+            message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce)
         return message.id
 
 
@@ -168,19 +185,9 @@ async def open_thread(channel: discord.TextChannel, name: str, *, begun: int | N
     `ChatError`.
     """
     async with within(WRITE_TIMEOUT_S, not_posted(NO_THREAD, channel.name)):
-        found = None if begun is None else await _fetched(channel.guild, begun)
+        # Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
+        found = None if begun is None else await unless_gone(channel.guild.fetch_channel(begun), None, gone=UNSEEN)
         if isinstance(found, discord.Thread) and found.parent_id == channel.id and not found.locked:
             return DiscordThread(found)
         kind = discord.ChannelType.public_thread
         return DiscordThread(await channel.create_thread(name=name[:_THREAD_CHARS], type=kind))
-
-
-async def _fetched(guild: discord.Guild, channel_id: int) -> object:
-    """Return a channel or a thread; None if it is gone. Raises `REQUEST_ERRORS`.
-
-    Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
-    """
-    try:
-        return await guild.fetch_channel(channel_id)
-    except (discord.NotFound, discord.Forbidden):
-        return None

@@ -6,6 +6,7 @@ Discord shows a bot the text of such messages without a privileged intent.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import discord
@@ -16,13 +17,13 @@ from bot.channel.markdown import in_message
 from bot.discord.access import Cooldowns
 from bot.discord.admission import Verdict
 from bot.discord.commands.joining import ELSEWHERE
-from bot.discord.place import VOICE_CHANNELS
-from bot.discord.posting import MESSAGE_CHARS, attempt, message_parts, post_message
+from bot.discord.posting import MESSAGE_CHARS, attempt, post_text
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in, person_of
 from bot.server_settings import language_in
 from bot.texts.text import sentence_of
 from compaction.errors import CompactionError
 from compaction.untrusted_text import inline
+from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
     from bot.channel.port import Person
@@ -37,25 +38,21 @@ log = structlog.get_logger()
 HOW_OFTEN = Cooldown(10, 60.0)
 
 
+@dataclass(frozen=True, slots=True)
 class DiscordMessage:
     """A message on Discord. Implements `bot.channel.port.TypedMessage`. `language`: the server's."""
 
-    def __init__(self, message: discord.Message, person: Person, text: str, *, language: str) -> None:
-        self._message = message
-        self.person = person
-        self.text = text
-        self._language = language
+    message: discord.Message
+    person: Person
+    text: str
+    language: str
 
     async def answer(self, text: str) -> bool:
         # Somebody may have deleted it meanwhile.
-        reference = self._message.to_reference(fail_if_not_exists=False)
-
-        async def post() -> bool:
-            for part in message_parts(in_message(text, self._language)):
-                await post_message(self._message.channel, part, reference=reference, suppress_embeds=True)
-            return True
-
-        return await attempt(post(), False, event="answer_not_posted")
+        reference = self.message.to_reference(fail_if_not_exists=False)
+        told = in_message(text, self.language)
+        request = post_text(self.message.channel, told, reference=reference, suppress_embeds=True)
+        return await attempt(request, None, event="answer_not_posted") is not None
 
 
 class TypedMessages:
@@ -75,7 +72,7 @@ class TypedMessages:
             return
         settings, text = self._servers.of(guild.id), _text_of(message, guild.me)
         is_chosen = channel.id == settings.chat_channel
-        if not text or not _is_to(message, guild.me) or not (is_chosen or isinstance(channel, VOICE_CHANNELS)):
+        if not text or not _is_to(message, guild.me) or not (is_chosen or isinstance(channel, VoiceChannel)):
             return
         if self._used.use(guild.id, author.id, "typed", HOW_OFTEN, now=time.monotonic()):
             log.info("typed_message_ignored", guild_id=guild.id, reason="too_often")
@@ -83,7 +80,7 @@ class TypedMessages:
         if await self._admission.check(guild) is not Verdict.SERVED:
             return
         language = language_in(settings, guild.preferred_locale.value)
-        typed = DiscordMessage(message, person_of(author), text, language=language)
+        typed = DiscordMessage(message, person_of(author), text, language)
         try:
             refused = self._refusal(guild, channel, is_chosen=is_chosen) or await self._rooms.take_typed(
                 guild.id, typed
@@ -105,7 +102,7 @@ class TypedMessages:
         if not is_chosen and channel.id != place.channel_id:
             return ELSEWHERE
         heard_in = guild.get_channel(place.channel_id)
-        if isinstance(heard_in, VOICE_CHANNELS) and not is_told_in(heard_in, channel):
+        if isinstance(heard_in, VoiceChannel) and not is_told_in(heard_in, channel):
             return FOR_EVERY_AGE.fill(channel=getattr(channel, "name", ""))
         return None
 

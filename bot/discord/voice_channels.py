@@ -48,6 +48,11 @@ def may_enter(channel: discord.abc.GuildChannel, member: discord.Member) -> bool
     return allowed.view_channel and allowed.connect
 
 
+def vocal_channels(guild: discord.Guild) -> list[VocalGuildChannel]:
+    """Return the voice channels and the stages of a server."""
+    return [*guild.voice_channels, *guild.stage_channels]
+
+
 def is_told_in(heard_in: VocalGuildChannel, told_in: object) -> bool:
     """Return whether what was said in one channel may be told in another one, as far as its readers' age goes."""
     return not heard_in.is_nsfw() or (isinstance(told_in, _WITH_AGE) and told_in.is_nsfw())
@@ -67,7 +72,7 @@ def reader_of(
     """
     guild = member.guild
     there = voice_channel_of(member)
-    told = [each for each in (*guild.voice_channels, *guild.stage_channels) if is_told(each)]
+    told = [each for each in vocal_channels(guild) if is_told(each)]
     is_open = settings.opens_history and (manages or any(role.id == settings.history_role for role in member.roles))
     return Reader(
         str(member.id),
@@ -101,12 +106,6 @@ def nearest_channels(interaction: discord.Interaction) -> list[int]:
     return [each for each in (None if there is None else there.id, interaction.channel_id) if each is not None]
 
 
-# The permissions without which there is no session, as Discord calls them. On a stage the bot asks to speak.
-VIEW = Text("View Channel")
-CONNECT = Text("Connect")
-SPEAK = Text("Speak")
-REQUEST = Text("Request to Speak")
-
 MISSING = Text("I may not come into {channel}: my role lacks {permissions} there. A moderator can add that.")
 AFK = Text("{channel} is the channel for people who are away, where nobody can speak. Call me into another one.")
 FULL = Text(
@@ -132,14 +131,16 @@ class ChannelFacts:
     limit: int = 0
 
     def missing(self) -> list[Text]:
-        """Return the permissions that the bot lacks there."""
+        """Return the permissions without which there is no session and that the bot lacks there, as Discord calls
+        them.
+        """
         needed = [
-            (VIEW, self.permissions.view_channel),
-            (CONNECT, self.permissions.connect),
-            # Who may mute members on a stage makes itself a speaker.
-            (REQUEST, self.permissions.request_to_speak or self.permissions.mute_members)
+            (Text("View Channel"), self.permissions.view_channel),
+            (Text("Connect"), self.permissions.connect),
+            # On a stage the bot asks to speak, or makes itself a speaker if it may mute members.
+            (Text("Request to Speak"), self.permissions.request_to_speak or self.permissions.mute_members)
             if self.is_stage
-            else (SPEAK, self.permissions.speak),
+            else (Text("Speak"), self.permissions.speak),
         ]
         return [name for name, granted in needed if not granted]
 
@@ -170,13 +171,12 @@ def entry_refusal(channel: ChannelFacts, *, chosen_here: Collection[int] = ()) -
 def look_at(channel: VoiceChannel) -> ChannelFacts:
     """Return the facts of a channel as Discord knows it now."""
     guild = channel.guild
-    afk = guild.afk_channel
     return ChannelFacts(
         channel.id,
         channel.name,
         channel.permissions_for(guild.me),
         is_stage=isinstance(channel, discord.StageChannel),
-        is_afk=afk is not None and afk.id == channel.id,
+        is_afk=channel == guild.afk_channel,
         is_inside=guild.me.id in channel.voice_states,
         people=len(channel.voice_states),
         limit=channel.user_limit,

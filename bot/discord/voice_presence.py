@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bot.discord.posting import attempt
+from bot.discord.voice_channels import vocal_channels
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -75,8 +76,7 @@ class VoicePresence:
         self._servers.pop(guild_id, None)
 
     def _present(self, guild: discord.Guild) -> dict[int, tuple[Person, int]]:
-        channels = (*guild.voice_channels, *guild.stage_channels)
-        found = [(user_id, channel.id) for channel in channels for user_id in channel.voice_states]
+        found = [(user_id, channel.id) for channel in vocal_channels(guild) for user_id in channel.voice_states]
         known = self._servers.get(guild.id, {})
         present: dict[int, tuple[Person, int]] = {}
         for user_id, channel_id in found:
@@ -129,12 +129,9 @@ async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place:
     `me`: the bot as a listener in `stage`. `place`: the same channel.
     """
     may_speak = stage.permissions_for(me).mute_members
-
-    async def ask() -> bool:
-        await (me.edit(suppress=False) if may_speak else me.request_to_speak())
-        return may_speak
-
-    if await attempt(ask(), False, event="stage_not_taken", channel_id=place.channel_id):
+    request = me.edit(suppress=False) if may_speak else me.request_to_speak()
+    taken = await attempt(request, False, event="stage_not_taken", channel_id=place.channel_id)
+    if may_speak and taken is not False:
         return
     await place.write(
         Text(

@@ -182,14 +182,15 @@ class BudgetedModel:
         sent = [replace(to_message(part), kind=None, timestamp=None) for part in prompt.messages]
         if on_sent is not None:
             on_sent(sent)
-        stream = self._endpoint.stream(
-            sent,
-            max_output_tokens=max_output_tokens,
-            tools=tools,
-            on_usage=call.record_usage,
-        )
         try:
-            async with aclosing(stream):
+            async with aclosing(
+                self._endpoint.stream(
+                    sent,
+                    max_output_tokens=max_output_tokens,
+                    tools=tools,
+                    on_usage=call.record_usage,
+                )
+            ) as stream:
                 async for piece in stream:
                     call.record_token()
                     if isinstance(piece, StreamEnd):
@@ -209,9 +210,10 @@ class BudgetedModel:
         """
         whole = [ChatMessage(ChatRole.SYSTEM, request.system), ChatMessage(ChatRole.USER, request.prompt)]
         try:
-            parts = [to_part(message, self.budget.count) for message in whole]
             prompt = self.budget.final_prompt(
-                parts, max_output_tokens=request.max_output_tokens, enforce=self.budget.settings.enabled
+                [to_part(message, self.budget.count) for message in whole],
+                max_output_tokens=request.max_output_tokens,
+                enforce=self.budget.settings.enabled,
             )
         except ContextOverflowError as error:
             raise CompletionError(str(error), retryable=False) from error

@@ -77,19 +77,15 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
     from voice.endpoint_settings import address, without_secrets
 
     key = settings.api_key.get_secret_value() if settings.api_key else ""
+    # Anthropic's list of models is no part of their OpenAI-compatible endpoint.
+    is_anthropic = urlsplit(settings.base_url).hostname == "api.anthropic.com"
+    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"} if is_anthropic else {}
     async with open_client(settings.base_url, key, timeout_s=timeout_s) as client:
         try:
             async with asyncio.timeout(timeout_s):
-                page = await client.models.list(extra_headers=_own_headers(settings.base_url, key))
+                page = await client.models.list(extra_headers=headers)
                 # Gemini calls its models models/gemini-…, and takes both names. Ollama without models sends null.
                 return tuple(model.id.removeprefix("models/") for model in page.data or ())
         except Exception as error:
             where = without_secrets(address(settings.base_url))
             raise translate_error(error, model=settings.model, where=where, key=key) from error
-
-
-def _own_headers(base_url: str, key: str) -> dict[str, str]:
-    """Return the headers that Anthropic's list of models needs: it is no part of their OpenAI-compatible endpoint."""
-    if urlsplit(base_url).hostname != "api.anthropic.com":
-        return {}
-    return {"x-api-key": key, "anthropic-version": "2023-06-01"}

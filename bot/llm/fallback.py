@@ -158,8 +158,12 @@ class FallbackModel:
                 breaker.record_failure(self._clock.monotonic(), error, permanent=not error.retryable)
                 first_error = first_error or error
                 if number + 1 < len(candidates):
-                    next_model = candidates[number + 1][0].model
-                    log.warning("summary_failed_over", model=model.model, next_model=next_model, problem=error)
+                    log.warning(
+                        "summary_failed_over",
+                        model=model.model,
+                        next_model=candidates[number + 1][0].model,
+                        problem=error,
+                    )
             except asyncio.CancelledError:
                 # Usually the caller's deadline has passed. No time is left to ask another model now, but the next call
                 # starts with the next model.

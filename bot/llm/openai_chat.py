@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
-
 # Signed tool calls of all rooms that are remembered. A room sends back those of its last few questions.
 MOST_SIGNATURES = 1_024
 
@@ -211,7 +209,8 @@ class OpenAIChat(ChatClient):
         if asked and answer.reason != FinishReason.LENGTH:
             return StreamEnd(FinishReason.TOOL_CALLS, asked)
         # A call that was cut off is incomplete and dropped.
-        return StreamEnd(FinishReason(answer.reason) if answer.reason in _REPORTED_REASONS else FinishReason.STOP)
+        is_told = answer.reason in {FinishReason.LENGTH, FinishReason.FILTERED}
+        return StreamEnd(FinishReason(answer.reason) if is_told else FinishReason.STOP)
 
     def _remember_signatures(self, end: StreamEnd, signatures: Sequence[object]) -> None:
         """Remember what came with each call. Only calls that came whole have a signature."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from bot.texts.text import OperatorText, Text
 from voice.speaking.moderation import ModerationError
@@ -49,7 +49,9 @@ class OpenAIModerator:
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
                 answer = await self._client.moderations.create(input=text, model=self._endpoint.model)
-            flagged = _flagged(answer.results)
+            if not answer.results or not all(isinstance(result.flagged, bool) for result in answer.results):
+                raise ValueError("no judgement")
+            flagged = [result for result in answer.results if result.flagged]
             names = sorted({name for result in flagged for name, hit in result.categories.model_dump().items() if hit})
         except Exception as error:
             raise ModerationError(
@@ -63,10 +65,3 @@ class OpenAIModerator:
             ) from error
         known = [name for name in names if len(name) <= _CATEGORY_CHARS and _CATEGORY.fullmatch(name)]
         return (",".join(known) or "flagged") if flagged else None
-
-
-def _flagged(results: Any) -> list[Any]:
-    """Return those of an answer's judgements that object. Raises `ValueError` if it has none at all."""
-    if not results or not all(isinstance(result.flagged, bool) for result in results):
-        raise ValueError("no judgement")
-    return [result for result in results if result.flagged]

@@ -86,10 +86,11 @@ class OpenAIVision(ChatClient):
             except Exception as error:
                 # Without any key or picture.
                 where, why = self._endpoint.where, describe_failure(error, _REMEDIES)
-                failed = OperatorText(
-                    "The vision model {model} at {where} {why}.", _NOT_SEEN, model=self.model, where=where, why=why
-                )
-                raise VisionError(failed) from error
+                raise VisionError(
+                    OperatorText(
+                        "The vision model {model} at {where} {why}.", _NOT_SEEN, model=self.model, where=where, why=why
+                    )
+                ) from error
             log.info(
                 "screen_looked_at",
                 model=self.model,

@@ -107,10 +107,10 @@ class McpConnection:
             while True:
                 opened_at: float | None = None
                 try:
-                    async with self.open():
+                    async with self.open() as client:
                         opened_at = self._clock.monotonic()
                         log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self.tools))
-                        await self.check_regularly()
+                        await self.check_regularly(client)
                 except (Exception, asyncio.CancelledError) as error:
                     # No error of a server may affect the rest of the bot, nor may one end this for good.
                     if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
@@ -133,7 +133,7 @@ class McpConnection:
             self._scope.cancel()
 
     @asynccontextmanager
-    async def open(self, *, errors: TextIO | None = None) -> AsyncIterator[None]:
+    async def open(self, *, errors: TextIO | None = None) -> AsyncIterator[Client]:
         """Connect for the duration of the block and list the tools. Raises any error of the server or its program.
 
         `errors`: gets the program's error output. By default it is dropped, because it may contain anything.
@@ -151,7 +151,7 @@ class McpConnection:
                 self._client = client
                 self.connected.set()
                 try:
-                    yield
+                    yield client
                 finally:
                     self._client, self.listed, self.tools = None, (), ()
                     self.connected.clear()
@@ -188,12 +188,10 @@ class McpConnection:
             raise ToolError(answer)
         return answer
 
-    async def check_regularly(self) -> None:
+    async def check_regularly(self, client: Client) -> None:
         """List the tools every minute and after each failed call. Raises the error when the server does not answer, and
         `ServerDroppedError` when it has gone beyond a bound.
         """
-        client = self._client
-        assert client is not None, "it is open"
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(REFRESH_S):
@@ -284,15 +282,14 @@ def describe_server_error(error: BaseException) -> str:
     """Return an error in one line, without control characters; the first error of an exception group. URLs are cut to
     the host, because the rest may contain keys.
     """
-    error = first_cause(error)
-    match error:
+    match cause := first_cause(error):
         case TimeoutError():
             sentence = "it did not answer in time"
         case FileNotFoundError():
-            sentence = f"there is no program {error.filename!r}"
+            sentence = f"there is no program {cause.filename!r}"
         case MCPError():
-            sentence = error.message
+            sentence = cause.message
         case _:
-            sentence = str(error) or type(error).__name__
+            sentence = str(cause) or type(cause).__name__
     # Reading all of a message of megabytes would hold up the bot.
     return " ".join(_ADDRESS.sub(r"\1\2", visible(sentence[: 10 * _ERROR_CHARS])).split())[:_ERROR_CHARS]

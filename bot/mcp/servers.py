@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.background_task import logged_task
@@ -37,11 +38,11 @@ class McpError(BotError):
     """A server does not answer. The message is a plain sentence."""
 
 
+@dataclass(frozen=True, slots=True)
 class McpServers:
     """The servers while their connections run. Made by `running_servers`."""
 
-    def __init__(self, connections: tuple[McpConnection, ...]) -> None:
-        self.connections = connections
+    connections: tuple[McpConnection, ...]
 
     def tools(self, guild_id: int) -> tuple[RoomTool, ...]:
         """Return the tools that can be called now, of the connected servers that are for a Discord server."""

@@ -11,8 +11,7 @@ from voice.endpoint_settings import checked_url
 if TYPE_CHECKING:
     from bot.brain.tools.tool import Asker
 
-GuildId = Annotated[int, Field(gt=0)]
-RoleId = Annotated[int, Field(gt=0)]
+DiscordId = Annotated[int, Field(gt=0)]
 ToolUse = Literal["ask", "never ask", "off"]
 
 
@@ -46,11 +45,11 @@ class McpServerSettings(BaseModel):
         dict[str, SecretStr], Field(description="Headers of each request, for example Authorization.")
     ] = Field(default_factory=dict)
     guilds: Annotated[
-        tuple[GuildId, ...],
+        tuple[DiscordId, ...],
         Field(description="Ids of the Discord servers that it is for, each also in discord.guilds. Default: none."),
     ] = ()
     roles: Annotated[
-        tuple[RoleId | Literal["everyone"], ...],
+        tuple[DiscordId | Literal["everyone"], ...],
         Field(
             description='Ids of the roles whose members may use it, while they are in the channel; ["everyone"] means '
             "everybody there. Default: nobody."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from discord import app_commands
 
 from bot.discord.access import RULES, Who, refusal
-from bot.discord.answers import Answer, answer, embed_in, guild_id_of, language_of
+from bot.discord.answers import FIELD_CHARS, Answer, answer, embed_in, guild_id_of, language_of
 from bot.discord.posting import message_parts
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, verbatim
@@ -39,8 +39,6 @@ _FOR: Mapping[Who, Text] = {
     Who.PRESENT_OR_MANAGERS: Text("in my voice channel, and server managers"),
     Who.MANAGERS: Text("server managers"),
 }
-# Discord's limit for a field of an embed; a longer section goes on in another field.
-_FIELD_CHARS = 1_024
 
 
 def add_help(tree: CheckedCommandTree, *, names: Callable[[int], Sequence[str]]) -> None:
@@ -64,7 +62,8 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name:
     fields = [
         (heading, verbatim(text))
         for heading, lines in _sections(usable, language)
-        for text in message_parts("\n".join(lines), most_chars=_FIELD_CHARS)
+        # A longer section goes on in another field.
+        for text in message_parts("\n".join(lines), most_chars=FIELD_CHARS)
     ]
     others = counted(
         len(commands) - len(usable),
@@ -106,10 +105,6 @@ def _first(command: app_commands.Command[Any, ..., Any]) -> str:
 def _line(command: app_commands.Command[Any, ..., Any], language: str) -> str:
     who = RULES[command.qualified_name].who
     people = f" *({in_language(_FOR[who], language)})*" if who in _FOR else ""
-    described = catalogue(language).texts.get(command.description, command.description)
-    return f"**/{_name(command.qualified_name, language)}**{people}: {described}"
-
-
-def _name(name: str, language: str) -> str:
     known = catalogue(language)
-    return " ".join(known.commands.get(word, word) for word in name.split())
+    name = " ".join(known.commands.get(word, word) for word in command.qualified_name.split())
+    return f"**/{name}**{people}: {known.texts.get(command.description, command.description)}"

@@ -11,12 +11,12 @@ from discord import app_commands
 from bot.background_task import owned_task
 from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
 from bot.discord.answers import answer, guild_id_of
-from bot.discord.place import VOICE_CHANNELS
 from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
 from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
 from bot.texts.text import Text, joined, sentence_of
+from voice.transport.discord_gateway import VoiceChannel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -110,26 +110,26 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     Whoever brings the words of one channel into another must be allowed to write them there themselves.
     """
     channel, allowed = interaction.channel, interaction.permissions
-    if not isinstance(channel, (discord.TextChannel, *VOICE_CHANNELS)) or channel.type is discord.ChannelType.news:
+    if not isinstance(channel, discord.TextChannel | VoiceChannel) or channel.type is discord.ChannelType.news:
         return NO_THREAD_HERE
     if isinstance(channel, discord.TextChannel) and not allowed.create_public_threads:
         return Text("You may not begin threads in this channel, so I do not do it for you.")
     here = voice_channel_of(member_of(interaction))
     if here is not None and not is_told_in(here, channel):
         return FOR_EVERY_AGE.fill(channel=channel.name)
-    is_other_chat = isinstance(channel, VOICE_CHANNELS) and (here is None or channel.id != here.id)
+    is_other_chat = isinstance(channel, VoiceChannel) and (here is None or channel.id != here.id)
     if is_other_chat and not allowed.send_messages:
         return Text("You may not write in this channel, so I do not do it for you.")
     return None
 
 
-def _is_here(place: RoomChannel, listen: ListenRequest | None, *, only_listens: bool) -> Text:
+def _is_here(rooms: VoiceRooms, place: RoomChannel, listen: ListenRequest | None) -> Text:
     """Return that the bot is in the person's channel; for `listen`, that it only writes down there, or how it can come
     to that.
     """
     if listen is None:
         return Text("I am in {channel} already.", channel=place.name)
-    if only_listens:
+    if rooms.only_listens(place.guild_id):
         return Text("I am in {channel} already, and only write down what is said.", channel=place.name)
     return HERE_ALREADY.fill(channel=place.name)
 
@@ -144,10 +144,8 @@ async def _join(
         return
     here = rooms.place_of(guild.id)
     if here is not None:
-        told = ELSEWHERE
-        if here.channel_id == channel.id:
-            told = _is_here(here, listen, only_listens=rooms.only_listens(guild.id))
-        await answer(interaction, told)
+        is_here = here.channel_id == channel.id
+        await answer(interaction, _is_here(rooms, here, listen) if is_here else ELSEWHERE)
         return
     if (refused := place.refusal()) is not None:
         await answer(interaction, refused)

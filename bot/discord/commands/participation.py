@@ -13,7 +13,7 @@ import discord
 from discord import app_commands
 
 from bot.discord.answers import answer_when_known, failure_sentence, guild_id_of
-from bot.discord.command_tree import AnsweringView, CheckedView, may_press
+from bot.discord.command_tree import AnsweringView, CheckedView
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
 from bot.participation.guild_conduct import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
 from bot.participation.statistics import silenced_for
@@ -55,7 +55,7 @@ def add_participation_commands(tree: CheckedCommandTree, *, participation: Guild
     @tree.command(name="talk", description="Let me speak again. A manager's silence takes a manager.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
-        await _let_talk(interaction, participation=participation, tree=tree)
+        await answer_when_known(interaction, _let_talk(participation, tree, interaction))
 
     @tree.command(
         name="opt-out", description="Have me not hear you on this server: nothing you say is kept or answered."
@@ -82,17 +82,11 @@ async def _be_silent(participation: GuildConducts, interaction: discord.Interact
     return Text("I am silent on this server until a server manager uses /talk. I go on listening where I am.")
 
 
-async def _let_talk(
-    interaction: discord.Interaction, *, participation: GuildConducts, tree: CheckedCommandTree
-) -> None:
+async def _let_talk(participation: GuildConducts, tree: CheckedCommandTree, interaction: discord.Interaction) -> Text:
     """Let the bot speak again, for /talk and its button."""
-
-    async def lifted() -> Text:
-        by, manager = interaction.user.id, tree.user_of(interaction).is_manager
-        may_speak = await participation.lift_silence(guild_id_of(interaction), by=by, manager=manager)
-        return MAY_SPEAK if may_speak else SILENCED_FOR_GOOD
-
-    await answer_when_known(interaction, lifted())
+    by, manager = interaction.user.id, tree.user_of(interaction).is_manager
+    may_speak = await participation.lift_silence(guild_id_of(interaction), by=by, manager=manager)
+    return MAY_SPEAK if may_speak else SILENCED_FOR_GOOD
 
 
 async def _set_opt_out(participation: GuildConducts, interaction: discord.Interaction, *, out: bool) -> Text:
@@ -113,16 +107,20 @@ async def _set_opt_out(participation: GuildConducts, interaction: discord.Intera
             "Your opt-out on this server is over. I hear only people who press *Hear me* below my notice, in each "
             "session anew."
         )
-        return joined((told, problem))
-    return joined((Text("I hear you again on this server."), problem))
+    else:
+        told = Text("I hear you again on this server.")
+    return joined((told, problem))
 
 
 def talk_button(participation: GuildConducts, tree: CheckedCommandTree, language: str) -> CheckedView:
     """Return the button *Talk again*, below the sentence that the bot is silent. It does what /talk does, for the same
     people.
     """
+
+    async def press(interaction: discord.Interaction) -> None:
+        await answer_when_known(interaction, _let_talk(participation, tree, interaction))
+
     view = CheckedView(tree, "talk")
-    press = partial(_let_talk, participation=participation, tree=tree)
     view.add_button("roomtone:talk-again", in_language(TALK_AGAIN, language), press)
     return view
 
@@ -139,7 +137,7 @@ def consent_buttons(participation: GuildConducts, tree: CheckedCommandTree, lang
         return HEARD if agrees else NOT_HEARD
 
     async def press(interaction: discord.Interaction, *, agrees: bool) -> None:
-        if not agrees or await may_press(tree, interaction, command="opt-in"):
+        if not agrees or await tree.may_use(interaction, command="opt-in"):
             await answer_when_known(interaction, choose(interaction, agrees=agrees))
 
     view = AnsweringView(timeout=None)

@@ -67,24 +67,23 @@ class _Shown:
     around: tuple[SessionId, int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class _Search:
     """Searches and shows. `tree`: knows the person as they are now."""
 
-    def __init__(self, tree: CheckedCommandTree, recall: PersonalRecall, reader: SessionReader) -> None:
-        self.tree = tree
-        self._recall = recall
-        self._reader = reader
+    tree: CheckedCommandTree
+    recall: PersonalRecall
+    reader: SessionReader
 
     async def turn(self, interaction: discord.Interaction, wanted: _Shown) -> None:
         """Answer a press: show something else in the same message."""
         await defer(interaction, in_place=True)
-        known = await outcome(self.page(interaction, wanted))
-        page = known if isinstance(known, Answer) else Answer(known)
+        page = await outcome(self.page(interaction, wanted))
         await change(interaction, page.text, embed=page.embed, view=page.view)
 
     async def page(self, interaction: discord.Interaction, wanted: _Shown) -> Answer | Text:
         """Return a sentence if there is nothing to show, else the embed and its buttons. Raises `StoreError`."""
-        if not self._recall.enabled:
+        if not self.recall.enabled:
             return OFF
         if wanted.around is not None:
             return await self._neighbourhood(interaction, wanted, wanted.around)
@@ -92,7 +91,7 @@ class _Search:
 
     async def _results(self, interaction: discord.Interaction, wanted: _Shown) -> Answer | Text:
         reader = self.tree.reader_of(interaction)
-        hits = await self._recall.search(
+        hits = await self.recall.search(
             wanted.words,
             reader,
             nearest=nearest_channels(interaction),
@@ -106,7 +105,7 @@ class _Search:
         page = min(wanted.page, pages - 1)
         shown: list[tuple[RecallHit, str]] = []
         for hit in hits[page * PAGE : (page + 1) * PAGE]:
-            session = await self._reader.find(reader, session_id=hit.session_id)
+            session = await self.reader.find(reader, session_id=hit.session_id)
             if session is not None:
                 shown.append((hit, channel_name(interaction, session.channel_id)))
         language = language_of(interaction)
@@ -137,12 +136,10 @@ class _Search:
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
         view.add(Text("Back"), "back", around=None)
-        session = await self._reader.find(reader, session_id=session_id)
-        if session is None:
-            return Answer(GONE, view=view)
-        turns = (await self._reader.read(session, reader)).turns
+        session = await self.reader.find(reader, session_id=session_id)
+        turns = () if session is None else (await self.reader.read(session, reader)).turns
         near = {turn.seq: turn for turn in turns if seq - AROUND <= turn.seq <= seq + AROUND}
-        if not near:
+        if session is None or not near:
             return Answer(GONE, view=view)
         lines = {each.seq: _turn_text(each, marks=each.seq == seq) for each in near.values()}
         # One turn is always shown; the embed cuts it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import discord
 from discord import app_commands
 
-from bot.discord.answers import RECAP, Answer, answer_when_known, digest_embed, language_of
+from bot.discord.answers import RECAP, Answer, answer_when_known, choices, digest_embed, language_of
 from bot.discord.command_tree import CheckedView
 from bot.discord.voice_channels import channel_name, nearest_channels
 from bot.memory.digests import Absence, last_absence
@@ -49,9 +50,6 @@ NO_SESSION = Text(
     "I know of no such session that you may read: I show people what was said while they were in the channel. I tell "
     "of age-restricted channels only where you ask in one."
 )
-# Discord's limits for the name of a choice, and for the choices of an option.
-_NAME_CHARS = 100
-_MOST_CHOICES = 25
 
 
 def add_sessions(
@@ -96,7 +94,7 @@ def add_sessions(
 
     @recap.autocomplete("session")
     @transcript.autocomplete("session")
-    async def choices(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+    async def suggested(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
         """Suggest the sessions of which the person may read something, newest first: those whose day, time or channel
         has what they typed.
         """
@@ -105,9 +103,9 @@ def add_sessions(
         except StoreError:
             # Discord has no place for the reason here; the command itself gives it.
             return []
-        named = {each.id: _name_of(each, channel_name(interaction, each.channel_id), zone) for each in found}
-        fitting = [(name, key) for key, name in named.items() if typed.casefold() in name.casefold()]
-        return [app_commands.Choice(name=name, value=key) for name, key in fitting[:_MOST_CHOICES]]
+        return choices(
+            [(_name_of(each, channel_name(interaction, each.channel_id), zone), each.id) for each in found], typed
+        )
 
 
 def catch_up_button(told: _ToldSessions, tree: CheckedCommandTree, language: str) -> CheckedView:
@@ -121,42 +119,33 @@ def catch_up_button(told: _ToldSessions, tree: CheckedCommandTree, language: str
     return view
 
 
+@dataclass(frozen=True, slots=True)
 class _ToldSessions:
     """Tells people of sessions that they may read. The methods raise `StoreError`."""
 
-    def __init__(
-        self,
-        tree: CheckedCommandTree,
-        reader: SessionReader,
-        digests: Digests,
-        now: Callable[[], float],
-        zone: tzinfo,
-    ) -> None:
-        self._tree = tree
-        self._reader = reader
-        self._digests = digests
-        self._now = now
-        self._zone = zone
+    tree: CheckedCommandTree
+    reader: SessionReader
+    digests: Digests
+    now: Callable[[], float]
+    zone: tzinfo
 
     async def missed(self, interaction: discord.Interaction, minutes: int | None) -> Answer | Text:
         """Return what was said in the last `minutes`, or while the person was away."""
-        person = self._tree.reader_of(interaction)
-        session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
+        person = self.tree.reader_of(interaction)
+        session = await self.reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
         if session is None:
             return NO_SESSION
-        away: Absence | None
-        if minutes is not None:
-            away = Absence(self._now() - 60 * minutes)
-        else:
+        away = None if minutes is None else Absence(self.now() - 60 * minutes)
+        if minutes is None:
             # At the end of a session everybody's stay ends, a moment after the last words.
             ended_at = None if session.ended_at is None else session.last_turn_at
-            away = last_absence(await self._reader.stays(session, person), session.started_at, ended_at)
+            away = last_absence(await self.reader.stays(session, person), session.started_at, ended_at)
         # Who is there and was never seen to come or leave has been there since the bot came.
         never_seen = minutes is None and away is not None and away.until is None and not away.left
         if away is None or (never_seen and person.present_in == session.channel_id):
             return NEVER_AWAY
         until = float("inf") if away.until is None else away.until
-        digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
+        digest = await self.digests.of(session, person, since=away.since, until=until, catches_up=True)
         if digest.is_empty:
             # A session begins a moment before its first people are seen.
             return NOTHING_MISSED if away.left or minutes is not None else NEVER_AWAY
@@ -169,7 +158,7 @@ class _ToldSessions:
         person, session = await self._find(interaction, wanted)
         if session is None:
             return NO_SESSION
-        digest = await self._digests.of(session, person)
+        digest = await self.digests.of(session, person)
         if digest.is_empty:
             return NOTHING_TO_TELL
         title = RECAP.fill(channel=channel_name(interaction, session.channel_id))
@@ -184,7 +173,7 @@ class _ToldSessions:
         person, session = await self._find(interaction, wanted)
         if session is None:
             return NO_SESSION
-        read = await self._reader.read(session, person)
+        read = await self.reader.read(session, person)
         if not read.turns:
             return NOTHING_SAID
         channel = channel_name(interaction, session.channel_id)
@@ -196,7 +185,7 @@ class _ToldSessions:
             ended_at=session.ended_at,
             missing=read.cut,
         )
-        file = await asyncio.to_thread(write_transcript, read.turns, head, form, zone=self._zone)
+        file = await asyncio.to_thread(write_transcript, read.turns, head, form, zone=self.zone)
         told = counted(
             file.lines,
             "The session in {channel} that began {when}: {count} line. Only you see this message.",
@@ -213,11 +202,11 @@ class _ToldSessions:
         return Answer(sentence, file=discord.File(io.BytesIO(file.content), file.name))
 
     async def _find(self, interaction: discord.Interaction, wanted: str | None) -> tuple[Reader, StoredSession | None]:
-        person, chosen = self._tree.reader_of(interaction), None if wanted is None else SessionId(wanted)
-        return person, await self._reader.find(person, session_id=chosen, nearest=nearest_channels(interaction))
+        person, chosen = self.tree.reader_of(interaction), None if wanted is None else SessionId(wanted)
+        return person, await self.reader.find(person, session_id=chosen, nearest=nearest_channels(interaction))
 
 
 def _name_of(session: SessionBegin, channel: str, zone: tzinfo) -> str:
     # As in a file's name, so that it is the same in every language.
     begun = datetime.fromtimestamp(session.started_at, zone)
-    return f"{begun:%Y-%m-%d %H:%M} · {channel}"[:_NAME_CHARS]
+    return f"{begun:%Y-%m-%d %H:%M} · {channel}"

@@ -104,8 +104,12 @@ def written_number(written: list[str], least: float, most: float) -> float | Non
 def written_names(written: list[str]) -> tuple[str, ...] | None:
     """Return the names that somebody wrote, with commas between them; None if they wrote nothing."""
     text = written_text(written)
-    names = None if text is None else parse_names(text)
-    if names == ():
+    if text is None:
+        return None
+    # As the recogniser writes them.
+    composed = unicodedata.normalize("NFC", text)
+    names = tuple(dict.fromkeys(" ".join(name.split()) for name in composed.split(",") if name.strip()))
+    if not 1 <= len(names) <= MOST_NAMES or not all(map(_is_name, names)):
         raise SettingError(
             Text(
                 "Give me one to {most} names of two letters or more, with commas between them, each of at most {words} "
@@ -136,21 +140,10 @@ def written_languages(written: list[str], among: tuple[str, ...]) -> tuple[str, 
     return codes
 
 
-def parse_names(names: str) -> tuple[str, ...]:
-    """Parse a list of names; empty if it is not usable."""
-    # As the recogniser writes them.
-    composed = unicodedata.normalize("NFC", names)
-    wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in composed.split(",") if name.strip()))
-    usable = all(
-        len(name) <= MOST_NAME_CHARS and len(name.split()) <= MOST_WORDS and _SPEAKABLE.fullmatch(_without_marks(name))
-        for name in wanted
-    )
-    return wanted if usable and len(wanted) <= MOST_NAMES else ()
-
-
-def _without_marks(name: str) -> str:
-    """Return the letters of a name without the signs at them, which are vowels in many scripts."""
-    return "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
+def _is_name(name: str) -> bool:
+    # The signs at letters are vowels in many scripts.
+    letters = "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
+    return len(name) <= MOST_NAME_CHARS and len(name.split()) <= MOST_WORDS and bool(_SPEAKABLE.fullmatch(letters))
 
 
 # So much of the notice and the persona is shown beside the other settings.

@@ -7,7 +7,7 @@ remembered between presses, so a panel works as long as Discord shows it, also a
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import discord
@@ -24,7 +24,7 @@ from bot.discord.answers import (
     guild_id_of,
     language_of,
 )
-from bot.discord.command_tree import CheckedView, may_press, use_failed
+from bot.discord.command_tree import CheckedView, use_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
 from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
 from bot.discord.commands.voice import tell
@@ -89,12 +89,12 @@ def add_settings(tree: CheckedCommandTree, *, stores: SettingStores) -> None:
         await answer_when_known(interaction, panel.drawn(interaction, BY_KEY["memory"]))
 
 
+@dataclass(frozen=True, slots=True)
 class SettingsPanel:
     """Shows the settings, and stores what is chosen."""
 
-    def __init__(self, tree: CheckedCommandTree, stores: SettingStores) -> None:
-        self.tree = tree
-        self.stores = stores
+    tree: CheckedCommandTree
+    stores: SettingStores
 
     def lasting_views(self) -> list[discord.ui.View]:
         """Return the views for presses on panels of an earlier process."""
@@ -226,7 +226,7 @@ class SettingWindow(discord.ui.Modal):
         self.add_item(discord.ui.Label(text=self.title, description=about, component=self._field))
 
     async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
-        return await may_press(self._panel.tree, interaction, command="settings")
+        return await self._panel.tree.may_use(interaction, command="settings")
 
     async def on_submit(self, interaction: discord.Interaction, /) -> None:
         await self._panel.choose(interaction, self._setting, [self._field.value])

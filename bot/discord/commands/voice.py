@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, change, defer, guild_id_of, language_of
+from bot.discord.answers import answer, change, choices, defer, guild_id_of, language_of
 from bot.discord.posting import attempt
 from bot.errors import ModelError
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
@@ -25,13 +25,10 @@ if TYPE_CHECKING:
     from bot.models.loaded_voices import LoadedVoices
     from bot.models.voices import EmbeddedVoice
 
-USUAL_VOICE_HERE = Text("I speak with my usual voice here.")
 NOT_INSTALLED = Text(
     "I do not have this voice yet. Somebody who may manage the server can have it downloaded: /settings."
 )
 ONE_OF_ITS_OWN = Text("A speech-to-speech model answers with its own voice; this one speaks whenever that one cannot.")
-# Discord's limit for a choice.
-_CHOICE_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def add_voice(tree: CheckedCommandTree, *, commands: VoiceCommands) -> None:
 
 def voice_sentence(commands: VoiceCommands, current: str | None) -> Text:
     """Return which voice speaks on a server. `current`: the name that it has chosen; None: the usual voice."""
-    told = USUAL_VOICE_HERE
+    told = Text("I speak with my usual voice here.")
     if current is not None:
         voice = find_voice(current)
         problem = NO_SUCH_VOICE if voice is None else commands.voices.problem(voice)
@@ -81,11 +78,7 @@ def voice_facts(voice: EmbeddedVoice, voices: LoadedVoices) -> Text:
 
 def voice_choices(current: str, language: str, voices: LoadedVoices) -> list[app_commands.Choice[str]]:
     """Return the voices whose name or language contains what somebody has typed."""
-    typed = current.strip().casefold()
-    known = {voice.name: in_language(voice_facts(voice, voices), language)[:_CHOICE_CHARS] for voice in VOICES}
-    return [app_commands.Choice(name=shown, value=name) for name, shown in known.items() if typed in shown.casefold()][
-        :25
-    ]
+    return choices([(in_language(voice_facts(voice, voices), language), voice.name) for voice in VOICES], current)
 
 
 async def _hear(interaction: discord.Interaction, name: str, commands: VoiceCommands, *, may_install: bool) -> None:

@@ -108,10 +108,6 @@ async def _link(watching: ScreenSharing, interaction: discord.Interaction) -> Te
 
 async def _stop(watching: ScreenSharing, interaction: discord.Interaction, *, everybody: bool) -> Text:
     count = await watching.stop(guild_id_of(interaction), interaction.user.id, everybody=everybody)
-    return format_ended(count, everybody=everybody)
-
-
-def format_ended(count: int, *, everybody: bool) -> Text:
     if not count:
         return Text("Nobody shares a screen now.") if everybody else Text("You are not sharing a screen with me.")
     return counted(count, "Sharing has ended.", "{count} shares have ended.")

@@ -132,7 +132,7 @@ SCRIBES = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben", role_ids=(SCRI
 
 async def choose_scribes(client: RoomtoneClient) -> None:
     """Let the members with the role of scribes call the bot, also to write down, as /settings does."""
-    await client.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,), posts_transcripts=True), by=None)
+    await client.tree.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,), posts_transcripts=True), by=None)
 
 
 @asynccontextmanager
@@ -234,7 +234,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
         assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
-        await client.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
+        await client.tree.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
         assert await say("join", listen="file") == ["I am in Evening already. Use /leave first."]
         supervisor.listens = ListenRequest("file", 600)
         assert await say("join", listen="file") == ["I am in Evening already, and only write down what is said."]

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from bot.channel.port import Person
 from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
-from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED, command_failed
+from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED
 from bot.discord.commands.help import add_help
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
@@ -204,6 +204,6 @@ async def test_a_failed_command_says_what_to_do(error: app_commands.AppCommandEr
         extras={},
     )
     with capture_logs() as logs:
-        await command_failed(cast("Any", interaction), error)
+        await RoomtoneClient(DiscordSettings(), FakeSupervisor()).tree.on_error(cast("Any", interaction), error)
     assert sent == [told]
     assert [line["log_level"] for line in logs] == [level]

@@ -286,7 +286,7 @@ async def test_a_card_is_one_message_that_is_edited() -> None:
     async with online() as (local, client, _):
         place = place_in(client, LOUNGE)
         first = await place.show_card(Card(Text("This session"), Text("I answer."), ((Text("how long"), Text("1")),)))
-        await client.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
+        await client.tree.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
         assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=first) == first
         (message,) = local.messages
         (embed,) = message.payload["embeds"]

@@ -143,7 +143,7 @@ async def test_people_read_what_was_said_while_they_were_there(tmp_path: Path) -
         assert await self_read(here, BEN) == {"hide", "sell"}
         assert await self_read(here, CHLOE) == {"hide"}
         assert await self_read(here, ADA) == set()
-        await here.client.servers.change(GUILD.id, lambda _: ServerSettings(opens_history=True), by=None)
+        await here.client.tree.servers.change(GUILD.id, lambda _: ServerSettings(opens_history=True), by=None)
         assert await self_read(here, ADA) == {"hide", "sell"}
         assert await self_read(here, CHLOE) == {"hide"}
 

@@ -61,7 +61,7 @@ async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> 
     """So is who mentions it in the chosen text channel. Nothing of an age-restricted channel is told in another one."""
     async with online(GUILD) as (local, client, supervisor):
         supervisor.no_answer = IN_NO_CHANNEL
-        await client.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHAT), by=None)
+        await client.tree.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHAT), by=None)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         await settle(lambda: answers(local) == [IN_NO_CHANNEL])
         supervisor.place = client.place(GUILD.id, OTHER_VOICE)

@@ -35,7 +35,7 @@ async def test_a_server_that_goes_again_and_again_is_opened_at_growing_intervals
         opened.set()
         yield
 
-    async def check() -> None:
+    async def check(_: object) -> None:
         await gone.wait()
         gone.clear()
         raise failures.pop(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, format_ended
+from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild.spec import GuildSpec, Member
@@ -23,6 +23,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.stopped: list[tuple[int, bool]] = []
+        self.is_empty = False
         self.asked: list[tuple[int, str, int | None]] = []
         self.refusal: str | None = None
 
@@ -32,7 +33,7 @@ class Desk:
 
     async def stop(self, guild_id: int, user_id: int, *, everybody: bool) -> int:
         self.stopped.append((user_id, everybody))
-        return 2 if everybody else 1
+        return 0 if self.is_empty else 2 if everybody else 1
 
     async def status(self, guild_id: int) -> Text:
         self._refuse()
@@ -70,9 +71,10 @@ async def test_stopping_is_for_oneself_and_for_all() -> None:
     async with server_with(partial(add_watch_commands, watching=desk)) as local:
         assert await answer_to(local, BEN, "watch stop") == "Sharing has ended."
         assert await answer_to(local, ADA, "watch stop-all") == "2 shares have ended."
-    assert desk.stopped == [(BEN, False), (ADA, True)]
-    assert format_ended(0, everybody=True) == "Nobody shares a screen now."
-    assert format_ended(0, everybody=False) == "You are not sharing a screen with me."
+        assert desk.stopped == [(BEN, False), (ADA, True)]
+        desk.is_empty = True
+        assert await answer_to(local, BEN, "watch stop") == "You are not sharing a screen with me."
+        assert await answer_to(local, ADA, "watch stop-all") == "Nobody shares a screen now."
 
 
 async def test_a_look_is_answered_without_markup() -> None:
