@@ -67,7 +67,7 @@ def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseC
     searched = any(role == _TOOL_RESULT for role, _ in asked.items)
     if searched or SEARCH not in asked.tools or not question.rstrip().endswith(QUESTION_MARKS):
         return answer_text(asked, names=names)
-    if best_match(question, evidence, ignore=names, asker=asker) is not None:
+    if best_match(question, evidence, ignore=tuple(names), asker=asker) is not None:
         return answer_text(asked, names=names)
     return FunctionCall(SEARCH, json.dumps({"query": strip_call(question, tuple(names))}))
 
