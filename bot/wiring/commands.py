@@ -67,10 +67,10 @@ def slash_commands(
         partial(add_participation_commands, participation=participation),
         partial(add_watch_commands, watching=watching),
         partial(add_settings, stores=SettingStores(stores.servers, operator, voice_commands)),
-        partial(add_voice, commands=voice_commands),
-        partial(add_help, names=participation.names_of),
         partial(add_recall, recall=readable.recall, reader=readable.reader, now=parts.clock.now, zone=parts.zone),
         partial(add_sessions, reader=readable.reader, digests=readable.digests, now=parts.clock.now, zone=parts.zone),
+        partial(add_voice, commands=voice_commands),
+        partial(add_help, names=participation.names_of),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -99,7 +100,9 @@ def own_bot(discord: LocalDiscord) -> list[str]:
         "DISCORD_TOKEN": TOKEN,
         "ROOMTONE_DISCORD__API_BASE": discord.api_base,
     }
-    command = " ".join([*(f"{name}={value}" for name, value in variables.items()), "roomtone run"])
+    # This program may not be on the path.
+    run = f"{sys.executable} -m bot run"
+    command = " ".join([*(f"{name}={value}" for name, value in variables.items()), run])
     return ["No bot is here yet. This command comes here instead of to Discord:", f"  {command}"]
 
 

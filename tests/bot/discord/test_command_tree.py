@@ -5,7 +5,6 @@ used a command or a button that breaks reads why, whatever Discord was told befo
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -19,17 +18,12 @@ from bot.channel.port import Person
 from bot.discord.access import PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_FOUND, NOT_SHOWN, OUTDATED
-from bot.discord.commands.help import add_help
-from bot.discord.commands.participation import add_participation_commands
-from bot.discord.commands.privacy import add_privacy_commands
-from bot.discord.commands.recall import add_recall
-from bot.discord.commands.sessions import add_sessions
-from bot.discord.commands.settings import add_settings
-from bot.discord.commands.voice import add_voice
-from bot.discord.commands.watch import add_watch_commands
 from bot.memory.session_reader import SessionReader
 from bot.settings import DiscordSettings
+from bot.wiring.commands import slash_commands
+from bot.wiring.settings import BotSettings
 from compaction.errors import StoreError
+from config.schema import Settings
 from rehearsal.discord.guild import payloads, permissions
 from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
@@ -43,7 +37,15 @@ if TYPE_CHECKING:
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
-NOTHING = cast("Any", object())
+
+
+class Missing:
+    """Stands for the parts of a bot that is not there: it has every attribute, and none of them does anything."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Missing()
 
 
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
@@ -93,17 +95,14 @@ async def test_a_command_without_a_rule_stops_the_bot() -> None:
 
 
 def all_command_adders() -> list[AddCommands]:
-    """Return the functions that add all commands of the bot but those of the room, which do nothing."""
-    return [
-        partial(add_privacy_commands, records=NOTHING, people=NOTHING, facts=NOTHING),
-        partial(add_participation_commands, participation=NOTHING),
-        partial(add_watch_commands, watching=NOTHING),
-        partial(add_settings, stores=NOTHING),
-        partial(add_recall, recall=NOTHING, reader=NOTHING, now=NOTHING, zone=NOTHING),
-        partial(add_sessions, reader=NOTHING, digests=NOTHING, now=NOTHING, zone=NOTHING),
-        partial(add_voice, commands=NOTHING),
-        partial(add_help, names=lambda _: ("Jeeves",)),
-    ]
+    """Return the functions that add all commands of the bot but those of the room. What stands behind them is missing,
+    but for the bot's name.
+    """
+    parts, missing = cast("Any", Missing()), cast("Any", Missing())
+    parts.settings, missing.names_of = BotSettings.from_schema(Settings()), lambda _: ("Jeeves",)
+    return slash_commands(
+        parts, missing, readable=missing, watching=missing, voice_commands=missing, on_forgotten=lambda: None
+    )
 
 
 def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
@@ -135,9 +134,9 @@ def table() -> str:
 
 async def test_the_documentation_shows_the_table() -> None:
     """docs/commands.md has exactly this table. If it differs, replace it by the one in this failure."""
+    assert {command.qualified_name for command in all_commands()} == set(RULES)
     (shown,) = re.findall(r"(?:^\|.*\n)+", PAGE.read_text("utf-8"), re.MULTILINE)
     assert shown.strip() == table()
-    assert {command.qualified_name for command in all_commands()} == set(RULES)
 
 
 BROKE = "Something in me broke."

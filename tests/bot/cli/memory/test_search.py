@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -73,3 +74,15 @@ def test_a_session_is_named_by_how_it_begins(capsys: pytest.CaptureFixture[str])
     assert "Give more of the id" in " ".join(capsys.readouterr().err.split())
     assert run_command_line(["memory", "search", "lisbon", "--session", "night"]) == 2
     assert "There is no session night" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_is_shown_counts_as_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """What people look for is not cold, so it is kept as it is for longer."""
+
+    def found() -> list[str]:
+        assert run_command_line(["memory", "list", "evening"]) == 0
+        return re.findall(r"->.*?\d+ +\d+ +(\d+)", capsys.readouterr().out)
+
+    before = found()
+    searched(capsys, "lisbon", "--session", "evening")
+    assert found() != before
