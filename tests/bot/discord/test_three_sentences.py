@@ -2,7 +2,7 @@
 
 1. Who is in the channel may talk to it, silence it, send it away, and later read what was said while they were there.
 2. A role that you choose may call it, and have it show and look; who may manage the server changes its settings, and
-   may do what people in the channel may.
+   may call it, silence it and send it away from anywhere.
 3. Nothing is done outside of the talk before the person who asked has pressed a button.
 
 The third is in `tests/bot/brain/tools/test_sentences.py` and `test_chat.py`, the first for the pages of the
@@ -77,7 +77,7 @@ SERVER = GuildSpec(
         Role(MANAGERS, "Managers", int(DiscordPermission.MANAGE_GUILD)),
     ),
 )
-# Who may manage the server may do what people in the channel may do with the bot, and call it.
+# Who may manage the server may call, silence and send away the bot from anywhere.
 TALKS = ({INSIDE, GUEST, MANAGER}, ("leave", "status", "quiet", "talk", "watch status", "watch stop-all"))
 CALLS = ({GUEST, CALLER, MANAGER}, ("join",))
 HAS_IT_SHOW = ({GUEST}, ("voice", "watch start", "watch look"))
