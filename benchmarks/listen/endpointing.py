@@ -1,7 +1,7 @@
 """Measures how many pauses inside speech are taken for its end, and how soon an end is known.
 
-Faster than real time and on the sound's own clock, so the figures are the same on every machine. What the recogniser
-and the event loop add is in `roomtone bench reply`.
+Faster than real time and on the sound's own clock, so the figures do not depend on how busy a machine is; on another
+processor a probability may differ. What the recogniser and the event loop add is in `roomtone bench reply`.
 """
 
 from __future__ import annotations
