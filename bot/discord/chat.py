@@ -110,10 +110,10 @@ class DiscordChat:
 
         The member is fetched anew: discord.py is not told of changed roles without a privileged intent.
         """
-        member, asker_id = None, self._asker_id
+        if self._asker_id is None:
+            raise ChatError(_NOBODY_ASKS)
         async with within(ASKER_TIMEOUT_S, use.failure):
-            if asker_id is not None:
-                member = await unless_gone(self._channel.guild.fetch_member(asker_id), None)
+            member = await unless_gone(self._channel.guild.fetch_member(self._asker_id), None)
         if member is None:
             raise ChatError(_NOBODY_ASKS)
         if not use.permissions <= self._channel.permissions_for(member):

@@ -135,8 +135,9 @@ class _ToldSessions:
         session = await self.reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
         if session is None:
             return NO_SESSION
-        away = None if minutes is None else Absence(self.now() - 60 * minutes)
-        if minutes is None:
+        if minutes is not None:
+            away: Absence | None = Absence(self.now() - 60 * minutes)
+        else:
             # At the end of a session everybody's stay ends, a moment after the last words.
             ended_at = None if session.ended_at is None else session.last_turn_at
             away = last_absence(await self.reader.stays(session, person), session.started_at, ended_at)

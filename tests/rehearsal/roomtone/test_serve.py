@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 async def test_a_bot_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
     """Without a bot, the command is printed that starts one here, whose variables are settings and a standard."""
     async with LocalDiscord() as discord:
-        *variables, python, _, _, command = shlex.split(own_bot(discord)[1])
-        assert (python, command) == (sys.executable, "run")
+        *variables, python, _, program, command = shlex.split(own_bot(discord)[1])
+        assert (python, program, command) == (sys.executable, "bot", "run")
         environ = dict(variable.split("=", 1) for variable in variables)
         settings = load(directory=tmp_path, environ=environ).discord
         assert settings.token is not None
