@@ -1,4 +1,4 @@
-# syntax=docker/dockerfile:1
+# syntax=docker/dockerfile:1@sha256:87999aa3d42bdc6bea60565083ee17e86d1f3339802f543c0d03998580f9cb89
 # Roomtone as a service: the bot with the embedded recogniser and voice. docs/operations.md has the commands.
 #
 #   docker build -t roomtone .                        for the CPU
@@ -7,12 +7,10 @@
 #
 # The root filesystem may be read-only (`--read-only --tmpfs /tmp`): the bot writes into /app/data alone.
 #
-# Fix the base image by the digest that you have checked:
-#   --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:…
-# None is written here: no registry of images could be reached where this file was written, so none could be checked.
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+# Dependabot renews the digests (.github/dependabot.yml).
+FROM python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b AS python
 
-FROM ${PYTHON_IMAGE} AS build
+FROM python AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=/app/.venv UV_PYTHON_DOWNLOADS=never
 RUN pip install --no-cache-dir 'uv==0.13.8'
 WORKDIR /app
@@ -33,7 +31,7 @@ FROM build AS build-cluster
 RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-extras --no-editable
 
 # The image without Roomtone's libraries. uv and its cache stay behind in the stages above.
-FROM ${PYTHON_IMAGE} AS runtime
+FROM python AS runtime
 RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone -g roomtone -m 0700 /app/data
 WORKDIR /app
 # SQLITE_TMPDIR: writing the database anew, after somebody is forgotten, makes a whole copy of it there, and another in the

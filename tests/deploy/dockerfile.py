@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from string import Template
 
 _KNOWN = {
-    *("ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK"),
+    *("CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK"),
     *("RUN", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"),
 }
 
@@ -38,17 +38,13 @@ class Stage:
 def read(text: str) -> dict[str, Stage]:
     """Return the stages by name, in order. Raises `ValueError` for an instruction that this module does not know."""
     joined = re.sub(r"\\\n", " ", re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE))
-    arguments: dict[str, str] = {}
     stages: dict[str, Stage] = {}
     for line in filter(None, map(str.strip, joined.splitlines())):
         keyword, _, rest = line.partition(" ")
         if keyword not in _KNOWN:
             raise ValueError(f"this test does not know {keyword}")
-        if keyword == "ARG":
-            name, _, value = rest.partition("=")
-            arguments[name] = value
-        elif keyword == "FROM":
-            base, name = re.fullmatch(r"(\S+) AS (\S+)", Template(rest).substitute(arguments)).groups()  # type: ignore[union-attr]
+        if keyword == "FROM":
+            base, name = re.fullmatch(r"(\S+) AS (\S+)", rest).groups()  # type: ignore[union-attr]
             stages[name] = Stage(name, base)
         else:
             stages[name].steps.append(Step(keyword, rest.strip()))

@@ -19,6 +19,7 @@ CHECKS: dict[str, Any] = yaml.safe_load((FORGE / "workflows" / "checks.yml").rea
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
+        ("vendor.dependabot", "dependabot.yml"),
         ("vendor.github-workflows", "workflows/*.yml"),
         ("vendor.github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml"),
         ("vendor.github-issue-config", "ISSUE_TEMPLATE/config.yml"),
