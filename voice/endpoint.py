@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 # If a TCP connection takes longer than this, the address is wrong or the host is down. A slow model cannot be the
 # cause.
 CONNECT_TIMEOUT_S = 5.0
+# How long a connection without a request stays open. In a talk questions come every few seconds or minutes, and a new
+# connection with TLS takes two more round trips before the first word of the answer. One that the server has closed
+# meanwhile is noticed before the next request.
+KEEP_OPEN_S = 60.0
 # What a redirect's address is quoted as. What else it may hold (a path, a query, a password) can be secret or endless.
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]{1,100}")
 # What is read of a redirect or an error, which the libraries read whole. OpenAI's errors have a few hundred bytes.
@@ -74,11 +78,12 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     where = address(base_url)
     # A proxy of the environment is on another machine, and what is said to this one stays here.
     stays = is_this_machine(urlsplit(where).hostname or "")
+    limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEEP_OPEN_S)
     try:
         http_client = httpx2.AsyncClient(
-            transport=httpx2.AsyncHTTPTransport(limits=openai.DEFAULT_CONNECTION_LIMITS) if stays else None,
+            transport=httpx2.AsyncHTTPTransport(limits=limits) if stays else None,
             timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
-            limits=openai.DEFAULT_CONNECTION_LIMITS,
+            limits=limits,
             headers={"Accept-Encoding": "identity"},
             # Whoever runs the bot has named this server, and the notice has told people of it. A redirect would send
             # what they say to another one, or make a request within the bot's own network. Nor is one followed on the

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import sys
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import httpx2
 import openai
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from rehearsal.servers.chat import LocalChatServer
 from tests.patience import PATIENCE_S
 from voice.endpoint import (
+    KEEP_OPEN_S,
     MAX_ANSWER_MB,
     MAX_COMPRESSED_BYTES,
     MAX_REFUSAL_BYTES,
@@ -106,6 +110,26 @@ async def test_without_an_address_it_is_openai_itself() -> None:
         assert client.api_key
     async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
         assert (str(client.base_url).rstrip("/"), client.api_key) == ("http://127.0.0.1:9/v1", KEY)
+
+
+@pytest.mark.server
+async def test_a_connection_lasts_from_one_question_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connecting anew would delay the answer. A connection that has been idle for longer is not trusted."""
+    passed, monotonic, peers = 0.0, time.monotonic, []
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        peers.append(request.transport.get_extra_info("peername"))
+        return web.json_response({"id": "m", "object": "model", "created": 0, "owned_by": "us"})
+
+    app = web.Application()
+    app.router.add_get("/v1/models/m", answer)
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + passed)
+    async with TestServer(app) as server, Endpoint(str(server.make_url("/v1")), "m").open() as client:
+        for pause_s in (0.0, KEEP_OPEN_S - 1, KEEP_OPEN_S + 1):
+            passed += pause_s
+            await client.models.retrieve("m")
+    assert [peer == peers[0] for peer in peers] == [True, True, False]
 
 
 class _Flood(httpx2.AsyncByteStream):
