@@ -254,8 +254,9 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     found = best_match(question, known.evidence, ignore=known.names, asker=asker)
     if found is not None:
         return [quote(found, known)]
-    heard = Text("I have heard nothing about that here, {asker}.") if asks(question) else Text("I heard you, {asker}.")
-    return [heard.fill(asker=asker), _ANSWERS["help"]]
+    if asks(question):
+        return [Text("I have heard nothing about that here, {asker}, but I can tell you who said what.", asker=asker)]
+    return [Text("I heard you, {asker}, and I can tell you who said what here.", asker=asker)]
 
 
 def quote(found: Evidence, known: Known) -> Text:
