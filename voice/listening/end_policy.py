@@ -54,11 +54,11 @@ class ReadingWeights:
 class EndPolicy:
     """The coefficients. The room uses `END_POLICY`; benchmarks vary them.
 
-    `benchmarks.endpoint.fit` chose `reading` and both silences (docs/decisions/0011-endpointing.md), on 89 recordings of
-    12 people (146 pauses inside read speech, heard twice) and 60 synthetic utterances of free talk (88 pauses), both
-    counting the same. Among the curves that cut at most 6 % of the read pauses and know half of the read ends within
-    0.6 s, this one has the least expected cost of cuts and waiting. The weights where no text was read are of an earlier
-    search on the same recordings.
+    `benchmarks.endpoint.fit` chose `reading` and both silences (docs/decisions/0011-endpointing.md), on 89 recordings
+    of 12 people (146 pauses inside read speech, heard twice) and 60 synthetic utterances of free talk (88 pauses),
+    both counting the same. Among the curves that cut at most 6 % of the read pauses and know half of the read ends
+    within 0.6 s, this one has the least expected cost of cuts and waiting. The weights where no text was read are of
+    an earlier search on the same recordings.
     """
 
     finished_weight: float = 0.35
