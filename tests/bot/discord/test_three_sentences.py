@@ -1,8 +1,8 @@
 """The three sentences that a server owner remembers, over the wire: no command, option or button needs a fourth.
 
-1. Who is in the channel may talk to it, silence it, send it away, and later read what was said while they were there.
-2. A role that you choose may call it, and have it show and look; who may manage the server changes its settings, and
-   may call it, silence it and send it away from anywhere.
+1. People in the channel may talk to it, silence it, send it away, and later read what was said while they were there.
+2. People with a role that you choose may call it, share a screen with it, ask about screens and try its voices. People
+   who may manage the server change its settings, and may call it, silence it and send it away from anywhere.
 3. Nothing is done outside of the talk before the person who asked has pressed a button.
 
 The third is in `tests/bot/brain/tools/test_sentences.py` and `test_chat.py`, the first for the pages of the
