@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
+from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Loading takes 2 s of CPU time, and much longer on a busy machine.
-LOAD_TIMEOUT_S = 120.0
+# A text takes about 7 ms and waits for at most one of each other caller. Whoever answers a person gives up much sooner.
+EMBED_TIMEOUT_S = 60.0
 
 
 class EmbeddingEngine(Protocol):
@@ -30,14 +30,14 @@ class EmbeddingEngine(Protocol):
 class ThreadedEmbedder:
     """An embedding model in its own thread. Use it with `async with`; safe for all tasks of one loop.
 
-    *Ownership*: it owns the thread, which ends after the current text. *Cancellation* of `embed` drops the texts that
-    have not begun.
+    *Ownership*: it owns the thread, which ends after the current text; one that hangs is left behind. *Cancellation* of
+    `embed` drops the texts that have not begun.
     """
 
     def __init__(self, load: Callable[[], EmbeddingEngine], *, model: str) -> None:
         self._load = load
         self._model = model
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="embedder")
+        self._thread = DaemonThread("embedder")
         self._engine: EmbeddingEngine | None = None
 
     @property
@@ -48,10 +48,9 @@ class ThreadedEmbedder:
     async def __aenter__(self) -> Self:
         """Start the thread and load the model. Raises `ModelError` if it is missing or can't be read."""
         try:
-            async with asyncio.timeout(LOAD_TIMEOUT_S):
-                self._engine = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+            self._engine = await self._thread.run(self._load, within_s=LOAD_TIMEOUT_S)
         except BaseException as exc:
-            self._thread.shutdown(wait=False, cancel_futures=True)
+            self._thread.close()
             if isinstance(exc, ModelError) or not isinstance(exc, Exception):
                 raise
             raise ModelError(f"The embedding model {self._model} could not be loaded: {type(exc).__name__}.") from exc
@@ -61,7 +60,7 @@ class ThreadedEmbedder:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._engine = None
-        await asyncio.to_thread(self._thread.shutdown)
+        await self._thread.stop(within_s=STOP_TIMEOUT_S)
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
         """Return one unit vector per text. Raises `EmbeddingError`. See `compaction.ports.Embedder`.
@@ -74,7 +73,7 @@ class ThreadedEmbedder:
         if self._engine is None:
             raise EmbeddingError("The embedding model does not run.", retryable=False)
         try:
-            vector = await asyncio.get_running_loop().run_in_executor(self._thread, self._engine.embed, text)
+            vector = await self._thread.run(partial(self._engine.embed, text), within_s=EMBED_TIMEOUT_S)
         except Exception as exc:
             raise EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False) from exc
         return list(map(float, vector))

@@ -7,7 +7,9 @@ import threading
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
+from bot.embedding import worker
 from bot.embedding.sentence_encoder import sentence_encoder
 from bot.embedding.worker import ThreadedEmbedder
 from bot.errors import ModelError
@@ -109,6 +111,44 @@ async def test_who_gives_up_while_the_model_loads_ends_the_thread() -> None:
     assert not any(thread.name.startswith("embedder") for thread in threading.enumerate())
     with pytest.raises(EmbeddingError, match="not run"):
         await embedder.embed(["late"])
+
+
+async def test_a_text_that_hangs_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits behind it gets an EmbeddingError in time. The end leaves the thread behind, and the interpreter
+    does not wait for it either.
+    """
+    engine = ScriptedEngine()
+    engine.open.clear()
+    with capture_logs() as logs:
+        async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
+            hanging = asyncio.ensure_future(embedder.embed(["hangs"]))
+            await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
+            monkeypatch.setattr(worker, "EMBED_TIMEOUT_S", 0.0)
+            with pytest.raises(EmbeddingError, match="TimeoutError"):
+                await embedder.embed(["behind"])
+            hanging.cancel()
+            monkeypatch.setattr(worker, "STOP_TIMEOUT_S", 0.0)
+    assert [line["event"] for line in logs] == ["model_thread_left_behind"]
+    [left] = [thread for thread in threading.enumerate() if thread.name == "embedder"]
+    assert left.daemon
+    engine.open.set()
+    await asyncio.to_thread(left.join, PATIENCE_S)
+    assert engine.done == ["hangs"]
+
+
+async def test_a_model_that_is_never_loaded_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If its disk hangs, entering the embedder raises an error in time."""
+    gate = threading.Event()
+
+    def load() -> ScriptedEngine:
+        assert gate.wait(PATIENCE_S)
+        return ScriptedEngine()
+
+    monkeypatch.setattr(worker, "LOAD_TIMEOUT_S", 0.0)
+    with pytest.raises(ModelError, match="TimeoutError"):
+        async with ThreadedEmbedder(load, model="lengths"):
+            pass
+    gate.set()
 
 
 async def test_a_model_that_is_not_there_is_a_sentence(tmp_path: object) -> None:

@@ -43,8 +43,8 @@ NO_METRIC = {
     "bot.read_ahead.ReadAhead._items": "one answer, as long as llm.max_output_tokens, or the sound of one sentence",
     "voice.realtime.untranscribed_inputs.UntranscribedInputs._uncommitted": "a number for each utterance of one "
     "connection, which lasts less than an hour",
-    "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
-    "sentence of each room that it says now",
+    "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, the sentence "
+    "of each room that it says now, or one text of each who asks the embedder",
     "bot.cli.log_view.tail.LogTail.run": "the last lines of a file",
 }
 
