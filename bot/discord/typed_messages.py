@@ -1,6 +1,6 @@
 """Passes on messages that mention the bot, or reply to it, to the room of their server.
 
-Discord shows a bot the text of such messages without a privileged intent.
+Discord shows a bot the text of such messages without a privileged intent, but none of a reply whose ping is off.
 """
 
 from __future__ import annotations
