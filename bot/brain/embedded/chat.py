@@ -107,17 +107,14 @@ class FirstSentences:
                 log.warning("first_sentences_not_read", problem=error)
                 await clock.sleep(READ_AGAIN_S)
 
-    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
+    async def meaning_of(self, text: str, *, names: tuple[str, ...], speakers: Iterable[str]) -> str | None:
         """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
         of people who spoke here.
         """
-        own = frozenset().union(*map(words, names))
-        people = frozenset().union(*map(name_stems, speakers)) - own
+        use, people = use_of_name(text, names), frozenset().union(*map(name_stems, speakers))
         # Without the bot's name, and with `SOMEBODY` for people.
         left = (
-            SOMEBODY if people.intersection(words(each)) else each
-            for each in text.split()
-            if own.isdisjoint(words(each))
+            SOMEBODY if people.intersection(words(each)) else each for each in f"{use.greeting or ''} {use.rest}".split()
         )
         said, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
         said += end if said and end in ".!?" and said[-1] not in ".!?" else ""

@@ -70,6 +70,11 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
         ("Roomtone, please leave.", "leave"),
         ("What can you do, Roomtone?", "help"),
         ("Thanks, Roomtone.", "thanks"),
+        ("Hello, Rumtone!", "greeting"),
+        ("Rome tone, what did we talk about?", "recap"),
+        ("Roomtown, what did Ben say?", "said_by"),
+        ("Are you recording this, Room ton?", "recording"),
+        ("Thanks, Roomton.", "thanks"),
         ("Who is here, Roomtone?", "who_is_here"),
         ("Roomtone, wie lange reden wir schon?", "how_long"),
         ("Roomtone, wie spät ist es?", "time"),
@@ -80,7 +85,7 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
     ],
 )
 async def test_names_do_not_matter(sentences: FirstSentences, said: str, meaning: str | None) -> None:
-    """The bot's name is left out, and people's names stand for anybody."""
+    """The bot's name is left out, also as recognisers write it, and people's names stand for anybody."""
     assert await sentences.meaning_of(said, names=NAMES, speakers={"Ben", "Ada"}) == meaning
 
 
