@@ -23,7 +23,7 @@ from compaction.summary.folded import summary_texts
 from compaction.untrusted_text import inline, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from bot.brain.context import ModelContext
 
@@ -61,10 +61,10 @@ class Evidence:
     until: float | None = None
 
 
-def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> Iterator[Evidence]:
+def collect_evidence(context: ModelContext) -> Iterator[Evidence]:
     """Yield what people said and what screens showed, oldest first.
 
-    Leaves out the current turn and the bot's own words (speakers in `own_names`).
+    Leaves out the current turn and the bot's own words.
     """
     session = context.session
     turns = {turn.seq: turn for turn in session.window if turn.kind in SAID}
@@ -79,7 +79,7 @@ def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> It
         elif part.kind is PartKind.SUMMARY and session.summary and inline(session.summary) in part.content:
             since, until = session.summary_started_at, session.summary_ended_at
             for speaker, sentence in summary_texts(session.summary):
-                if speaker not in own_names:
+                if speaker not in context.names:
                     yield Evidence(sentence, PartKind.SUMMARY, speaker or None, since, until)
         elif part.kind is PartKind.NOTE:
             seen = without_marks(part.content)
