@@ -107,14 +107,14 @@ class FirstSentences:
                 log.warning("first_sentences_not_read", problem=error)
                 await clock.sleep(READ_AGAIN_S)
 
-    async def meaning_of(self, text: str, *, names: tuple[str, ...], speakers: Iterable[str]) -> str | None:
-        """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
-        of people who spoke here.
+    async def meaning_of(self, text: str, *, names: tuple[str, ...], people: Iterable[str]) -> str | None:
+        """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `people`: those
+        of the people who are here or spoke.
         """
-        use, people = use_of_name(text, names), frozenset().union(*map(name_stems, speakers))
+        use, others = use_of_name(text, names), frozenset().union(*map(name_stems, people))
         # Without the bot's name, and with `SOMEBODY` for people.
         left = (
-            SOMEBODY if people.intersection(words(each)) else each
+            SOMEBODY if others.intersection(words(each)) else each
             for each in f"{use.greeting or ''} {use.rest}".split()
         )
         said, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
@@ -175,12 +175,13 @@ class EmbeddedResponder:
         known = Known(evidence, context.now, context.names, self._zone, context.present, min(starts))
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
-        speakers = frozenset(each.speaker for each in evidence if each.speaker)
+        # Who is here has a name too, also if they have said nothing yet.
+        people = {*context.present, *(each.speaker for each in evidence if each.speaker)}
         said = [
             answer(
                 part.text,
                 known,
-                meaning=await self._first_sentences.meaning_of(part.text, names=context.names, speakers=speakers),
+                meaning=await self._first_sentences.meaning_of(part.text, names=context.names, people=people),
                 asker=part.speaker,
                 why=None if self._introduced or part is not asked[-1] else self._why,
                 language=language,

@@ -252,13 +252,15 @@ class Means(FirstSentences):
     def __init__(self, meaning: str) -> None:
         super().__init__(None)
         self.meaning = meaning
+        self.people: set[str] = set()
 
-    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
+    async def meaning_of(self, text: str, *, names: Sequence[str], people: Iterable[str]) -> str | None:
+        self.people = set(people)
         return self.meaning
 
 
 async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
-    """Since the first words, also when a summary stands for them."""
+    """Since the first words, also when a summary stands for them. Who is here and has said nothing is known by name."""
     async with a_talk() as talk:
         told = []
         for turns in (3, 60):
@@ -268,8 +270,10 @@ async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
             await talk.memory.settle()
             context = replace(talk.context(last), present=("Ada", "Bo"))
             for meaning in ("how_long", "who_is_here"):
-                responder = EmbeddedResponder(first_sentences=Means(meaning))
+                sentences = Means(meaning)
+                responder = EmbeddedResponder(first_sentences=sentences)
                 told += [piece.removesuffix(f" {NO_MODEL}") async for piece in responder.respond(context)]
+                assert sentences.people == {"Ada", "Bo"}
         assert talk.memory.cursor > 0
     people = "I hear these people here: Ada, Bo."
     assert told == ["This talk began just now.", people, "This talk began about 10 minutes ago.", people]

@@ -50,7 +50,7 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
     understood: Counter[bool] = Counter()
     for wanted, said in TABLE[part].items():
         for sentence in said:
-            found = await sentences.meaning_of(sentence, names=NAMES, speakers=())
+            found = await sentences.meaning_of(sentence, names=NAMES, people=())
             # 'Hello? Anybody there?': a greeting tells as well that the bot hears.
             may_be = {wanted, "greeting"} if wanted == "hears" else {wanted}
             assert found is None or found in may_be, sentence
@@ -86,7 +86,7 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
 )
 async def test_names_do_not_matter(sentences: FirstSentences, said: str, meaning: str | None) -> None:
     """The bot's name is left out, also as recognisers write it, and people's names stand for anybody."""
-    assert await sentences.meaning_of(said, names=NAMES, speakers={"Ben", "Ada"}) == meaning
+    assert await sentences.meaning_of(said, names=NAMES, people={"Ben", "Ada"}) == meaning
 
 
 class Waking:
@@ -105,14 +105,14 @@ async def test_without_an_embedder_nothing_is_like_anything() -> None:
     """Neither without one nor with one that fails, until it works: the examples are read again every minute."""
     without = FirstSentences(None)
     await without.read_examples(FakeClock())
-    assert await without.meaning_of("What time is it?", names=NAMES, speakers=()) is None
+    assert await without.meaning_of("What time is it?", names=NAMES, people=()) is None
     embedder, clock = Waking(), FakeClock()
     found = FirstSentences(embedder)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(found.read_examples(clock), name="reading")
         for awake in (False, True):
             await clock.until_somebody_sleeps()
-            assert await found.meaning_of("What time is it?", names=NAMES, speakers=()) is None
+            assert await found.meaning_of("What time is it?", names=NAMES, people=()) is None
             embedder.awake = awake
             clock.advance(READ_AGAIN_S)
-    assert await found.meaning_of("What time is it?", names=NAMES, speakers=()) is not None
+    assert await found.meaning_of("What time is it?", names=NAMES, people=()) is not None
