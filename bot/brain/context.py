@@ -89,6 +89,8 @@ class ModelContext:
     language: str = ""
     # Names of the people whom the bot hears now.
     present: tuple[str, ...] = ()
+    # What the bot is called here, and its own name.
+    names: tuple[str, ...] = ()
     # Gets the messages of each model call for this reply, as they are sent.
     on_sent: Callable[[Sequence[ChatMessage]], None] | None = None
 
@@ -181,8 +183,7 @@ def presence_part(names: Sequence[str], *, unheard: int = 0) -> PayloadPart:
 class QuoteFinder:
     """Finds quotes for the replies of one room.
 
-    `wake_names`: the bot's names, which a question begins with but is not about. `max_input_tokens` and `zone` are
-    those of the room's prompts.
+    `max_input_tokens` and `zone` are those of the room's prompts.
     """
 
     recall: Recall
@@ -191,14 +192,14 @@ class QuoteFinder:
     zone: tzinfo
     most: int = UNTUNED.quotes
     within_s: float = UNTUNED.quote_wait_s
-    wake_names: tuple[str, ...] = ()
 
-    async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
-        """Return the quotes for a reply to `question`, best first.
+    async def find(self, question: Turn, memory: SessionMemory, *, names: tuple[str, ...] = ()) -> tuple[Quote, ...]:
+        """Return the quotes for a reply to `question`, best first. `names`: the bot's, which a question begins with but
+        is not about.
 
         Empty if no other text matches, if the search took too long, or if it failed.
         """
-        text = strip_call(question.text, self.wake_names)
+        text = strip_call(question.text, names)
         window = [turn for turn in memory.window if turn.seq != question.seq]
         sent = select_turns_surely_sent(window, max_input_tokens=self.max_input_tokens)
         scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)

@@ -129,13 +129,13 @@ def spoken_words(text: str) -> SpokenWords:
 class NameUse:
     """How a text uses the bot's names. `mentioned`: one of them is in it. `called`: somebody calls the bot by it.
 
-    `leads`: it stands at the beginning. `rest`: the text without the first name, and without a greeting before it.
-    `words`: those of the text.
+    `greeting`: what stands before a name at the beginning, which may be nothing; None: no name stands there. `rest`:
+    the text without the first name, and without that greeting. `words`: those of the text.
     """
 
     mentioned: bool
     called: bool
-    leads: bool
+    greeting: str | None
     rest: str
     words: SpokenWords
 
@@ -147,19 +147,19 @@ def use_of_name(text: str, wake_names: tuple[str, ...]) -> NameUse:
     words, names = spoken_words(text), _prepared(wake_names)
     places = list(islice(_places(words, names), MOST_PLACES))
     if not places:
-        return NameUse(mentioned=False, called=False, leads=False, rest=text, words=words)
+        return NameUse(mentioned=False, called=False, greeting=None, rest=text, words=words)
     first, last = places[0]
     leads = first == 0 or (first == 1 and words.texts[0] in GREETINGS)
     before, after = words.around(first, last)
     rest = f"{'' if leads else before.rstrip(_BESIDE_NAME)} {after.lstrip(_BESIDE_NAME)}".strip()
     called = any(_is_call(words, *place) for place in places)
-    return NameUse(mentioned=True, called=called, leads=leads, rest=rest, words=words)
+    return NameUse(mentioned=True, called=called, greeting=before if leads else None, rest=rest, words=words)
 
 
 def strip_call(text: str, wake_names: tuple[str, ...]) -> str:
     """Return `text` without a call at its beginning: 'Hey Roomtone, who …' becomes 'who …'."""
     use = use_of_name(text, wake_names)
-    return use.rest if use.leads else text
+    return text if use.greeting is None else use.rest
 
 
 def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[tuple[int, int]]:

@@ -1,5 +1,5 @@
-"""Posts a message: it mentions nobody, and is there once, also if Discord or the network was in trouble. Also into
-threads with what is said, or the chat of a voice channel in the place of one.
+"""Posts a message: it mentions nobody, none of its links unfolds, and it is there once, also if Discord or the network
+was in trouble. Also into threads with what is said, or the chat of a voice channel in the place of one.
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ async def post_message(
     time-out.
     """
     how |= {"nonce": nonce or secrets.token_hex(_NONCE_BYTES), "allowed_mentions": discord.AllowedMentions.none()}
+    # Discord fetches an address to unfold it, and what somebody has slipped to the bot may be in one. An embed would be
+    # hidden too.
+    how["suppress_embeds"] = "embed" not in how
 
     async def send() -> discord.Message:
         # Anew for each try, because a try reads it to its end.

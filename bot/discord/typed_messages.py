@@ -1,6 +1,6 @@
 """Passes on messages that mention the bot, or reply to it, to the room of their server.
 
-Discord shows a bot the text of such messages without a privileged intent.
+Discord shows a bot the text of such messages without a privileged intent, but none of a reply whose ping is off.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DiscordMessage:
         # Somebody may have deleted it meanwhile.
         reference = self.message.to_reference(fail_if_not_exists=False)
         told = in_message(text, self.language)
-        request = post_text(self.message.channel, told, reference=reference, suppress_embeds=True)
+        request = post_text(self.message.channel, told, reference=reference)
         return await attempt(request, None, event="answer_not_posted") is not None
 
 

@@ -36,7 +36,6 @@ from voice.speaking.moderation import ForbiddenWordsError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from bot.brain.context import QuoteFinder
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.port import RoomChannel
@@ -74,7 +73,6 @@ class RealtimeBridge:
         *,
         memory: SessionMemory,
         toolbox: Toolbox,
-        quoting: QuoteFinder | None = None,
     ) -> None:
         self._settings = services.settings
         self._recogniser = services.recogniser
@@ -84,7 +82,6 @@ class RealtimeBridge:
         self._prompt = prompt
         self._memory = memory
         self._toolbox = toolbox
-        self._quoting = quoting
         # Who asked what is being answered, or was answered last; their tools, and the turn that asked.
         self._asker = NOBODY
         self._tools = toolbox.for_asker()
@@ -280,7 +277,7 @@ class RealtimeBridge:
     async def speak(self, question: Question, *, forbids: Callable[[str], bool]) -> AsyncGenerator[Speech, None]:
         """Yield the model's reply to the last turn. See `SpeechToSpeech.speak`."""
         self._requested = False
-        quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
+        quotes = await self._prompt.find_quotes(question)
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._asker = self._prompt.asker_of(question)
         self._prompt.drop_outdated()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.model_calls import CallOutcome, ModelCall
     from bot.texts.text import Text
+    from compaction.memory.quotes import Quote
     from compaction.model import Seq
     from compaction.payload import PayloadPart
     from voice.asr.port import Recogniser
@@ -67,6 +68,9 @@ class RealtimePrompt(Protocol):
 
     def reply_instructions(self, question: Question) -> tuple[str, ...]:
         """Return instructions for the reply to `question` alone."""
+
+    async def find_quotes(self, question: Question) -> Sequence[Quote]:
+        """Return what was said earlier about `question`, best first."""
 
     def drop_outdated(self) -> None:
         """Drop what tools found and what waits for a press, if forgotten words may be in it."""

@@ -114,7 +114,6 @@ def quoting_factory(
             room,
             most=settings.tuning.quotes,
             within_s=settings.tuning.quote_wait_s,
-            wake_names=settings.brain.names,
             max_input_tokens=settings.budget.max_input_tokens,
             zone=zone,
         )

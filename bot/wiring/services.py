@@ -247,12 +247,7 @@ def _reply_services(
 ) -> ReplyServices:
     """Return how replies are written."""
     settings, model = parts.settings, recollection.model
-    from_memory = partial(
-        EmbeddedResponder,
-        names=settings.brain.names,
-        first_sentences=recollection.first_sentences,
-        zone=parts.zone,
-    )
+    from_memory = partial(EmbeddedResponder, first_sentences=recollection.first_sentences, zone=parts.zone)
     if model is None:
         name = EMBEDDED_RESPONDER_NAME
         new_responder: Callable[[], Responder] = from_memory

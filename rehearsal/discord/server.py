@@ -178,10 +178,16 @@ class LocalDiscord:
             raise LocalDiscordError(f"{name} is in no voice channel. Join first.")
 
     async def post_message(
-        self, user_id: int, text: str, *, channel_id: int | None = None, replies_to: int | None = None
+        self,
+        user_id: int,
+        text: str,
+        *,
+        channel_id: int | None = None,
+        replies_to: int | None = None,
+        pings: bool = True,
     ) -> PostedMessage:
-        """Post a message as a member. `replies_to`: the id of the message that it answers. Raises `LocalDiscordError`
-        for an unknown member or channel, or an empty text.
+        """Post a message as a member. `replies_to`: the id of the message that it answers. `pings`: whether the reply
+        does. Raises `LocalDiscordError` for an unknown member or channel, or an empty text.
         """
         channel = channel_id or self.guild.text_channel.id
         self.guild.member(user_id)
@@ -197,6 +203,7 @@ class LocalDiscord:
             author_id=user_id,
             content=text,
             replies_to=None if replies_to is None else self.state.message(replies_to),
+            pings=pings,
         )
         self.state.add_message(payload)
         self.gateway.broadcast_message("MESSAGE_CREATE", payload)

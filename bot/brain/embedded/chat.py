@@ -107,17 +107,15 @@ class FirstSentences:
                 log.warning("first_sentences_not_read", problem=error)
                 await clock.sleep(READ_AGAIN_S)
 
-    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
-        """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `speakers`: those
-        of people who spoke here.
+    async def meaning_of(self, text: str, *, names: tuple[str, ...], people: Iterable[str]) -> str | None:
+        """Return what a sentence to the bot means, None if it is like no example. `names`: the bot's; `people`: those
+        of the people who are here or spoke.
         """
-        own = frozenset().union(*map(words, names))
-        people = frozenset().union(*map(name_stems, speakers)) - own
+        use, others = use_of_name(text, names), frozenset().union(*map(name_stems, people))
         # Without the bot's name, and with `SOMEBODY` for people.
         left = (
-            SOMEBODY if people.intersection(words(each)) else each
-            for each in text.split()
-            if own.isdisjoint(words(each))
+            SOMEBODY if others.intersection(words(each)) else each
+            for each in f"{use.greeting or ''} {use.rest}".split()
         )
         said, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
         said += end if said and end in ".!?" and said[-1] not in ".!?" else ""
@@ -143,12 +141,10 @@ class EmbeddedResponder:
         why: Text = NO_MODEL,
         since: float = 0.0,
         *,
-        names: Sequence[str],
         first_sentences: FirstSentences | None = None,
         zone: tzinfo | None = None,
     ) -> None:
         self._why, self._since = why, since
-        self._names = tuple(names)
         self._first_sentences = first_sentences or FirstSentences(None)
         self._zone = zone
         self._introduced = False
@@ -165,24 +161,27 @@ class EmbeddedResponder:
             for code in languages()
         )
         # All parts of the turn that call the bot by name, or else its last part.
-        asked = [part for part in turn.parts if use_of_name(part.text, self._names).mentioned] or list(turn.parts[-1:])
+        asked = [part for part in turn.parts if use_of_name(part.text, context.names).mentioned] or list(
+            turn.parts[-1:]
+        )
         # People may talk over each other.
         beside = [(part, sentence) for part in turn.parts if part not in asked for sentence in sentences(part.text)]
         evidence = [
-            *collect_evidence(context, own_names=self._names),
+            *collect_evidence(context),
             *(Evidence(said, PartKind.TURN, part.speaker, turn.started_at, turn.ended_at) for part, said in beside),
         ]
         folded = (session.summary_started_at, None if session.evicted is None else session.evicted.first_at)
         starts = (*(at for at in folded if at is not None), *(each.started_at for each in (*session.window[:1], turn)))
-        known = Known(evidence, context.now, self._names, self._zone, context.present, min(starts))
+        known = Known(evidence, context.now, context.names, self._zone, context.present, min(starts))
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
-        speakers = frozenset(each.speaker for each in evidence if each.speaker)
+        # Who is here has a name too, also if they have said nothing yet.
+        people = {*context.present, *(each.speaker for each in evidence if each.speaker)}
         said = [
             answer(
                 part.text,
                 known,
-                meaning=await self._first_sentences.meaning_of(part.text, names=self._names, speakers=speakers),
+                meaning=await self._first_sentences.meaning_of(part.text, names=context.names, people=people),
                 asker=part.speaker,
                 why=None if self._introduced or part is not asked[-1] else self._why,
                 language=language,

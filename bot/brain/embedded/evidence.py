@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.brain.wakeword import strip_call
+from bot.brain.wakeword import use_of_name
 from compaction.language.languages import LANGUAGES
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import QUESTION_MARKS, sentences, words
@@ -23,7 +23,7 @@ from compaction.summary.folded import summary_texts
 from compaction.untrusted_text import inline, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from bot.brain.context import ModelContext
 
@@ -61,10 +61,10 @@ class Evidence:
     until: float | None = None
 
 
-def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> Iterator[Evidence]:
+def collect_evidence(context: ModelContext) -> Iterator[Evidence]:
     """Yield what people said and what screens showed, oldest first.
 
-    Leaves out the current turn and the bot's own words (speakers in `own_names`).
+    Leaves out the current turn and the bot's own words.
     """
     session = context.session
     turns = {turn.seq: turn for turn in session.window if turn.kind in SAID}
@@ -79,7 +79,7 @@ def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> It
         elif part.kind is PartKind.SUMMARY and session.summary and inline(session.summary) in part.content:
             since, until = session.summary_started_at, session.summary_ended_at
             for speaker, sentence in summary_texts(session.summary):
-                if speaker not in own_names:
+                if speaker not in context.names:
                     yield Evidence(sentence, PartKind.SUMMARY, speaker or None, since, until)
         elif part.kind is PartKind.NOTE:
             seen = without_marks(part.content)
@@ -118,13 +118,14 @@ def best_match(
     """Return the sentence that answers `question` best, or None if none is about it. `evidence`: oldest first.
 
     `ignore`: words to ignore, such as the bot's names. `asker`: the person that 'I' means in the question. Questions in
-    the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins.
+    the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins. If none is about
+    it and it has no word but a person's name, what they said last is returned.
     """
-    asked = strip_call(question, ignore)
+    asked = use_of_name(question, ignore).rest
     wanted, same = _wanted(asked, ignore), normalized_words(asked)
     # A recogniser may end a question with a full stop: nobody's 'who brings the tent' answers it.
-    said = ((sentence, strip_call(sentence.text, ignore)) for sentence in evidence)
-    candidates = [(sentence, text) for sentence, text in said if not asks(text) and normalized_words(text) != same]
+    said = ((sentence, use_of_name(sentence.text, ignore).rest) for sentence in evidence if not asks(sentence.text))
+    candidates = [(sentence, text) for sentence, text in said if normalized_words(text) != same]
     # 'Ton, we're just …': a single word before a comma is whom a sentence is for, or a call that was misheard.
     held = [content_stems(_ADDRESSED.sub("", text)) for _, text in candidates]
     # The speaker's name counts as a word of the sentence: 'what did Bo say about …'.
@@ -147,6 +148,12 @@ def best_match(
         # A sentence that repeats less than half of the question has less than nothing.
         if share >= ENOUGH and score > 0:
             scored.append((score, candidate))
+    # 'What did Ben say?' has a word like 'say', and 'Where is Ben?' has none: it does not ask for his words.
+    scored = scored or [
+        (1.0, candidate)
+        for candidate, _ in candidates
+        if wanted and wanted <= name_stems(candidate.speaker) and not _LIGHT.isdisjoint(words(asked))
+    ]
     top = max((score for score, _ in scored), default=0.0)
     near = [candidate for score, candidate in scored if score >= TIE_SHARE * top]
     return near[-1] if near else None
@@ -168,7 +175,7 @@ def _bonus(asked: str, said: str, rest: frozenset[str], *, speaks: bool) -> floa
 
 def asks_about_something(question: str, *, ignore: tuple[str, ...] = ()) -> bool:
     """Return whether `question` has any word to search for; 'how are you' has none."""
-    return bool(_wanted(strip_call(question, ignore), ignore))
+    return bool(_wanted(use_of_name(question, ignore).rest, ignore))
 
 
 def _wanted(asked: str, names: tuple[str, ...]) -> frozenset[str]:

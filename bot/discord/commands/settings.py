@@ -146,12 +146,12 @@ class SettingsPanel:
         guild_id, language = guild_id_of(interaction), language_of(interaction)
         await self.stores.voices.voices.look()
         here = self._here(guild_id)
-        # Several settings that are told in one sentence are one field.
-        fields = {each.told(here): each.name for each in reversed(SETTINGS)}
+        # Settings that one sentence tells together are one field. Others may happen to say the same.
+        fields = {each.told: each.name for each in reversed(SETTINGS)}
         embed = embed_in(
             language,
             title=Text("Settings of {server}", server=interaction.guild.name if interaction.guild else ""),
-            fields=[(name, text) for text, name in reversed(fields.items())],
+            fields=[(name, told(here)) for told, name in reversed(fields.items())],
         )
         text = WHAT if setting is None else setting.about
         return Answer(said or text, embed, PanelView(self, language, interaction.guild, setting, here))

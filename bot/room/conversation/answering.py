@@ -54,7 +54,6 @@ class Answering:
         # Held by the result that is told next, so that none takes the place of another.
         self._telling = asyncio.Lock()
         here = RecallScope(session.id, place.guild_id, place.channel_id)
-        self.quoting = services.memory.open_quoting(here, place)
         self.toolbox = services.replies.open_toolbox(here, place)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
         self.participants = Participants(place, session.memory.name_of)
@@ -86,7 +85,7 @@ class Answering:
             session,
             participants=self.participants,
             participation=self.participation,
-            quoting=self.quoting,
+            quoting=services.memory.open_quoting(here, place),
             toolbox=self.toolbox,
         )
         self.bridge = self._open_bridge(prompts)
@@ -103,9 +102,7 @@ class Answering:
         # In a session that is only written down it would only cost.
         if services is None or self.participation.listens_only:
             return None
-        return RealtimeBridge(
-            services, prompts, session.place, memory=session.memory, toolbox=self.toolbox, quoting=self.quoting
-        )
+        return RealtimeBridge(services, prompts, session.place, memory=session.memory, toolbox=self.toolbox)
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
         return Speaking(

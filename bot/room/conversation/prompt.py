@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.llm.port import ChatMessage, ChatModelError
     from bot.participation.participation import Participation
     from bot.room.services import SessionParts
+    from compaction.memory.quotes import Quote
     from compaction.model import Seq, SessionId
     from compaction.payload import PayloadPart
 
@@ -73,7 +74,7 @@ class PromptBuilder:
         policy = await self._prompt_policy()
         self.drop_outdated()
         asker = self.asker_of(question)
-        quotes = () if self._quoting is None else await self._quoting.find(question.turn, self._memory)
+        quotes = await self.find_quotes(question)
         context = build_context_messages(
             self._memory,
             question.turn,
@@ -105,7 +106,17 @@ class PromptBuilder:
         # What came of a press is in no memory, and without a model nobody knows whether other words are for the bot.
         certain = question.pressed is None and (question.unaided or not question.may_skip)
         present = tuple(name for _, name in self._present())
-        return replace(context, on_sent=keep, present=present, on_away=tell_away if certain else None)
+        on_away = tell_away if certain else None
+        return replace(context, on_sent=keep, present=present, names=self._called, on_away=on_away)
+
+    async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
+        if self._quoting is None:
+            return ()
+        return await self._quoting.find(question.turn, self._memory, names=self._called)
+
+    @property
+    def _called(self) -> tuple[str, ...]:
+        return (self._services.brain.name, *self._participation.wake_names)
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""

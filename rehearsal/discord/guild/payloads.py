@@ -267,14 +267,15 @@ def message(
     extra: Json | None = None,
     reply_to_command: bool = False,
     replies_to: Json | None = None,
+    pings: bool = True,
 ) -> Json:
     """Return a message object. `extra`: other fields that the author sent, such as embeds, components and flags.
-    `replies_to`: the message that it answers, whose author it mentions.
+    `replies_to`: the message that it answers, whose author it mentions if it `pings`.
     """
     mentioned = [each.id for each in guild.members if f"<@{each.id}>" in content]
     reply: Json = {}
     if replies_to is not None:
-        mentioned.append(int(replies_to["author"]["id"]))
+        mentioned += [int(replies_to["author"]["id"])] if pings else []
         reference = {"message_id": replies_to["id"], "channel_id": str(channel_id), "guild_id": str(guild.id)}
         reply = {"type": _REPLY, "message_reference": reference, "referenced_message": replies_to}
     return {

@@ -70,7 +70,6 @@ async def open_written_services(
         database, store, accesses = stores.database, stores.turns, stores.accesses
         # Embedding takes real time, and a written scenario takes none.
         recall = await open_recall(stack, parts, database, store, clock)
-        names = parts.brain.names
         policy = await policy_for(parts, None, stores.servers)
         services = RoomServices(
             speech=SpeechModels(recogniser, LoudnessDetector(), ToneSynthesizer()),
@@ -81,7 +80,7 @@ async def open_written_services(
                 open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
             ),
             replies=ReplyServices(
-                new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
+                new_responder=lambda: EmbeddedResponder(zone=UTC),
                 responder_name=EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,

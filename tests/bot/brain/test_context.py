@@ -64,7 +64,7 @@ class Talk:
         self, current: Turn, *, max_input_tokens: int = 10_000, policy: PromptPolicy | None = None
     ) -> ModelContext:
         """Return the model input for a reply to `current`."""
-        return build_context_messages(
+        context = build_context_messages(
             self.memory,
             current,
             system=["You are in a room."],
@@ -73,6 +73,7 @@ class Talk:
             zone=UTC,
             policy=policy,
         )
+        return replace(context, names=OWN)
 
 
 @asynccontextmanager
@@ -163,7 +164,7 @@ async def test_sentences_come_with_speaker_and_time() -> None:
         await talk.say("Cy", "Cy joined the channel.", TurnKind.MEMBERSHIP)
         await talk.memory.add_note(Note(NoteId("n"), START + 33, "Bo", "A map of the harbour."))
         question = await talk.say("Bo", "Roomtone, where is the key?")
-        found = list(collect_evidence(talk.context(question), own_names=OWN))
+        found = list(collect_evidence(talk.context(question)))
     assert [(item.text, item.origin, item.speaker) for item in found] == [
         ("The key is under the pot.", PartKind.TURN, "Ada"),
         ("It is blue.", PartKind.TURN, "Ada"),
@@ -186,8 +187,8 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
         await talk.memory.settle()
         question = await talk.say("Cy", "Roomtone, which town does Ada want to visit?")
         context = talk.context(question)
-        found = [item for item in collect_evidence(context, own_names=OWN) if item.origin is PartKind.SUMMARY]
-        said = [piece async for piece in EmbeddedResponder(names=("Roomtone",), zone=UTC).respond(context)]
+        found = [item for item in collect_evidence(context) if item.origin is PartKind.SUMMARY]
+        said = [piece async for piece in EmbeddedResponder(zone=UTC).respond(context)]
     assert all("Lisbon" not in part.content for part in context.parts if part.kind.value != "summary")
     lisbon = [item for item in found if "Lisbon" in item.text]
     assert [item.speaker for item in lisbon] == ["Ada"]
@@ -211,7 +212,7 @@ async def test_each_form_of_a_summary_sentence_is_evidence_of_whoever_said_it(
         context = talk.context(await talk.say("Bo", "Roomtone, where does Ada live?"))
     parts = (data_part(PartKind.SUMMARY, text), *context.parts)
     told = replace(context, session=replace(context.session, summary=text), parts=parts)
-    assert [(item.speaker, item.text) for item in collect_evidence(told, own_names=OWN)] == evidence
+    assert [(item.speaker, item.text) for item in collect_evidence(told)] == evidence
 
 
 async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_said() -> None:
@@ -226,9 +227,23 @@ async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_
         ]
         turn = await talk.memory.append(TurnKind.SPEECH, parts, started_at=START, ended_at=START + 5)
         talk.at = START + 5
-        responder = EmbeddedResponder(names=("Roomtone",), zone=UTC)
+        responder = EmbeddedResponder(zone=UTC)
         (said,) = [piece async for piece in responder.respond(talk.context(turn))]
     assert said == (f"Cy said: The museum opens at ten. Cy said: The steam boat leaves at noon. {NO_MODEL}")
+
+
+async def test_it_is_called_what_the_server_calls_it() -> None:
+    """Of what two people say at once, that to the bot is answered, by the name that is in force."""
+    async with a_talk() as talk:
+        await talk.say("Cy", "The museum opens at ten.")
+        parts = [
+            TurnPart("ada", "Ada", "Otto, when does the museum open?"),
+            TurnPart("bo", "Bo", "Is there any popcorn?"),
+        ]
+        turn = await talk.memory.append(TurnKind.SPEECH, parts, started_at=START + 20, ended_at=START + 25)
+        context = replace(talk.context(turn), names=(*OWN, "Otto"))
+        (said,) = [piece async for piece in EmbeddedResponder(zone=UTC).respond(context)]
+    assert said == f"Cy said: The museum opens at ten. {NO_MODEL}"
 
 
 class Means(FirstSentences):
@@ -237,13 +252,15 @@ class Means(FirstSentences):
     def __init__(self, meaning: str) -> None:
         super().__init__(None)
         self.meaning = meaning
+        self.people: set[str] = set()
 
-    async def meaning_of(self, text: str, *, names: Sequence[str], speakers: Iterable[str]) -> str | None:
+    async def meaning_of(self, text: str, *, names: Sequence[str], people: Iterable[str]) -> str | None:
+        self.people = set(people)
         return self.meaning
 
 
 async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
-    """Since the first words, also when a summary stands for them."""
+    """Since the first words, also when a summary stands for them. Who is here and has said nothing is known by name."""
     async with a_talk() as talk:
         told = []
         for turns in (3, 60):
@@ -253,8 +270,10 @@ async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
             await talk.memory.settle()
             context = replace(talk.context(last), present=("Ada", "Bo"))
             for meaning in ("how_long", "who_is_here"):
-                responder = EmbeddedResponder(names=OWN, first_sentences=Means(meaning))
+                sentences = Means(meaning)
+                responder = EmbeddedResponder(first_sentences=sentences)
                 told += [piece.removesuffix(f" {NO_MODEL}") async for piece in responder.respond(context)]
+                assert sentences.people == {"Ada", "Bo"}
         assert talk.memory.cursor > 0
     people = "I hear these people here: Ada, Bo."
     assert told == ["This talk began just now.", people, "This talk began about 10 minutes ago.", people]
@@ -266,12 +285,12 @@ async def test_it_introduces_itself_once_also_after_a_restart() -> None:
     """
     async with a_talk() as talk:
         first = await talk.say("Ada", "Hello Roomtone.")
-        responder = EmbeddedResponder(names=("Roomtone",), zone=UTC)
+        responder = EmbeddedResponder(zone=UTC)
         answers = [piece async for piece in responder.respond(talk.context(first))]
         await talk.say("Roomtone", answers[0], TurnKind.ASSISTANT)
         again = await talk.say("Ada", "Hello Roomtone.")
         answers += [piece async for piece in responder.respond(talk.context(again))]
-        later = [piece async for piece in EmbeddedResponder(names=("Roomtone",)).respond(talk.context(again))]
+        later = [piece async for piece in EmbeddedResponder().respond(talk.context(again))]
     assert [NO_MODEL in answer for answer in answers] == [True, False]
     assert later == ["I am here, Ada. Ask me about what was said."]
 
@@ -280,11 +299,11 @@ async def test_who_has_not_heard_why_no_model_answers_is_told_again() -> None:
     """Some answers are made ahead and never heard. What was heard in an earlier outage counts no more."""
     async with a_talk() as talk:
         asked = await talk.say("Ada", "Hello Roomtone.")
-        responder = EmbeddedResponder(names=OWN)
+        responder = EmbeddedResponder()
         unheard = [piece for _ in range(2) async for piece in responder.respond(talk.context(asked))]
         await talk.say("Roomtone", unheard[0], TurnKind.ASSISTANT)
         again = await talk.say("Ada", "Hello Roomtone.")
-        later = EmbeddedResponder(NO_MODEL, talk.at - 1.0, names=OWN)
+        later = EmbeddedResponder(NO_MODEL, talk.at - 1.0)
         unheard += [piece async for piece in later.respond(talk.context(again))]
     assert [NO_MODEL in answer for answer in unheard] == [True, True, True]
 

@@ -88,7 +88,7 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         assert kinds[-2:] == [PartKind.RECALL, PartKind.CURRENT]
         assert FACT in context.messages[-2].content
         assert coverage(context.parts, room.memory.total_turns).missing == ()
-        found = [each for each in collect_evidence(context, own_names=()) if each.text == FACT]
+        found = [each for each in collect_evidence(context) if each.text == FACT]
         assert [each.speaker for each in found] == ["Dora"]
 
 
@@ -103,7 +103,7 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
         context = build_context_messages(
             room.memory, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
         )
-        found = collect_evidence(context, own_names=())
+        found = collect_evidence(context)
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
 
 

@@ -96,8 +96,11 @@ class Channel:
         for message in self.messages[:limit]:
             yield message
 
-    async def send(self, text: str, *, allowed_mentions: discord.AllowedMentions, nonce: str) -> None:
+    async def send(
+        self, text: str, *, allowed_mentions: discord.AllowedMentions, nonce: str, suppress_embeds: bool
+    ) -> None:
         assert nonce
+        assert suppress_embeds
         if self.error is not None:
             raise self.error
         self.sent.append((text, allowed_mentions))
@@ -232,7 +235,8 @@ async def test_over_the_wire() -> None:
     """With the real discord.py, a file from the voice channel's chat can be read, and a post can be sent there.
 
     Its message mentions the bot: Discord shows nothing of the others to a bot without the message content intent.
-    The text channel in which somebody typed /join is neither read nor written, and who is no member gets nothing.
+    The text channel in which somebody typed /join is neither read nor written, and who is no member gets nothing. A
+    link that is posted does not unfold, so Discord does not fetch it.
     """
 
     async def notes(request: web.Request) -> web.Response:
@@ -268,8 +272,9 @@ async def test_over_the_wire() -> None:
         assert (file.name, file.size_bytes, file.by) == ("notes.txt", 22, local.guild.member(ADA).name)
         assert await own.fetch(file, max_bytes=1_000) == b"The gate code is 4411."
         await own.post("https://maps.example")
-        written = [(each.channel_id, each.content) for each in local.state.messages()]
-        assert written[2:] == [(channel.id, "https://maps.example")]
+        written = [(each.channel_id, each.content, each.payload["flags"]) for each in local.state.messages()]
+        unfolds_nothing = discord.MessageFlags.suppress_embeds.flag
+        assert written[2:] == [(channel.id, "https://maps.example", unfolds_nothing)]
         with pytest.raises(ChatError, match="one person"):
             await place.chat_for(7).files(most=5)
 

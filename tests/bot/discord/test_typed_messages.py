@@ -36,7 +36,8 @@ def answers(local: LocalDiscord) -> list[str]:
 
 async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None:
     """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody. It
-    gets nothing that is not said to the bot, is empty, is a bot's, or is in a text channel that was not chosen.
+    gets nothing that is not said to the bot, is empty, is a bot's, or is in a text channel that was not chosen. Discord
+    hides the text of a reply that does not ping.
     """
     async with online(GUILD) as (local, client, supervisor):
         supervisor.place, supervisor.written = client.place(GUILD.id, VOICE), f"Nine, <@{BEN}>. " + "On and on. " * 300
@@ -52,6 +53,7 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
         first = next(each for each in local.messages if each.author_id == ROOMTONE_BOT_ID)
         assert (first.channel_id, first.payload["mentions"]) == (VOICE, [])
         assert first.payload["message_reference"]["message_id"] == str(asked.id)
+        await local.post_message(BEN, "Is it?", channel_id=VOICE, replies_to=first.id, pings=False)
         await local.post_message(BEN, "Really?", channel_id=VOICE, replies_to=first.id)
         await settle(lambda: len(supervisor.typed) == 2)
         assert supervisor.typed[1].text == "Really?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from datetime import UTC
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,8 +33,8 @@ from voice.realtime.settings import RealtimeSettings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from bot.brain.context import QuoteFinder
     from bot.brain.tools.frozen_calls import FrozenCall
+    from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.payload import PayloadPart
 
@@ -50,6 +50,7 @@ class FakePrompt:
         self.asker = NOBODY
         self.dropped_outdated = 0
         self.broken: Exception | None = None
+        self.quotes_about: Callable[[Turn], Sequence[Quote]] = lambda _: ()
         self._observe = observe
 
     def name_of(self, user_id: int) -> str:
@@ -70,6 +71,10 @@ class FakePrompt:
         """Return one instruction if the model may skip its answer."""
         return ("Be quick.",) if question.may_skip else ()
 
+    async def find_quotes(self, question: Question) -> Sequence[Quote]:
+        """Return what was said earlier."""
+        return self.quotes_about(question.turn)
+
     def drop_outdated(self) -> None:
         """Note that outdated results were to be dropped."""
         self.dropped_outdated += 1
@@ -86,7 +91,7 @@ class FakePrompt:
 class Desk:
     """A bridge with a fake session, a real memory, and a record of all events."""
 
-    def __init__(self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox, quoting: QuoteFinder | None):
+    def __init__(self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox):
         self.clock = clock
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
@@ -111,7 +116,7 @@ class Desk:
             clock=clock,
             observe=self.seen.append,
         )
-        self.bridge = RealtimeBridge(services, self.prompt, self.place, memory=memory, toolbox=toolbox, quoting=quoting)
+        self.bridge = RealtimeBridge(services, self.prompt, self.place, memory=memory, toolbox=toolbox)
         self.session = self.sessions[0]
 
     @property
@@ -172,7 +177,7 @@ async def echo(arguments: Mapping[str, object]) -> str:
 
 
 @asynccontextmanager
-async def desk(*, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
+async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[Desk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
     toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo, asks=False, permits=anybody)])
@@ -185,6 +190,6 @@ async def desk(*, toolbox: Toolbox | None = None, quoting: object = None) -> Asy
         clock=clock,
         searchable=True,
     ) as memory:
-        made = Desk(memory, clock, toolbox, cast("QuoteFinder | None", quoting))
+        made = Desk(memory, clock, toolbox)
         made.session.connect()
         yield made

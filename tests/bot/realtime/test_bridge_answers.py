@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.model import Turn
-    from compaction.session import SessionMemory
 
 
 async def test_an_answer_is_spoken_and_stands_once() -> None:
@@ -38,27 +37,23 @@ async def test_an_answer_is_spoken_and_stands_once() -> None:
         assert room.session.interrupted == []
 
 
-class Remembering:
-    """Finds two quotes for each question: one of this session and one of an older session."""
-
-    async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
-        text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
-        return tuple(
-            Quote(
-                data_part(PartKind.RECALL, f"{when}{text}", refs=(f"turn:{session}#3",)),
-                RecallHit(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
-                (TurnPart("2", "Bo", text),),
-            )
-            for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
+def remembered(question: Turn) -> tuple[Quote, ...]:
+    """Return two quotes about a question: one of this session and one of an older session."""
+    text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
+    return tuple(
+        Quote(
+            data_part(PartKind.RECALL, f"{when}{text}", refs=(f"turn:{session}#3",)),
+            RecallHit(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
+            (TurnPart("2", "Bo", text),),
         )
-
-    def discard(self) -> None:
-        """Do nothing: it prepares nothing."""
+        for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
+    )
 
 
 async def test_what_was_said_before_the_window_is_brought_along() -> None:
     """Quotes about the question are in the instructions for its answer, and removed before the next one."""
-    async with desk(quoting=Remembering()) as room:
+    async with desk() as room:
+        room.prompt.quotes_about = remembered
         for asked in ("when does it open", "where do we meet"):
             turn = await room.say(1, asked)
             room.session.answers.append("At nine.")
@@ -84,7 +79,8 @@ async def test_what_was_found_for_an_answer_can_be_taken_back() -> None:
     """What the last answer had been given is not in the instructions any more, and a new conversation, which may begin
     before the next answer, does not get it.
     """
-    async with desk(quoting=Remembering()) as room:
+    async with desk() as room:
+        room.prompt.quotes_about = remembered
         turn = await room.say(1, "when does it open")
         room.session.answers.append("At nine.")
         await room.answer(turn, may_skip=True)

@@ -83,7 +83,7 @@ class House:
         self.participating = ParticipationSettings()
         self.opt_outs = FakeOptOuts()
         self.consent = RoomSettings()
-        self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(names=BrainSettings().names, zone=UTC)
+        self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(zone=UTC)
         self.can_skip = False
         self.ailing = ""
         self.servers = no_server_settings()

@@ -11,7 +11,6 @@ import pytest
 from bot import events
 from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
 from bot.brain.responder import ModelOrMemory
-from bot.brain.settings import BrainSettings
 from bot.brain.speech_output import MODEL_BROKE_OFF, MODEL_FAILED
 from bot.llm.port import NO_ANSWER, ChatModelError, FilteredError
 from bot.texts.text import OperatorText, in_language
@@ -38,7 +37,7 @@ def away() -> ChatModelError:
 def furnish(house: House, *pieces: str | BaseException) -> ScriptedResponder:
     """Let a model answer with these pieces, and memory if it does not."""
     model = ScriptedResponder(*pieces)
-    stand_in = partial(EmbeddedResponder, MODEL_AWAY, names=BrainSettings().names, zone=UTC)
+    stand_in = partial(EmbeddedResponder, MODEL_AWAY, zone=UTC)
     house.new_responder, house.can_skip = lambda: ModelOrMemory(model, stand_in), True
     return model
 

@@ -100,6 +100,7 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
             await house.say(ADA.id, "Jeeves, hello.")
             await house.reply(1)
             assert 'they also call you "Jeeves"' in responder.contexts[0].messages[1].content
+            assert responder.contexts[0].names == ("Roomtone", "Jeeves")
             assert house.recogniser.asked[-1][2][0] == "Jeeves"
 
 

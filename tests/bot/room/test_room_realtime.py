@@ -11,7 +11,7 @@ import pytest
 
 from bot.realtime.port import RealtimeServices
 from bot.room.session import Session
-from tests.bot.realtime.test_bridge_answers import Remembering
+from tests.bot.realtime.test_bridge_answers import remembered
 from tests.bot.room.room_scene import TICK_S, living, settle
 from tests.bot.room.test_room_participation import silenceable
 from tests.bot.room.test_room_screens import Cinema, a_cinema
@@ -21,12 +21,23 @@ from tests.fakes.realtime import FakeRealtime
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from bot.brain.context import QuoteFinder
     from bot.realtime.port import RunSession
+    from compaction.memory.quotes import Quote
+    from compaction.model import Turn
+    from compaction.session import SessionMemory
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
+
+
+class Remembering:
+    """A `QuoteFinder` that finds the same about every question."""
+
+    async def find(self, question: Turn, memory: SessionMemory, *, names: Sequence[str]) -> tuple[Quote, ...]:
+        """Return two quotes."""
+        return remembered(question)
 
 
 class Studio:

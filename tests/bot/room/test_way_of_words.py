@@ -15,7 +15,6 @@ from openai.resources.chat.completions import AsyncCompletions
 from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
 from bot.brain.replier import Replier
 from bot.brain.responder import ModelOrMemory, ModelResponder
-from bot.brain.settings import BrainSettings
 from bot.brain.wakeword import SpokenWords
 from bot.events import SpokenText
 from bot.llm.factory import open_model
@@ -139,7 +138,7 @@ async def test_a_question_reaches_the_model_in_ten_calls(tmp_path: Path, monkeyp
     async with LocalChatServer(answering) as server, a_house(tmp_path) as house:
         endpoint = LlmSettings(base_url=server.base_url, model="local-chat")
         async with open_model(endpoint, BudgetSettings()) as model:
-            stand_in = partial(EmbeddedResponder, MODEL_AWAY, names=BrainSettings().names)
+            stand_in = partial(EmbeddedResponder, MODEL_AWAY)
             house.new_responder = lambda: ModelOrMemory(ModelResponder(model, max_output_tokens=50), stand_in)
             async with living(house):
                 await house.say(ADA.id, "Roomtone, when does Ben come home?")

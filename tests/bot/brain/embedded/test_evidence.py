@@ -48,6 +48,8 @@ def sentences(talk: list[tuple[str, str]]) -> list[Evidence]:
         ("Where are we going to meet?", 8),
         ("Room tone, Tell Us Again Where We Meet.", 8),
         ("Roomtone, What Is the Budget for the Trip?", 5),
+        ("What did Bo say, Rumtone?", 4),
+        ("What did Cy say about the budget?", 5),
     ],
 )
 def test_the_fitting_sentence_is_found(question: str, answer: int) -> None:
@@ -74,6 +76,8 @@ GERMAN_TALK = [
         ("Gegen welche Erdnüsse ist Cy allergisch?", 2),
         ("Wie ist das Passwort vom Server?", 5),
         ("Wie heißt der Vulkan?", None),
+        ("Was hat Cy gesagt?", 2),
+        ("Wo ist Cy?", None),
     ],
 )
 def test_the_fitting_sentence_is_found_in_german(question: str, answer: int | None) -> None:
@@ -84,7 +88,15 @@ def test_the_fitting_sentence_is_found_in_german(question: str, answer: int | No
 
 @pytest.mark.parametrize(
     "question",
-    ["What is the name of the volcano?", "Roomtone, how are you?", "Roomtone?", "Who won the football match?"],
+    [
+        "What is the name of the volcano?",
+        "Roomtone, how are you?",
+        "Roomtone?",
+        "Who won the football match?",
+        "What did Zoe say?",
+        "Where is Bo?",
+        "What do you think?",
+    ],
 )
 def test_what_nobody_spoke_of_is_not_found(question: str) -> None:
     """If nobody spoke about the subject, no sentence is found."""

@@ -50,7 +50,7 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
     understood: Counter[bool] = Counter()
     for wanted, said in TABLE[part].items():
         for sentence in said:
-            found = await sentences.meaning_of(sentence, names=NAMES, speakers=())
+            found = await sentences.meaning_of(sentence, names=NAMES, people=())
             # 'Hello? Anybody there?': a greeting tells as well that the bot hears.
             may_be = {wanted, "greeting"} if wanted == "hears" else {wanted}
             assert found is None or found in may_be, sentence
@@ -70,6 +70,11 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
         ("Roomtone, please leave.", "leave"),
         ("What can you do, Roomtone?", "help"),
         ("Thanks, Roomtone.", "thanks"),
+        ("Hello, Rumtone!", "greeting"),
+        ("Rome tone, what did we talk about?", "recap"),
+        ("Roomtown, what did Ben say?", "said_by"),
+        ("Are you recording this, Room ton?", "recording"),
+        ("Thanks, Roomton.", "thanks"),
         ("Who is here, Roomtone?", "who_is_here"),
         ("Roomtone, wie lange reden wir schon?", "how_long"),
         ("Roomtone, wie spät ist es?", "time"),
@@ -80,8 +85,8 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
     ],
 )
 async def test_names_do_not_matter(sentences: FirstSentences, said: str, meaning: str | None) -> None:
-    """The bot's name is left out, and people's names stand for anybody."""
-    assert await sentences.meaning_of(said, names=NAMES, speakers={"Ben", "Ada"}) == meaning
+    """The bot's name is left out, also as recognisers write it, and people's names stand for anybody."""
+    assert await sentences.meaning_of(said, names=NAMES, people={"Ben", "Ada"}) == meaning
 
 
 class Waking:
@@ -100,14 +105,14 @@ async def test_without_an_embedder_nothing_is_like_anything() -> None:
     """Neither without one nor with one that fails, until it works: the examples are read again every minute."""
     without = FirstSentences(None)
     await without.read_examples(FakeClock())
-    assert await without.meaning_of("What time is it?", names=NAMES, speakers=()) is None
+    assert await without.meaning_of("What time is it?", names=NAMES, people=()) is None
     embedder, clock = Waking(), FakeClock()
     found = FirstSentences(embedder)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(found.read_examples(clock), name="reading")
         for awake in (False, True):
             await clock.until_somebody_sleeps()
-            assert await found.meaning_of("What time is it?", names=NAMES, speakers=()) is None
+            assert await found.meaning_of("What time is it?", names=NAMES, people=()) is None
             embedder.awake = awake
             clock.advance(READ_AGAIN_S)
-    assert await found.meaning_of("What time is it?", names=NAMES, speakers=()) is not None
+    assert await found.meaning_of("What time is it?", names=NAMES, people=()) is not None

@@ -219,6 +219,9 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
         assert "Settings of The local guild" in seen(panel)
         assert "Retention\nI delete what was said after 90 days." in seen(panel)
         assert "Names\nRoomtone" in seen(panel)
+        shown = {each["name"] for embed in panel.payload["embeds"] for each in embed["fields"]}
+        told_with_others = {"auto-join-people", "join-with", "history-role"}
+        assert shown == {each.name for each in SETTINGS if each.key not in told_with_others}
         assert "Aufbewahrung\nWas gesagt wurde, lösche ich nach 90 Tagen." in seen(await server.show(DORA))
         assert (await server.show(command="rolling-context")).payload["components"][1]["components"][0][
             "custom_id"

@@ -62,6 +62,17 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert asker_of(Question(somebody), _participants()) == NOBODY
 
 
+async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
+    """The bot's own name is one of them, whatever a server calls it."""
+    quoting, memory = AsyncMock(), SimpleNamespace(external_changes=0)
+    services = SimpleNamespace(brain=SimpleNamespace(name="Roomtone"))
+    session = SimpleNamespace(services=services, place=Desk().place, memory=memory, upkeep=None, report=None)
+    participation = SimpleNamespace(wake_names=("Otto",))
+    parts = {"participants": None, "participation": participation, "quoting": quoting, "toolbox": None}
+    await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(Question(TURN))
+    quoting.find.assert_awaited_once_with(TURN, memory, names=("Roomtone", "Otto"))
+
+
 def builder(desk: Desk, memory: object) -> PromptBuilder:
     """Return what builds the prompts of a room at this desk."""
     unused = cast("Any", None)
