@@ -148,7 +148,7 @@ class RecallSettings(BaseModel):
         ),
     ] = True
     scope: Annotated[
-        Literal["session", "channel", "guild"],
+        Literal["session", "channel", "server"],
         Field(
             description="Where the bot searches when it answers: this session, all sessions of this voice channel, or "
             "the server's channels that everybody present may enter. Default channel."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -78,12 +78,8 @@ def load(
     """
     environ = environ if environ is not None else os.environ
     location = _location(directory, environ)
-    # Paths that somebody types, in an option or in a shell, start at the working directory.
-    base = Path() if location.base == (directory or Path.cwd()) else location.base
-    merged = _Merged()
-    for setting in SETTINGS.values():
-        if isinstance(setting.default, Path):
-            merged.values.setdefault(setting.key[0], {})[setting.key[1]] = str(base / setting.default)
+    base = location.base
+    merged = _Merged.of_defaults(base)
     if location.named or location.file.exists():
         merged.add_file(location.file, name=str(location.file) if location.named else location.file.name, base=base)
     set_variables: set[str] = set()
@@ -104,6 +100,11 @@ def load(
     return settings.model_copy(update={"asr": own})
 
 
+def default_settings() -> Settings:
+    """Return the settings of an operator who sets nothing. Relative paths start where they do in `load`."""
+    return _Merged.of_defaults(_location(None, os.environ).base).settings()
+
+
 def settings_file() -> Path:
     """Return the operator's settings file, whether it is there or not."""
     return _location(None, os.environ).file
@@ -116,8 +117,11 @@ def option(name: str) -> str:
 
 
 def _location(directory: Path | None, environ: Mapping[str, str]) -> SettingsLocation:
+    working = directory or Path.cwd()
     # Where somebody names a folder, it takes the place of the checkout.
-    return find_location(directory or Path.cwd(), environ, checkout=directory or running_checkout())
+    location = find_location(working, environ, checkout=directory or running_checkout())
+    # Paths that somebody types, in an option or in a shell, start at the working directory.
+    return replace(location, base=Path()) if location.base == working else location
 
 
 class _Variables(EnvSettingsSource):
@@ -145,6 +149,15 @@ class _Merged:
     values: dict[str, dict[str, object]] = field(default_factory=dict)
     origins: dict[Key, SettingOrigin] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of_defaults(cls, base: Path) -> _Merged:
+        """Return what is used where nothing is set. `base`: where relative paths start."""
+        merged = cls()
+        for setting in SETTINGS.values():
+            if isinstance(setting.default, Path):
+                merged.values.setdefault(setting.key[0], {})[setting.key[1]] = str(base / setting.default)
+        return merged
 
     def add(self, key: Key, value: object, origin: SettingOrigin, *, base: Path) -> None:
         """Set one value. `base`: where a relative path in it starts."""

@@ -1,6 +1,6 @@
 """Memory search for one person, who alone sees what is found.
 
-It finds what `recall.scope` lets a room find, but with the person as the only audience: with `guild`, what they may
+It finds what `recall.scope` lets a room find, but with the person as the only audience: with `server`, what they may
 read of all voice channels; with `channel`, of the one that they are in or type in; with `session`, of its newest
 session.
 """
@@ -69,7 +69,7 @@ class PersonalRecall:
         `nearest`: the channels that they most likely mean. `speaker`: a name or an id. Times: UTC epoch seconds.
         """
         scope = Scope(guild_id=reader.guild_id, speaker=speaker, since=since, until=until, kinds=_KINDS)
-        if self._reach == "guild":
+        if self._reach == "server":
             scope = replace(scope, channels=reader.told)
         else:
             newest = await self._reader.find(reader, nearest=nearest)

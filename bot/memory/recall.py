@@ -188,8 +188,8 @@ class RecallScope:
 class RoomRecall:
     """Memory search of one room, limited to the room's scope.
 
-    `reach`: `session`, `channel` or `guild`: how far the room may search. `shared_channels`: returns
-    the channels that everybody present may enter now; a search of the guild finds only what was said there. `accesses`
+    `reach`: `session`, `channel` or `server`: how far the room may search. `shared_channels`: returns
+    the channels that everybody present may enter now; a search of the server finds only what was said there. `accesses`
     counts what was shown: `note_shown_hits` and `note_shown_turns` tell it. `withheld`: returns the ids of people of a
     guild who opted out; nothing of theirs is found. `audience`: who hears it; None: only the operator, as in a replay.
     """
@@ -219,7 +219,7 @@ class RoomRecall:
         place = self.place
         if self._reach == "session" or place.channel_id is None:
             return Scope(session_id=place.session_id)
-        shared = self._shared_channels() if self._reach == "guild" else frozenset()
+        shared = self._shared_channels() if self._reach == "server" else frozenset()
         return Scope(guild_id=place.guild_id, channels=frozenset({place.channel_id, *shared}))
 
     def scope_beyond(self, seq: Seq) -> Scope:

@@ -1,9 +1,8 @@
 """Deletes what is older than its retention time: whole sessions, log lines, and details of archived segments.
 
-One task for the process. It works at the start, once the rooms are known that ran on, and then once a day, whether
-tiers are on or off, on the servers of this process; not before Discord has told the time, because a machine whose clock
-is wrong would have everything deleted. Afterwards the bytes are wiped of all that was deleted by then,
-also by `/forget-me`.
+One task for the process. It works at the start and then once a day, whether tiers are on or off, on the servers of this
+process; not before Discord has told the time, because a machine whose clock is wrong would have everything deleted.
+Afterwards the bytes are wiped of all that was deleted by then, also by `/forget-me`.
 """
 
 from __future__ import annotations

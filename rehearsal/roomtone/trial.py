@@ -31,58 +31,83 @@ if TYPE_CHECKING:
 
 TRANSCRIPT = "transcript.jsonl"
 _HEAD = "# A trial that `roomtone rehearse --keep` or `roomtone run` without a token has kept."
-# What a trial has, and the next one in the same folder replaces.
+# What a trial has, and the next one in the same folder replaces. The settings are first: they show that it is a trial.
 _FILES = (FILE_NAME, TRANSCRIPT, "roomtone.db", "roomtone.db-wal", "roomtone.db-shm", "logs")
+# Where the last finished trial is while the next one is played, and when it has been replaced.
+_EARLIER = ".earlier"
+_REPLACED = ".replaced"
 # A word of fewer letters is seldom what somebody would search for.
 _SEARCHED_LETTERS = 6
 
 
 @contextmanager
 def trial_in(folder: Path) -> Iterator[None]:
-    """Keep a trial in this folder. An earlier one there is deleted when the block ends; if it is broken off, that one
-    is there again.
+    """Keep a trial in this folder. An earlier one there is deleted when the block ends. If the trial is broken off, the
+    earlier one is there again; if the process was killed, from the next call on.
 
     Raises `SetupError` if the folder has other files or cannot be written, or if the bot of a trial in it runs.
     """
-    earlier = folder / ".earlier"
-    if is_locked(folder) and _is_trial(folder):
+    is_trial = _is_trial(folder) or _is_trial(folder / _EARLIER)
+    if is_trial and is_locked(folder):
         raise SetupError(
             f"The trial in {folder} is played now. Wait for its end, or stop it with Ctrl-C, and start again."
         )
+    with _writing(folder):
+        if not is_trial and folder.is_dir() and any(folder.iterdir()):
+            raise SetupError(
+                f"{folder} has files that do not belong to a trial. Name an empty or a new folder after --keep."
+            )
     try:
-        if folder.is_dir() and any(folder.iterdir()):
-            if not _is_trial(folder):
-                raise SetupError(
-                    f"{folder} has files that do not belong to a trial. Name an empty or a new folder after --keep."
-                )
-            shutil.rmtree(earlier, ignore_errors=True)
+        _set_aside(folder)
+        yield
+    except BaseException:
+        _put_back(folder)
+        raise
+    if (folder / _EARLIER).is_dir():
+        # In one step: what is left of a trial that is being deleted must not be put back.
+        (folder / _EARLIER).rename(folder / _REPLACED)
+        shutil.rmtree(folder / _REPLACED, ignore_errors=True)
+
+
+def _set_aside(folder: Path) -> None:
+    """Set the last finished trial aside, and mark the folder as one for a trial. Raises `SetupError`."""
+    _put_back(folder)
+    earlier = folder / _EARLIER
+    with _writing(folder):
+        shutil.rmtree(folder / _REPLACED, ignore_errors=True)
+        if _is_trial(folder):
             make_private_folder(earlier)
-            _move(folder, earlier)
+            # The settings last: with them all is aside.
+            _move(folder, earlier, reversed(_FILES))
         make_private_folder(folder)
         # The mark comes first, so that the folder of a trial that was interrupted can be used again.
         write_private_text(folder / FILE_NAME, f"{_HEAD}\n")
-    except OSError as error:
-        raise _unkept(folder, error) from error
-    try:
-        yield
-    except BaseException:
+
+
+def _put_back(folder: Path) -> None:
+    """Put the last finished trial back if it, or a part of it, is aside. Raises `SetupError`."""
+    earlier = folder / _EARLIER
+    with _writing(folder):
+        if _is_trial(earlier):
+            # All of it is aside, so that what is here belongs to the trial that was broken off.
+            for name in _FILES:
+                _delete(folder / name)
         if earlier.is_dir():
-            _move(earlier, folder)
+            _move(earlier, folder, _FILES)
             earlier.rmdir()
-        raise
-    shutil.rmtree(earlier, ignore_errors=True)
 
 
-def _move(source: Path, target: Path) -> None:
-    """Move what belongs to a trial, and remove what is there of another one."""
-    for name in _FILES:
-        moved, place = source / name, target / name
-        if place.is_dir():
-            shutil.rmtree(place)
-        else:
-            place.unlink(missing_ok=True)
-        if moved.exists():
-            moved.rename(place)
+def _move(source: Path, target: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if (source / name).exists():
+            (source / name).rename(target / name)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def names_with(name: str) -> tuple[str, ...]:
@@ -103,10 +128,8 @@ def write_settings(folder: Path, settings: Settings, *, bot_name: str) -> None:
         "\n".join([f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in keys.items())])
         for section, keys in chosen.items()
     ]
-    try:
+    with _writing(folder):
         write_private_text(folder / FILE_NAME, "\n\n".join([_HEAD, *sections]) + "\n")
-    except OSError as error:
-        raise _unkept(folder, error) from error
 
 
 async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> str:
@@ -147,10 +170,15 @@ def trial_lines(folder: Path, said_often: str) -> list[str]:
     ]
 
 
-def _unkept(folder: Path, error: OSError) -> SetupError:
-    return SetupError(
-        f"A trial cannot be kept in {folder}: {error.strerror or error}. Name a folder that you may write to."
-    )
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Raise `SetupError` if the folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise SetupError(
+            f"A trial cannot be kept in {folder}: {error.strerror or error}. Name a folder that you may write to."
+        ) from error
 
 
 def _is_trial(folder: Path) -> bool:

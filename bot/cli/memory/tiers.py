@@ -111,49 +111,51 @@ def archive(
     say(f"Archived {count(len(chosen), 'segment')}: {_turns(chosen)}.")
 
 
-Guild = Annotated[int | None, typer.Option("--guild", help="A server's id.", metavar="ID")]
+OfServer = Annotated[int | None, typer.Option("--server", help="A server's id.", metavar="ID")]
 OfSession = Annotated[
     str | None, typer.Option("--session", help="A session's id or the beginning of it.", metavar="ID")
 ]
+# What people read for the scopes in the database.
+_SCOPES = {"guild": "Server", "session": "Session"}
 
 
-def freeze(guild: Guild = None, session: OfSession = None) -> None:
+def freeze(server: OfServer = None, session: OfSession = None) -> None:
     """Keep the tiers of a server or session as they are. Without an option, list what is frozen.
 
     Nothing is compressed or archived there. Sessions are still deleted for their age.
     """
-    _set_frozen(guild, session, frozen=True)
+    _set_frozen(server, session, frozen=True)
 
 
-def unfreeze(guild: Guild = None, session: OfSession = None) -> None:
+def unfreeze(server: OfServer = None, session: OfSession = None) -> None:
     """Allow tier changes for a server or session again."""
-    _set_frozen(guild, session, frozen=False)
+    _set_frozen(server, session, frozen=False)
 
 
-def _set_frozen(guild: int | None, session: str | None, *, frozen: bool) -> None:
-    for line in asyncio.run(_change_frozen(load(), guild, session, frozen=frozen)):
+def _set_frozen(guild_id: int | None, session: str | None, *, frozen: bool) -> None:
+    for line in asyncio.run(_change_frozen(load(), guild_id, session, frozen=frozen)):
         say(line)
 
 
-async def _change_frozen(settings: Settings, guild: int | None, session: str | None, *, frozen: bool) -> list[str]:
+async def _change_frozen(settings: Settings, guild_id: int | None, session: str | None, *, frozen: bool) -> list[str]:
     from bot.memory.admin import MemoryAdmin
     from bot.store.tiers import TierStore
 
     async with open_existing_database(settings) as database:
         tiers = TierStore(database)
         wanted: list[tuple[str, str]] = []
-        if guild is not None:
-            wanted.append(("guild", str(guild)))
+        if guild_id is not None:
+            wanted.append(("guild", str(guild_id)))
         if session is not None:
             wanted.append(("session", await MemoryAdmin(database, SystemClock()).find_session(session)))
         lines: list[str] = []
         for scope, name in wanted:
-            what = "Server" if scope == "guild" else "Session"
             changed = await tiers.set_frozen(scope, name, frozen=frozen)
             now = "is frozen" if frozen else "is no longer frozen"
-            lines.append(f"{what} {name} {now}." if changed else f"{what} {name}: nothing changed.")
+            what = f"{_SCOPES[scope]} {name}"
+            lines.append(f"{what} {now}." if changed else f"{what}: nothing changed.")
         if not wanted:
-            lines = [f"{scope} {name}" for scope, name in await tiers.frozen()] or ["Nothing is frozen."]
+            lines = [f"{_SCOPES[scope]} {name}" for scope, name in await tiers.frozen()] or ["Nothing is frozen."]
         return lines
 
 

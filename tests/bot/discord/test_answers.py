@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import io
 import itertools
+import re
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -104,6 +105,8 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pyt
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert (embed["title"], message.channel_id) == ("Worum es in Evening ging", 600)
+        # No name of a month, which Discord would write in the language of each reader's client.
+        assert set(re.findall(r"<t:\d+:(\w)>", embed["description"])) == {"d", "t"}
         assert message.payload["flags"] & discord.MessageFlags.suppress_notifications.flag
         assert embed["fields"][0] == {
             "name": "Offene Fragen",

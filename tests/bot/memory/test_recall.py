@@ -10,6 +10,7 @@ import pytest
 
 from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomAudience, RoomRecall
 from bot.readers import Reader
+from bot.settings import RecallSettings
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
@@ -106,7 +107,7 @@ async def test_likeness_finds_what_no_word_does() -> None:
 
 
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
-    """A room's search finds nothing outside its session, channel or guild, whatever the query asks for."""
+    """A room's search finds nothing outside its session, channel or server, whatever the query asks for."""
     index, store = await evening(turn(0, "Lisbon is lovely."))
     index.tell(MORNING, turn(0, "Lisbon was rainy."), guild_id=1, channel_id=10)
     index.tell(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
@@ -114,21 +115,22 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     place = RecallScope(EVENING, 1, 10)
 
     async def reached(reach: str, session: SessionId | None = None) -> int:
-        room = RoomRecall(Recall(index, store), place, reach=reach, shared_channels=lambda: frozenset({11, 20}))
+        chosen = RecallSettings.model_validate({"scope": reach}).scope
+        room = RoomRecall(Recall(index, store), place, reach=chosen, shared_channels=lambda: frozenset({11, 20}))
         return len(await room.memory_search("Lisbon", session=session))
 
     assert await reached("session") == 1
     assert await reached("channel") == 2
-    assert await reached("guild") == 3
+    assert await reached("server") == 3
     assert await reached("channel", MORNING) == 1
     assert await reached("channel", ELSEWHERE) == 0
     assert await reached("session", MORNING) == 0
-    alone = RoomRecall(Recall(index, store), RecallScope(EVENING), reach="guild")
+    alone = RoomRecall(Recall(index, store), RecallScope(EVENING), reach="server")
     assert len(await alone.memory_search("Lisbon")) == 1
 
 
 async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
-    """A search of the guild finds the words of another channel only while everybody present may enter that channel. It
+    """A search of the server finds the words of another channel only while everybody present may enter that channel. It
     always finds those of its own channel, and never those of a session without a known channel.
     """
     index, store = await evening(turn(0, "Lisbon is lovely."))
@@ -136,7 +138,7 @@ async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
     index.tell(SessionId("imported"), turn(0, "Lisbon, somewhere."), guild_id=1, channel_id=None)
     shared = {10, 11}
     room = RoomRecall(
-        Recall(index, store), RecallScope(EVENING, 1, 10), reach="guild", shared_channels=lambda: frozenset(shared)
+        Recall(index, store), RecallScope(EVENING, 1, 10), reach="server", shared_channels=lambda: frozenset(shared)
     )
     for channels, found in (({10, 11}, 2), ({10}, 1), (set(), 1), ({11}, 2)):
         shared.clear()

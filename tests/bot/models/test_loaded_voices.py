@@ -182,7 +182,7 @@ async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
 async def test_a_voice_that_another_process_has_downloaded_is_loaded_when_it_is_chosen(
     tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gateway process has downloaded it since this one has looked. Nothing is said against it meanwhile."""
+    """`roomtone models pull` has downloaded it since this process has looked. Nothing is said against it meanwhile."""
     monkeypatch.setattr(AllHere, "gone", {"voice-joe"})
     async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
         assert voices.problem(voice("joe")) == GONE

@@ -94,7 +94,7 @@ async def test_words_go_through_few_modules_and_back_into_none(
 
 
 MOST_CALLS = 10
-_ROW = re.compile(r"^\| \d+ \| `(?:bot\.[a-z_.]+\.)?(\w+)[^`]*`[^|]* \| [^|]{20,} \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| \d+\. `(?:bot\.[a-z_.]+\.)?(\w+)[^`]*`[^|]* \| [^|]{20,} \|$", re.MULTILINE)
 
 
 def callers() -> list[str]:

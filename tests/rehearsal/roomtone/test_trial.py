@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
@@ -19,6 +22,7 @@ from rehearsal.errors import RehearsalError
 from rehearsal.roomtone.trial import trial_in, trial_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from config.schema import Settings
@@ -100,6 +104,64 @@ def test_a_trial_that_is_broken_off_leaves_the_last_one(trial: Path) -> None:
         play_half()
     assert (trial / "roomtone.db").read_text("utf-8") == "last"
     assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.db", "roomtone.toml"]
+
+
+class ProcessKilledError(BaseException):
+    """The process has ended. Nothing that it still had to do is done."""
+
+
+def play(trial: Path, word: str, *others: str, killed_at: int = 99) -> bool:
+    """Play a trial with a word in each of its files. Returns whether all were written.
+
+    `others`: files that not every trial has. `killed_at`: at which change of a folder the process is killed.
+    """
+    steps, written = count(), False
+
+    def until_killed(change: Callable[..., None]) -> Callable[..., None]:
+        def changed(*given: Any, **named: Any) -> None:
+            if next(steps) >= killed_at:
+                raise ProcessKilledError
+            change(*given, **named)
+
+        return changed
+
+    with pytest.MonkeyPatch.context() as patch, suppress(ProcessKilledError):
+        for name in ("mkdir", "rename", "unlink", "rmdir"):
+            patch.setattr(os, name, until_killed(getattr(os, name)))
+        with trial_in(trial):
+            (trial / "logs").mkdir()
+            for name in ("roomtone.toml", "roomtone.db", "logs/roomtone.jsonl", *others):
+                with (trial / name).open("a", encoding="utf-8") as file:
+                    file.write(word)
+            written = True
+    return written
+
+
+def texts_in(trial: Path) -> dict[str, str]:
+    """Return the texts of all files below the folder, by their paths."""
+    return {str(path.relative_to(trial)): path.read_text("utf-8") for path in trial.rglob("*") if path.is_file()}
+
+
+# The last trial is aside after five changes, and the next one is written after six.
+@pytest.mark.parametrize("killed_before", [None, 3, 6])
+def test_a_trial_that_is_killed_leaves_the_last_one(trial: Path, killed_before: int | None) -> None:
+    """Whenever the process ends, the last finished trial is there after the next start, whole and alone."""
+    play(trial / "other", "next", "roomtone.db-shm", "transcript.jsonl")
+    following = texts_in(trial / "other")
+    kept: dict[str, str] = {}
+    for step in range(40):
+        folder = trial / str(step)
+        play(folder, "last", "roomtone.db-wal")
+        last = texts_in(folder)
+        if killed_before is not None:
+            play(folder, "half", "roomtone.db-shm", killed_at=killed_before)
+            assert texts_in(folder) != last
+        written = play(folder, "next", "roomtone.db-shm", "transcript.jsonl", killed_at=step)
+        with pytest.raises(KeyboardInterrupt), trial_in(folder):
+            raise KeyboardInterrupt
+        kept = texts_in(folder)
+        assert kept == last or (written and kept == following), step
+    assert kept == following
 
 
 def test_a_trial_that_is_played_is_not_replaced(trial: Path) -> None:

@@ -75,9 +75,9 @@ def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -
     assert "Session evening is frozen." in told(capsys, "memory", "freeze", "--session", "even")
     assert "nothing changed" in told(capsys, "memory", "freeze", "--session", "even")
     assert "are frozen" in told(capsys, "memory", "compress", status=1)
-    assert "Server 77 is frozen" in told(capsys, "memory", "freeze", "--guild", "77")
-    assert told(capsys, "memory", "freeze") == "guild 77\nsession evening\n"
-    told(capsys, "memory", "unfreeze", "--guild", "77", "--session", "evening")
+    assert "Server 77 is frozen" in told(capsys, "memory", "freeze", "--server", "77")
+    assert told(capsys, "memory", "freeze") == "Server 77\nSession evening\n"
+    told(capsys, "memory", "unfreeze", "--server", "77", "--session", "evening")
     assert "nothing to do" in told(capsys, "memory", "compress")
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tests.bot.evening import Evening
 
 
-def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None = "guild") -> AddCommands:
+def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None = "server") -> AddCommands:
     """Return what adds the command. `reach`: as in `recall.scope`."""
     index = SqlRecallIndex(evening.database, VectorStore(evening.database))
     recall, attendance = Recall(index, evening.store), AttendanceStore(evening.database)
@@ -51,7 +51,7 @@ def recall_command(evening: Evening, reader: SessionReader, *, reach: str | None
     return partial(add_recall, recall=found, reader=reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
 
 
-def searching(folder: Path, *, reach: str | None = "guild", **how: Any) -> AbstractAsyncContextManager[Remembered]:
+def searching(folder: Path, *, reach: str | None = "server", **how: Any) -> AbstractAsyncContextManager[Remembered]:
     """Start a local Discord with an evening and the command. `how`: see `remembered`."""
     return remembered(folder, lambda evening, reader: [recall_command(evening, reader, reach=reach)], **how)
 
@@ -131,7 +131,7 @@ async def test_without_memory_search_the_command_says_so(tmp_path: Path) -> None
         assert (await here.use(BEN, "recall", words="gate code")).content == OFF
 
 
-@pytest.mark.parametrize(("reach", "finds"), [("guild", True), ("channel", False), ("session", False)])
+@pytest.mark.parametrize(("reach", "finds"), [("server", True), ("channel", False), ("session", False)])
 async def test_a_search_of_the_channel_leaves_other_channels_out(tmp_path: Path, reach: str, finds: bool) -> None:
     """With `channel` and `session`, what was said in the channel where somebody is or types is searched alone."""
     async with searching(tmp_path, reach=reach, channel=COMMITTEE, present=(ADA,)) as here:
