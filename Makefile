@@ -5,7 +5,7 @@
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
 #   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time)
-#   make audit   ask PyPI's list of known faults about each locked package
+#   make audit   ask PyPI's list of known faults about each locked package, those of the CUDA image too
 #   make kernels  what reads recognised text, with each kind of arithmetic that this processor has
 #   make docs    the documentation as a site in site/, with every link checked
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
@@ -84,10 +84,12 @@ HEARD := tests/rehearsal/scenarios/test_spoken_lines.py tests/voice/asr/test_whi
     tests/voice/asr/test_recogniser_contract.py
 KERNELS := GENERIC AVX2 $(shell grep -qs avx512 /proc/cpuinfo && echo AVX512)
 
-# Asks PyPI's list of known faults about each locked package.
+# Asks PyPI's list of known faults about each locked package, those of the CUDA image too. Without `--strict`, a package
+# that PyPI does not know would pass; through a pipe, an export that failed would.
 audit: $(SYNCED)
-	$(UV) export --frozen --all-extras --no-emit-project --quiet | \
-	    $(UV) tool run pip-audit --disable-pip --require-hashes -r /dev/stdin
+	$(UV) export --frozen --all-extras --group cuda --no-emit-project --quiet --output-file $(VENV)/locked.txt
+	$(UV) tool run --from 'pip-audit>=2.9,<3' pip-audit --strict --disable-pip --require-hashes \
+	    -r $(VENV)/locked.txt
 
 kernels: $(SYNCED) models
 	@for mkl in 0 1; do for isa in $(KERNELS); do echo "CT2_FORCE_CPU_ISA=$$isa CT2_USE_MKL=$$mkl"; \

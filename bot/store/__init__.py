@@ -1,6 +1,6 @@
 """The database: sessions, turns, notes, segments, search, people and guild settings.
 
-Start with `database.open_database`; the store classes take the open `Database`. `tables`, `triggers` and
+Start with `database.open_database`; the store classes take the open `Database`. `tables` and
 `migrations` hold the schema, `dialects` what differs between SQLite and PostgreSQL, `rows` how values become columns,
 `inserts` how rows are added once.
 

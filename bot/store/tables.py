@@ -1,7 +1,7 @@
 """All tables of the database.
 
-The code builds its queries from these definitions, and the first revision of `bot.store.migrations` makes the tables
-from them. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that all text from a
+The code builds its queries from these definitions, and `bot.store.migrations` makes the tables: a change here needs a
+new module there. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that all text from a
 recogniser or Discord comes back unchanged.
 """
 

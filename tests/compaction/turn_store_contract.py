@@ -140,7 +140,6 @@ class TurnStoreContract:
 
     # -- turns -----------------------------------------------------------------------------------------------
 
-    @pytest.mark.asyncio
     async def test_unknown_session_is_empty(self, store: TurnStore) -> None:
         """Loading a session that nobody wrote to gives the state of a new session."""
         memory = await store.load(EVENING)
@@ -151,7 +150,6 @@ class TurnStoreContract:
         assert memory.live_notes == ()
         assert memory.ended is False
 
-    @pytest.mark.asyncio
     async def test_turns_come_back_whole_and_in_order(self, store: TurnStore) -> None:
         """Every field of a turn of every kind is stored, including several speakers and unusual characters, and turns
         come back in order.
@@ -179,14 +177,12 @@ class TurnStoreContract:
         assert memory.total_turns == 6
         assert memory.window == tuple(turns)
 
-    @pytest.mark.asyncio
     async def test_same_turn_twice_is_stored_once(self, store: TurnStore) -> None:
         """Storing the same turn again, as after a lost answer, changes nothing."""
         await store.append_turn(EVENING, turn(0))
         await store.append_turn(EVENING, turn(0))
         assert (await store.load(EVENING)).window == (turn(0),)
 
-    @pytest.mark.asyncio
     async def test_another_turn_under_a_used_number_is_refused(self, store: TurnStore) -> None:
         """Storing another turn under a used number is an error, and the first turn stays."""
         await store.append_turn(EVENING, turn(0, "the first"))
@@ -194,7 +190,6 @@ class TurnStoreContract:
             await store.append_turn(EVENING, turn(0, "another"))
         assert (await store.load(EVENING)).window == (turn(0, "the first"),)
 
-    @pytest.mark.asyncio
     async def test_sessions_do_not_see_each_other(self, store: TurnStore) -> None:
         """Turns, notes, landings and ends affect only their own session."""
         await fill(store, 12)
@@ -209,7 +204,6 @@ class TurnStoreContract:
 
     # -- notes -----------------------------------------------------------------------------------------------
 
-    @pytest.mark.asyncio
     async def test_notes_are_live_then_pending_in_their_order(self, store: TurnStore) -> None:
         """Notes keep their fields and the order in which they were taken, while live and while pending."""
         notes = [note(name, at=T0 + at) for at, name in enumerate(("b", "a", "d", "c"))]
@@ -222,7 +216,6 @@ class TurnStoreContract:
         assert memory.state.pending_notes == tuple(notes[:3])
         assert memory.live_notes == (notes[3],)
 
-    @pytest.mark.asyncio
     async def test_note_operations_can_be_repeated(self, store: TurnStore) -> None:
         """Adding or moving the same note twice has no further effect, and adding a pending note again does not make it
         live.
@@ -238,7 +231,6 @@ class TurnStoreContract:
 
     # -- landings --------------------------------------------------------------------------------------------
 
-    @pytest.mark.asyncio
     async def test_landing_moves_everything_at_once(self, store: TurnStore) -> None:
         """A landing stores the segment, cursor, revision, summary and notes together, and the window then starts at the
         new cursor.
@@ -257,7 +249,6 @@ class TurnStoreContract:
         assert memory.live_notes == (note("c"),)
         assert tuple(await store.turns(EVENING, Seq(0), Seq(10))) == tuple(turns[:10])
 
-    @pytest.mark.asyncio
     async def test_landing_keeps_notes_that_came_in_flight(self, store: TurnStore) -> None:
         """A landing removes only the note ids that it carries from the pending notes, whatever the landing's own state
         says about pending notes.
@@ -269,7 +260,6 @@ class TurnStoreContract:
         assert await store.land(landing(0, 10, revision=0, note_ids=["a"]))
         assert (await store.load(EVENING)).state.pending_notes == (note("b"),)
 
-    @pytest.mark.asyncio
     async def test_same_landing_twice_lands_once(self, store: TurnStore) -> None:
         """A repeated landing returns False and changes nothing."""
         await fill(store, 10)
@@ -278,7 +268,6 @@ class TurnStoreContract:
         assert await store.land(landing(0, 10, revision=0)) is False
         assert await store.load(EVENING) == before
 
-    @pytest.mark.asyncio
     async def test_stale_landing_is_refused(self, store: TurnStore) -> None:
         """A landing made on an older cursor or revision changes nothing, not even the notes."""
         await fill(store, 20)
@@ -292,7 +281,6 @@ class TurnStoreContract:
         assert await store.land(stale_revision) is False
         assert await store.load(EVENING) == before
 
-    @pytest.mark.asyncio
     async def test_a_stored_range_is_not_stored_again(self, store: TurnStore) -> None:
         """A range of turns that is stored already is refused, even with another segment id."""
         await fill(store, 12)
@@ -306,7 +294,6 @@ class TurnStoreContract:
         assert await store.land(again) is False
         assert await store.load(EVENING) == before
 
-    @pytest.mark.asyncio
     async def test_notes_only_landing_has_an_empty_range(self, store: TurnStore) -> None:
         """A landing of notes alone leaves the cursor, raises the revision and removes the notes from the
         pending ones.
@@ -323,7 +310,6 @@ class TurnStoreContract:
         assert memory.segments == (made,)
         assert memory.total_turns == 5
 
-    @pytest.mark.asyncio
     async def test_notes_only_landing_may_keep_a_segment_of_its_own(self, store: TurnStore) -> None:
         """A run of notes alone may store a segment with the empty range `cursor..cursor`. Two such segments have
         different ids.
@@ -340,7 +326,6 @@ class TurnStoreContract:
         assert await store.land(landing(0, 5, revision=2))
         assert [each.id for each in (await store.load(EVENING)).segments] == ["notes-1", "notes-2", "evening:0-5"]
 
-    @pytest.mark.asyncio
     async def test_segments_come_back_in_order_of_start(self, store: TurnStore) -> None:
         """Segments are loaded in the order of their first turns."""
         await fill(store, 35)
@@ -354,7 +339,6 @@ class TurnStoreContract:
         assert memory.state.revision == 3
         assert [each.seq for each in memory.window] == list(range(30, 35))
 
-    @pytest.mark.asyncio
     async def test_one_of_two_rival_landings_wins(self, store: TurnStore) -> None:
         """If two writers land on the same cursor and revision, exactly one of them succeeds."""
         await fill(store, 10)
@@ -365,7 +349,6 @@ class TurnStoreContract:
         assert len(memory.segments) == 1
         assert memory.state.revision == 1
 
-    @pytest.mark.asyncio
     async def test_turns_go_on_while_a_landing_is_written(self, store: TurnStore) -> None:
         """Turns that are appended while a landing is written are stored, and the landing is applied too."""
         await fill(store, 12)
@@ -378,7 +361,6 @@ class TurnStoreContract:
         assert memory.total_turns == 20
         assert [each.seq for each in memory.window] == list(range(10, 20))
 
-    @pytest.mark.asyncio
     async def test_who_shared_a_screen_is_known_after_a_restart(self, store: TurnStore) -> None:
         """They are among the speakers, after those who spoke. A note without an id names nobody."""
         await fill(store, 1)
@@ -390,7 +372,6 @@ class TurnStoreContract:
         assert memory.live_notes == (shown, note("b"))
         assert memory.speakers == (*spoke, ("7", "Cy"))
 
-    @pytest.mark.asyncio
     async def test_closing_marks_the_end(self, store: TurnStore) -> None:
         """Closing stores the closing segment, and the cursor, window and notes stay unchanged."""
         turns = await fill(store, 12)
@@ -406,7 +387,6 @@ class TurnStoreContract:
         assert memory.segments == (*before.segments, closing)
         assert memory.window == tuple(turns[10:])
 
-    @pytest.mark.asyncio
     async def test_closing_twice_changes_nothing(self, store: TurnStore) -> None:
         """Closing a session again, as after a lost answer, changes nothing."""
         await fill(store, 5)
@@ -416,7 +396,6 @@ class TurnStoreContract:
         await store.close(EVENING, closing, CompactionState())
         assert await store.load(EVENING) == before
 
-    @pytest.mark.asyncio
     async def test_late_landing_on_an_ended_session_is_refused(self, store: TurnStore) -> None:
         """A landing that comes after the end of its session changes nothing."""
         await fill(store, 10)
@@ -425,7 +404,6 @@ class TurnStoreContract:
         assert await store.land(landing(0, 10, revision=0)) is False
         assert await store.load(EVENING) == before
 
-    @pytest.mark.asyncio
     async def test_ending_on_a_stale_state_is_refused(self, store: TurnStore) -> None:
         """Closing on an older cursor and revision is refused, so that closing cannot move the cursor back."""
         await fill(store, 12)
@@ -436,7 +414,6 @@ class TurnStoreContract:
         assert (memory.state.cursor, memory.state.revision, memory.ended) == (10, 1, False)
         assert len(memory.segments) == 1
 
-    @pytest.mark.asyncio
     async def test_empty_session_can_end(self, store: TurnStore) -> None:
         """A session without turns ends without a segment."""
         await store.close(EVENING, None, CompactionState())

@@ -108,7 +108,6 @@ class _Searches:
 class RecallIndexContract(_Searches):
     """A search finds what was said, and only within its scope. A subclass provides the `room` fixture."""
 
-    @pytest.mark.asyncio
     async def test_a_turn_is_found_by_its_words_and_those_beside_it(self, room: Told) -> None:
         """The turn with most words of the query comes first. Its neighbours are found too, and other turns are not."""
         await room.tell(EVENING, *SAID)
@@ -116,7 +115,6 @@ class RecallIndexContract(_Searches):
         assert found[0] == "The lighthouse is closed until May."
         assert set(found) == {source_text(each) for each in SAID[:4]}
 
-    @pytest.mark.asyncio
     async def test_words_are_found_in_other_forms_and_scripts(self, room: Told) -> None:
         """Endings, accents and case do not matter. Text in a script without spaces is found by parts of it."""
         await room.tell(EVENING, *SAID)
@@ -124,7 +122,6 @@ class RecallIndexContract(_Searches):
         assert (await self._found(room, "zlutoucky kun"))[0].startswith("Žlu")
         assert (await self._found(room, "东京"))[0].startswith("明天")
 
-    @pytest.mark.asyncio
     async def test_the_last_turn_is_found_at_once(self, room: Told) -> None:
         """A turn is found before the next turn exists. When the next turn comes, it counts as a neighbour."""
         await room.tell(EVENING, SAID[0])
@@ -132,7 +129,6 @@ class RecallIndexContract(_Searches):
         await room.tell(EVENING, SAID[1])
         assert set(await self._found(room, "lighthouse")) == {source_text(each) for each in SAID[:2]}
 
-    @pytest.mark.asyncio
     async def test_notes_and_segments_are_found(self, room: Told) -> None:
         """Notes about screens and segments of folded batches are found."""
         kept = segment(0, 4, "They settle on Lisbon.", "We fly on Friday.")
@@ -143,7 +139,6 @@ class RecallIndexContract(_Searches):
         assert await self._found(room, "lisbon lighthouse", only) == [source_text(kept)]
         assert await self._found(room, "lisbon", Scope(kinds=frozenset())) == []
 
-    @pytest.mark.asyncio
     async def test_a_speaker_filters(self, room: Told) -> None:
         """The speaker filter takes a whole name, a word of a name in any case, or an id. A name without letters matches
         nobody.
@@ -155,7 +150,6 @@ class RecallIndexContract(_Searches):
             found = await room.index.passages(await room.index.full_text(("lisbon", "lighthous"), scope, limit=50))
             assert len(found) <= count, speaker
 
-    @pytest.mark.asyncio
     async def test_time_filters(self, room: Told) -> None:
         """The time range includes `since` and excludes `until`. An empty range has no results."""
         await room.tell(EVENING, *SAID)
@@ -164,7 +158,6 @@ class RecallIndexContract(_Searches):
         assert await self._found(room, "lisbon", Scope(since=T0 + 9.0, until=T0 + 9.0)) == []
         assert await self._found(room, "lisbon", Scope(since=T0 + 9e9)) == []
 
-    @pytest.mark.asyncio
     async def test_places_filter(self, room: Told) -> None:
         """A search in a guild, a channel or a session finds only what was said there."""
         await room.tell(EVENING, SAID[0])
@@ -177,7 +170,6 @@ class RecallIndexContract(_Searches):
         assert await self._found(room, "lisbon", Scope(session_id=MORNING)) == ["Lisbon was lovely."]
         assert await self._found(room, "lisbon", Scope(guild_id=1, session_id=ELSEWHERE)) == []
 
-    @pytest.mark.asyncio
     async def test_what_is_in_view_is_not_found(self, room: Told) -> None:
         """Turns of the window are not found, but turns of another session with the same numbers are."""
         await room.tell(EVENING, *SAID)
@@ -185,7 +177,6 @@ class RecallIndexContract(_Searches):
         found = await self._found(room, "lisbon", Scope(in_view=(EVENING, Seq(3))))
         assert set(found) == {"Lisbon was lovely.", source_text(SAID[0]), source_text(SAID[1]), source_text(SAID[2])}
 
-    @pytest.mark.asyncio
     async def test_newest_are_the_last_said(self, room: Told) -> None:
         """The newest passages come first, and a search can be limited to the newest."""
         await room.tell(EVENING, *SAID, turn(6, "Actually, the rooms in Lisbon moved to June."))
@@ -193,7 +184,6 @@ class RecallIndexContract(_Searches):
         assert (await self._texts(room, await index.newest(Scope(), limit=2)))[1] == source_text(SAID[5])
         assert len(await index.full_text(("lisbon",), Scope(), limit=50, newest=1)) == 1
 
-    @pytest.mark.asyncio
     async def test_counts_tell_how_common_a_term_is(self, room: Told) -> None:
         """A term is counted in its own turn and in the neighbouring turns. A term that nobody said is absent."""
         await room.tell(EVENING, *SAID)
@@ -202,7 +192,6 @@ class RecallIndexContract(_Searches):
         assert "zebra" not in counts.passages
         assert counts.total >= len(SAID)
 
-    @pytest.mark.asyncio
     async def test_a_passage_brings_its_turn_and_those_about_it(self, room: Told) -> None:
         """A passage has its turn word for word, the turn before it and three turns after it. Passages come in the
         requested order, without unknown ones.
@@ -216,7 +205,6 @@ class RecallIndexContract(_Searches):
         assert "room" in passages[0].nearby_terms
         assert passages[0].at == SAID[2].started_at
 
-    @pytest.mark.asyncio
     async def test_whatever_is_asked_is_only_words(self, room: Told) -> None:
         """Search syntax, SQL, emoji and pages of text are searched as plain words and cause no error."""
         await room.tell(EVENING, *SAID)
@@ -231,7 +219,6 @@ class RecallIndexContract(_Searches):
 class SimilarityContract(_Searches):
     """A search by meaning ranks what was embedded, within its scope. A subclass provides the `room` fixture."""
 
-    @pytest.mark.asyncio
     async def test_likeness_ranks_by_meaning(self, room: Told) -> None:
         """The passage most similar to the vector comes first with its cosine. Filters apply, and another embedding
         model has no results.
@@ -253,7 +240,6 @@ class SimilarityContract(_Searches):
         assert len(await room.index.find_similar(vector, in_view, model="letters", limit=50)) == 1
         assert await room.index.find_similar(vector, Scope(), model="other", limit=5) == ()
 
-    @pytest.mark.asyncio
     async def test_what_is_forgotten_is_found_nowhere(self, room: Told) -> None:
         """A forgotten turn is not found by its words, beside its neighbours or by similarity."""
         await room.tell(EVENING, *SAID)

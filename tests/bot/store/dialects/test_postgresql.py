@@ -18,7 +18,6 @@ from sqlalchemy import text
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.machine import check_database
 from bot.shards import ONLY_SHARD, Succession, parse_shards
-from bot.store import triggers
 from bot.store.claims import claim_room, fenced
 from bot.store.database import Database, open_database
 from bot.store.dialects import postgresql_lock
@@ -126,15 +125,15 @@ async def test_a_command_makes_no_tables(empty_place: SecretStr) -> None:
     assert "no memory in it yet" in check_database(empty_place).detail
 
 
-async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr) -> None:
     """If one of its statements fails, nothing is made, and the next start makes all of it."""
-    monkeypatch.setattr(triggers, "statements_for", lambda _: ("ALTER TABLE absent ADD COLUMN x BIGINT",))
-    with pytest.raises(StoreError, match="absent"):
+    run(empty_place, "CREATE FUNCTION turn_deleted() RETURNS BIGINT LANGUAGE SQL AS 'SELECT 1'")
+    with pytest.raises(StoreError, match="turn_deleted"):
         async with open_database(empty_place):
             pass
     with psycopg.connect(empty_place.get_secret_value()) as connection:
         assert connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").fetchone() is None
-    monkeypatch.undo()
+    run(empty_place, "DROP FUNCTION turn_deleted")
     async with open_database(empty_place) as first, open_database(empty_place) as second:
         await fill(SqlTurnStore(first, FakeClock()), 3)
         assert (await SqlTurnStore(second, FakeClock()).load(EVENING)).total_turns == 3
