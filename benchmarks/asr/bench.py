@@ -6,12 +6,11 @@ import asyncio
 import zlib
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import RoomTranscriber
-from benchmarks.asr.questions import GLOSSARY, ask_questions, make_questions, question_sounds
+from benchmarks.asr.questions import FOLDER, GLOSSARY, ask_questions, make_questions, question_sounds
 from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import measuring
 from benchmarks.recordings import HeardWords, load_recordings
@@ -26,6 +25,7 @@ from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from benchmarks.measuring import Measuring, Progress
     from benchmarks.recordings import SpeechRecording
@@ -53,7 +53,7 @@ class AsrBenchOptions:
     recordings: int = 0
     language: str = "en"
     loss: float = 0.05
-    questions_dir: Path = Path("data/questions")
+    questions_dir: Path = FOLDER
     only: tuple[str, ...] = ()
 
 

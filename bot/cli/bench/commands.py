@@ -136,6 +136,9 @@ def memory(
 def reply(
     json_file: JsonFile = None,
     speech: SpeechDir = None,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="Ask all 60 short questions of `bench asr`, instead of recordings.")
+    ] = False,
     recordings: Annotated[
         int | None,
         typer.Option(min=0, max=1000, help="Number of recordings to answer, one after the other; default 50, 0: all."),
@@ -150,8 +153,13 @@ def reply(
     """Measure how fast the bot answers and stops."""
     from benchmarks.reply.bench import ReplyBenchOptions, run
 
+    if speech is not None and questions:
+        raise typer.BadParameter("--speech and --questions exclude each other.")
+    if questions and not quick and recordings is None:
+        recordings = 0
     given: dict[str, Any] = {
         "speech": speech,
+        "questions": questions,
         "recordings": recordings,
         "interruptions": interruptions,
         "first_token_ms": first_token_ms,
