@@ -45,13 +45,14 @@ def _write(report: BenchmarkReport, json_file: Path | None) -> None:
 def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
     from rich.table import Table
 
-    from benchmarks.document import cell, met
+    from benchmarks.document import measured, met
 
     table = Table(title=report.bench, title_justify="left", box=None, pad_edge=False)
     for heading in ("target", "goal", "measured", "", "of"):
         table.add_column(heading)
     for target in report.targets:
-        table.add_row(target.name, target.goal, cell(target.value), met(asdict(target)).strip("*"), target.sample)
+        told = asdict(target)
+        table.add_row(target.name, target.goal, measured(told), met(told).strip("*"), target.sample)
     # Do not wrap tables that are written to a file.
     out = open_console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
     out.print(table)
@@ -151,10 +152,10 @@ def reply(
     quick: Quick = False,
 ) -> None:
     """Measure how fast the bot answers and stops."""
-    from benchmarks.reply.bench import ReplyBenchOptions, run
-
     if speech is not None and questions:
         raise typer.BadParameter("--speech and --questions exclude each other.")
+    from benchmarks.reply.bench import ReplyBenchOptions, run
+
     if questions and not quick and recordings is None:
         recordings = 0
     given: dict[str, Any] = {
