@@ -100,20 +100,24 @@ def _between_marks(page: str, lines: Iterable[str]) -> str:
 
 
 def _table(kept: Results) -> Iterator[str]:
-    """Yield the targets of a benchmark's results that were measured, and the machines."""
+    """Yield the targets of a benchmark's results that were measured, and the machines. Rows name their result where
+    several are kept.
+    """
+    several = len(kept) > 1
     # Behind a semicolon is what a sample tells besides what was counted.
     rows = [
         (
-            *(cell(target[each]) for each in ("name", "goal", "value")),
+            *(cell(target[each]) for each in ("name", "goal")),
+            measured(target),
             met(target),
             cell(target.get("sample")).partition(";")[0],
-            file,
+            *([file] if several else ()),
         )
         for file, report in kept.items()
         for target in targets_of(report)
         if met(target) != "not measured"
     ]
-    yield from table(("target", "goal", "measured", "", "of", "result"), rows)
+    yield from table(("target", "goal", "measured", "", "of", *(["result"] if several else ())), rows)
     for file, report in kept.items():
         yield from _operating_points(file, report)
     for file, report in kept.items():
@@ -157,6 +161,14 @@ def met(target: Mapping[str, Json]) -> str:
             return "**not met**"
         case _:
             return "not decided" if isinstance(target["value"], int | float) else "not measured"
+
+
+def measured(target: Mapping[str, Json]) -> str:
+    """Return the figure of a target, as a percentage where its goal is one."""
+    value = target["value"]
+    if isinstance(value, int | float) and "%" in str(target["goal"]):
+        return f"{cell(100.0 * value)} %"
+    return cell(value)
 
 
 def cell(value: Json) -> str:

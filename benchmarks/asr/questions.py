@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from rehearsal.words import WordErrors
     from voice.audio import Pcm
 
+# Where the voices' recordings are kept, from the working directory.
+FOLDER = Path("data/questions")
 TEXTS = Path(__file__).with_name("questions.toml")
 VOICES = ("af_heart", "bm_george", "af_bella", "am_michael", "bf_emma", "am_fenrir")
 # Sound that is left around the voice, as after a hard start of push-to-talk.
@@ -76,19 +78,19 @@ def question_texts() -> tuple[str, ...]:
 
 
 async def make_questions(folder: Path, models: ModelsSettings, progress: Progress) -> None:
-    """Write the recordings that `folder` lacks. Raises `SynthesisError` if the voices are not installed."""
+    """Write the recordings that `folder` lacks, and its manifest, so that `roomtone bench reply` can ask them too.
+
+    Raises `SynthesisError` if recordings are missing and the voices are not installed.
+    """
     texts = question_texts()
-    missing = [number for number in range(len(texts)) if not recording_file(folder, number).exists()]
-    if not missing:
-        return
-    progress.step("voices of the questions", total=len(missing))
-    async with AsyncExitStack() as stack:
-        voices = await kokoro_voices(stack, models, dict.fromkeys(VOICES, 1.0))
-        for number in missing:
-            sound = await speak_evenly(voices[VOICES[number % len(VOICES)]], texts[number])
-            write_recording(recording_file(folder, number), sound)
-            progress.advance()
-    # So `roomtone bench reply --speech` can ask them too.
+    if missing := [number for number in range(len(texts)) if not recording_file(folder, number).exists()]:
+        progress.step("voices of the questions", total=len(missing))
+        async with AsyncExitStack() as stack:
+            voices = await kokoro_voices(stack, models, dict.fromkeys(VOICES, 1.0))
+            for number in missing:
+                sound = await speak_evenly(voices[VOICES[number % len(VOICES)]], texts[number])
+                write_recording(recording_file(folder, number), sound)
+                progress.advance()
     listed = [
         {
             "file": recording_file(folder, number).name,

@@ -38,8 +38,8 @@ _WORDS = "we spoke about the garden and the long way home by the lake"
 async def measure_bot(
     folder: Path, models: Path, clips: Sequence[str], *, rooms: int, seconds: float
 ) -> Mapping[str, Json]:
-    """Run a bot with so many rooms, and return its memory and processor time: in silence, and for each second of
-    speech. `folder`: an empty one. `seconds`: of silence, and then of speech. Raises `BenchmarkError`.
+    """Run a bot with so many rooms, and return how it started, its memory and its processor time: in silence, and for
+    each second of speech. `folder`: an empty one. `seconds`: of silence, and then of speech. Raises `BenchmarkError`.
     """
     loaded = [await asyncio.to_thread(Clip.load, Path(clip)) for clip in clips]
     async with AsyncExitStack() as stack:
@@ -59,7 +59,9 @@ async def measure_bot(
         }
         (folder / "roomtone.toml").touch()
         words, settings = ("-m", "bot", "run"), without_settings(environment)
+        begun = time.monotonic()
         bot = await start_process(words, folder, settings, until="is on Discord", within_s=_START_S)
+        connected_s, at_start = time.monotonic() - begun, use_of(family(bot.pid))
         # In reverse order.
         stack.push_async_callback(bot.wait)
         stack.callback(signal_family, bot.pid, signal.SIGTERM)
@@ -72,6 +74,9 @@ async def measure_bot(
         passed_s, used_s = time.monotonic() - begun, use_of(family(bot.pid)).cpu_s - before
         return {
             "rooms": rooms,
+            # Without a room yet.
+            "seconds_to_connected": round(connected_s, 1),
+            "rss_mb": round(at_start.rss_mb),
             "memory_mb": round(use_of(family(bot.pid)).memory_mb),
             "cpu_s_a_silent_s": round(silent_s / rooms, 5),
             "cpu_s_a_speech_s": round(max(0.0, used_s - silent_s * passed_s) / spoken_s, 5),

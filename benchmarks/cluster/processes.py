@@ -30,11 +30,12 @@ _PARENT, _USER, _SYSTEM = 1, 11, 12
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
     """What processes take. `cpu_s`: so far. `memory_mb`: their share of physical memory, with shared pages divided by
-    their users (PSS).
+    their users (PSS). `rss_mb`: the same with shared pages counted in each.
     """
 
     cpu_s: float
     memory_mb: float
+    rss_mb: float
 
 
 def without_settings(more: Mapping[str, str]) -> dict[str, str]:
@@ -85,14 +86,15 @@ def use_of(pids: Iterable[int], named: str = "") -> ProcessUse:
     """Return what those of the processes take together that still run and can be read, and whose command line has
     `named`.
     """
-    ticks = shared_kb = 0
+    ticks = shared_kb = resident_kb = 0
     for folder in (PROC / str(pid) for pid in pids):
         with suppress(OSError, IndexError, ValueError, StopIteration):
             if named.encode() in (folder / "cmdline").read_bytes():
                 fields, lines = _fields(folder), (folder / "smaps_rollup").read_text("utf-8").splitlines()
                 shared_kb += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+                resident_kb += next(int(line.split()[1]) for line in lines if line.startswith("Rss:"))
                 ticks += int(fields[_USER]) + int(fields[_SYSTEM])
-    return ProcessUse(ticks / os.sysconf("SC_CLK_TCK"), shared_kb / _KB_A_MB)
+    return ProcessUse(ticks / os.sysconf("SC_CLK_TCK"), shared_kb / _KB_A_MB, resident_kb / _KB_A_MB)
 
 
 def family(pid: int) -> list[int]:

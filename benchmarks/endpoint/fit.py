@@ -2,8 +2,8 @@
 
 Run by hand; the results are written into `EndPolicy`. Real recordings and the tuning set of the free talk are read, and
 count the same. The weights are those of a logistic regression of end against pause. The rest is a search for the curve
-of thresholds over silence with the least expected cost, of cuts and of waiting, among those that reach both goals for
-the real recordings.
+of thresholds over silence with the least expected cost, of cuts and of waiting, among those that are within both bounds
+for the real recordings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.endpoint.free_talk import TalkSet
 from benchmarks.figures import percentile
-from benchmarks.listen.endpointing import CUT_SHARE, KNOWN_P50_MS, LEADS, outcome
+from benchmarks.listen.endpointing import CUT_SHARE, LEADS, outcome
 from benchmarks.listen.observed_pauses import PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
 from benchmarks.recordings import load_recordings
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from benchmarks.listen.observed_pauses import ObservedPause
 
+# How soon half of the real ends must be known. The goal of `roomtone bench listen` is 500 ms, which these models do not
+# reach with so few cuts (docs/decisions/0011-endpointing.md). As a bound it would leave nothing to choose from.
+BOUND_P50_MS = 600.0
 # How many seconds of waiting a cut is worth: the bot answers half a question and is interrupted, and the rest comes as
 # a turn of its own. Half of the waiting that is counted is the median's, a tenth that of the slowest.
 CUT_COST_S = 4.0
@@ -40,9 +43,9 @@ _P50_WEIGHT, _P95_WEIGHT = 1.0, 0.2
 _RIDGE = 1.0
 _STEPS = 50
 # What the search tries: seconds for the sure and for the unsure, and shares of the ends below the two bounds. Nobody is
-# waited for longer than 1.2 s: 5 % of the ends would be answered later than that.
+# waited for longer than 1.1 s: a quarter of all answers come that late, and their goal is missed already.
 _SHORTEST_S = (0.35, 0.38, 0.42, 0.46, 0.5)
-_LONGEST_S = (0.9, 1.0, 1.1, 1.2)
+_LONGEST_S = (0.9, 1.0, 1.1)
 _SHARES = (0.05, 0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 _NOTHING = ReadingWeights(finished=0.0, sentence=0.0, ends=0.0, goes_on=0.0, sure=1.0, unsure=0.0)
 # One policy for each weight, which counts nothing else.
@@ -73,7 +76,7 @@ def reading_weights(sets: Sequence[Sequence[ObservedPause]]) -> ReadingWeights:
 def curve(sets: Sequence[Sequence[ObservedPause]], weights: ReadingWeights) -> EndPolicy:
     """Return the policy with these weights that costs least. The first set is of real recordings.
 
-    Where no policy reaches both goals for them, all are compared.
+    Where no policy is within both bounds for them, all are compared.
     """
     plain = EndPolicy(reading=weights)
     odds = [_first_odds(pause, plain) for each in sets for pause in each if pause.is_end]
@@ -87,16 +90,16 @@ def curve(sets: Sequence[Sequence[ObservedPause]], weights: ReadingWeights) -> E
     return min(
         tried,
         key=lambda policy: (
-            not reaches_goals(sets[0], policy),
+            not within_bounds(sets[0], policy),
             sum(cost_s(each, policy) for each in sets),
         ),
     )
 
 
-def reaches_goals(pauses: Sequence[ObservedPause], policy: EndPolicy) -> bool:
+def within_bounds(pauses: Sequence[ObservedPause], policy: EndPolicy) -> bool:
     """Return whether few enough of these pauses are cut, and the median end is known soon enough."""
     done = outcome(pauses, policy)
-    return done.cut <= CUT_SHARE * done.inside and 1000 * percentile(done.known_after_s, 0.5) <= KNOWN_P50_MS
+    return done.cut <= CUT_SHARE * done.inside and 1000 * percentile(done.known_after_s, 0.5) <= BOUND_P50_MS
 
 
 def cost_s(pauses: Sequence[ObservedPause], policy: EndPolicy) -> float:

@@ -32,7 +32,7 @@ PART = "endpointing"
 # Each recording is observed twice, the second time shifted by half a window: where windows begin changes the decision
 # for two pauses in seventy.
 LEADS = (0, WINDOW_SAMPLES // 2)
-CUT_SHARE, KNOWN_P50_MS = 0.06, 600.0
+CUT_SHARE, KNOWN_P50_MS = 0.06, 500.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def endpointing_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
         ),
         at_most(
             "end of speech known after, P50 ms",
-            "<= 600 ms",
+            "<= 500 ms",
             number_at(ours, PART, "end_known_after_ms", "p50"),
             KNOWN_P50_MS,
             sample_at(ours, "ends", PART, "end_known_after_ms", "count"),

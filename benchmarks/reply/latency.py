@@ -40,15 +40,11 @@ WARM_UP = 1
 
 @dataclass(frozen=True, slots=True)
 class LatencySample:
-    """The times of one answer in milliseconds, from the end of the voice in the recording. `stages`: as in `STAGES`.
-
-    `recognised_ahead`: the text was asked for in the pause, before the end was certain.
-    """
+    """The times of one answer in milliseconds, from the end of the voice in the recording. `stages`: as in `STAGES`."""
 
     total_ms: float
     to_text_ms: float
     stages: Mapping[str, float]
-    recognised_ahead: bool
 
     def besides_the_server_ms(self, first_token_ms: float) -> float:
         """Return the whole less the part of the model server's delay that somebody waited for.
@@ -104,7 +100,6 @@ async def measure_latency(
         "model_server_first_token_ms": first_token_ms,
         "total_ms": spread([each.total_ms for each in samples]),
         "to_text_ms": spread([each.to_text_ms for each in samples]),
-        "recognised_ahead": share_of(sum(each.recognised_ahead for each in samples), len(samples)),
         "stages_ms": {stage: spread([each.stages[stage] for each in samples]) for stage in STAGES},
         "besides_the_model_server_ms": spread([each.besides_the_server_ms(first_token_ms) for each in samples]),
         # Where the milliseconds of each answer went, in the order of the recordings.
@@ -165,7 +160,6 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
         total_ms=(received - end) * 1000,
         to_text_ms=(heard.text_at - end) * 1000,
         stages=stages_between(end, moments),
-        recognised_ahead=bool(transcribed["early"]),
     )
 
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.document import BEGIN, END, HEADLINES, PAGE, README, cell, kept_results, update_page, update_readme
+from benchmarks.document import (
+    BEGIN,
+    END,
+    HEADLINES,
+    PAGE,
+    README,
+    cell,
+    kept_results,
+    measured,
+    update_page,
+    update_readme,
+)
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -17,6 +28,7 @@ REPORT: dict[str, Json] = {
     "targets": [
         {"name": "facts", "goal": ">= 2", "value": 2.25, "met": True, "sample": "9 facts"},
         {"name": "long time", "goal": "<= 1.5 s", "value": 1234.04, "met": False},
+        {"name": "cut", "goal": "<= 6 %", "value": 0.0753, "met": False, "sample": "146 pauses"},
         {"name": "growth", "goal": "<= 4 MB", "value": 3.9, "met": None},
         {"name": "other", "goal": "0", "value": "not measured", "met": None},
     ],
@@ -29,14 +41,35 @@ def test_a_result_is_one_table_between_the_marks() -> None:
     assert page.startswith(f"Before.\n{BEGIN}\n")
     assert page.endswith(f"{END}\nAfter.\n")
     assert "written before" not in page
-    assert "| facts | >= 2 | 2.25 | met | 9 facts | memory |" in page
-    assert "| long time | <= 1.5 s | 1,234 | **not met** |  | memory |" in page
-    assert "| growth | <= 4 MB | 3.9 | not decided |  | memory |" in page
+    assert "| facts | >= 2 | 2.25 | met | 9 facts |" in page
+    assert "| long time | <= 1.5 s | 1,234 | **not met** |  |" in page
+    assert "| cut | <= 6 % | 7.53 % | **not met** | 146 pauses |" in page
+    assert "| growth | <= 4 MB | 3.9 | not decided |  |" in page
     assert "| other" not in page
     assert "[memory](benchmarks/memory.json): 2026-11-28, Some CPU, 2 cores." in page
     assert update_page(page, {"memory": REPORT}) == page
     with pytest.raises(ValueError, match="lacks"):
         update_page("Nothing.", {})
+
+
+def test_rows_name_their_result_where_several_are_kept() -> None:
+    """With a single one the line below the table names it."""
+    page = update_page(f"{BEGIN}\n{END}", {"listen": REPORT, "listen-pauses": REPORT, "memory": REPORT})
+    assert [page.count(f"| 9 facts | {result} |") for result in ("listen", "listen-pauses", "memory")] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("goal", "figure", "told"),
+    [
+        (">= 95 %", 1, "100 %"),
+        ("<= 20 %", 0.475, "47.5 %"),
+        ("<= 1.6", 1.05, "1.05"),
+        ("0", "not measured", "not measured"),
+    ],
+)
+def test_a_share_beside_a_goal_in_percent_is_one_too(goal: str, figure: Json, told: str) -> None:
+    """Other figures stay as they are."""
+    assert measured({"goal": goal, "value": figure}) == told
 
 
 def test_operating_points_are_one_table() -> None:

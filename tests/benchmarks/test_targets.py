@@ -85,6 +85,25 @@ def test_nothing_measured_claims_nothing(targets: Callable[[dict[str, Json]], tu
     assert {target.met for target in targets({})} == {None}
 
 
+def test_an_answer_waits_for_its_text_as_long_as_the_recogniser_takes() -> None:
+    """The stage is judged whether or not the text was asked for in the pause; an answer that never came misses it."""
+    answers: dict[str, Json] = {"recordings": 60, "unanswered": 0, "stages_ms": {"recogniser": {"p95": 599.0}}}
+    assert [each.met for each in reply_targets({"answers": answers})].count(True) == 1
+    late: dict[str, Json] = {**answers, "stages_ms": {"recogniser": {"p95": 601.0}}}
+    silent: dict[str, Json] = {**answers, "unanswered": 1}
+    for figures in (late, silent):
+        assert True not in {each.met for each in reply_targets({"answers": figures})}
+
+
+@pytest.mark.parametrize(("rate", "met"), [(0.08, True), (0.081, False)])
+def test_recordings_have_a_word_error_rate_to_reach(rate: float, *, met: bool) -> None:
+    """It is that of the recordings alone, of which the sample tells how many."""
+    (judged,) = (
+        each for each in asr_targets({"alone": {"word_error_rate": rate, "recordings": 89}}) if each.met is not None
+    )
+    assert (judged.met, judged.sample) == (met, "89 recordings")
+
+
 def test_load_is_judged_by_its_own_figures() -> None:
     """A lag without recognitions beside it is no measurement, and one more file is a leak."""
     grown: dict[str, Json] = {"rss_mb": 1.0, "threads": 0.0, "files": 1.0, "tasks": 0.0}

@@ -45,13 +45,14 @@ def _write(report: BenchmarkReport, json_file: Path | None) -> None:
 def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
     from rich.table import Table
 
-    from benchmarks.document import cell, met
+    from benchmarks.document import measured, met
 
     table = Table(title=report.bench, title_justify="left", box=None, pad_edge=False)
     for heading in ("target", "goal", "measured", "", "of"):
         table.add_column(heading)
     for target in report.targets:
-        table.add_row(target.name, target.goal, cell(target.value), met(asdict(target)).strip("*"), target.sample)
+        told = asdict(target)
+        table.add_row(target.name, target.goal, measured(told), met(told).strip("*"), target.sample)
     # Do not wrap tables that are written to a file.
     out = open_console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
     out.print(table)
@@ -136,6 +137,9 @@ def memory(
 def reply(
     json_file: JsonFile = None,
     speech: SpeechDir = None,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="Ask all 60 short questions of `bench asr`, instead of recordings.")
+    ] = False,
     recordings: Annotated[
         int | None,
         typer.Option(min=0, max=1000, help="Number of recordings to answer, one after the other; default 50, 0: all."),
@@ -148,10 +152,15 @@ def reply(
     quick: Quick = False,
 ) -> None:
     """Measure how fast the bot answers and stops."""
+    if speech is not None and questions:
+        raise typer.BadParameter("--speech and --questions exclude each other.")
     from benchmarks.reply.bench import ReplyBenchOptions, run
 
+    if questions and not quick and recordings is None:
+        recordings = 0
     given: dict[str, Any] = {
         "speech": speech,
+        "questions": questions,
         "recordings": recordings,
         "interruptions": interruptions,
         "first_token_ms": first_token_ms,

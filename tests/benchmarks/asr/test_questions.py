@@ -9,7 +9,17 @@ import pytest
 
 from benchmarks.asr import questions
 from benchmarks.asr.ours import RoomTranscriber
-from benchmarks.asr.questions import GLOSSARY, ask_questions, is_broken, question_sounds, question_texts
+from benchmarks.asr.questions import (
+    GLOSSARY,
+    ask_questions,
+    is_broken,
+    make_questions,
+    question_sounds,
+    question_texts,
+    recording_file,
+)
+from benchmarks.recordings import load_recordings
+from bot.settings import ModelsSettings
 from rehearsal.words import word_errors
 from tests.benchmarks.no_progress import NoProgress
 from tests.fakes.recogniser import AnsweringEngine, recognition
@@ -51,3 +61,14 @@ async def test_every_question_is_asked_in_twelve_sounds(tmp_path: Path, monkeypa
     figures = await ask_questions(ours, sounds, NoProgress())
     assert (figures["recordings"], figures["broken"]) == (12, 12)
     assert figures["tuning"] == {"recordings": 12, "broken": 12, "word_error_rate": 0.6}
+
+
+async def test_a_folder_with_all_recordings_gets_its_manifest(tmp_path: Path) -> None:
+    """The voices are not needed then, and what the manifest told before is replaced."""
+    for number in range(len(question_texts())):
+        recording_file(tmp_path, number).touch()
+    (tmp_path / "manifest.json").write_text("[]", "utf-8")
+    await make_questions(tmp_path, ModelsSettings(directory=tmp_path / "none"), NoProgress())
+    told = load_recordings(tmp_path)
+    assert sorted(each.text for each in told.recordings) == sorted(question_texts())
+    assert not told.real

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.endpoint.fit import cost_s, curve, reaches_goals, reading_weights
+from benchmarks.endpoint.fit import cost_s, curve, reading_weights, within_bounds
 from benchmarks.listen.observed_pauses import Asked, ObservedPause
 from voice.asr.port import TextEnd
 from voice.listening.end_policy import EndPolicy, PauseEvidence
@@ -52,11 +52,11 @@ def test_the_policy_that_is_found_costs_less_than_its_neighbours() -> None:
         assert cost_s(sets[0], found) <= cost_s(sets[0], fixed)
 
 
-def test_goals_are_few_cuts_and_an_early_median() -> None:
+def test_bounds_are_few_cuts_and_an_early_median() -> None:
     """Whoever ends all speech at once cuts too much, and whoever always waits knows the median end too late."""
     ends = [ObservedPause(None, Asked(4, PauseEvidence(0.99, 0.99)))] * 5
     inside = [ObservedPause(20, Asked(4, PauseEvidence(0.1, 0.1)))] * 5
     policy = EndPolicy()
-    assert reaches_goals([*ends, *inside], policy)
-    assert not reaches_goals([*ends, *inside], replace(policy, longest_s=policy.shortest_s))
-    assert not reaches_goals([*ends, *inside], replace(policy, shortest_s=policy.longest_s))
+    assert within_bounds([*ends, *inside], policy)
+    assert not within_bounds([*ends, *inside], replace(policy, longest_s=policy.shortest_s))
+    assert not within_bounds([*ends, *inside], replace(policy, shortest_s=policy.longest_s))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from benchmarks.load.bench import summary
+from benchmarks.load.bench import load_targets, of_runs, summary
 from benchmarks.load.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
 from benchmarks.load.growth import growth
 from benchmarks.load.receiving_process import ReceivingProcess
@@ -29,6 +29,22 @@ def test_what_became_no_sound_is_lost_and_the_warm_up_costs_nothing() -> None:
     }
     figures = summary(sent, found)
     assert [figures[name] for name in ("sent", "lost", "core", "cpu_s_a_speaker_second")] == [1000, 15, 0.2, 0.2]
+
+
+def test_the_whole_bot_is_judged_by_the_median_lag_and_all_frames() -> None:
+    """Two runs of three reach the goal for the lag. One frame that any of them lost is too many."""
+
+    def run(lag_ms: float, *, lost: int, texts: int) -> dict[str, Json]:
+        return {"loop_lag": {"p99_ms": lag_ms}, "sent": 1000, "lost": lost, "texts": texts}
+
+    runs = [run(90.0, lost=0, texts=40), run(18.0, lost=1, texts=30), run(19.0, lost=0, texts=50)]
+    together = of_runs(runs)
+    assert (together["loop_lag"], together["run 1"]) == ({"p99_ms": 19.0}, runs[0])
+    assert [together[name] for name in ("sent", "lost", "texts")] == [3000, 1, 30]
+    judged = [each for each in load_targets({"whole bot": {"100 speakers": together}}) if each.met is not None]
+    assert [each.met for each in judged] == [True, False]
+    unheard = of_runs([*runs, run(1.0, lost=0, texts=0)])
+    assert load_targets({"whole bot": {"100 speakers": unheard}})[3].met is None
 
 
 async def test_only_what_came_since_the_beginning_is_counted() -> None:

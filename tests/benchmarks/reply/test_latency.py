@@ -33,7 +33,7 @@ def test_only_the_part_of_the_models_delay_that_somebody_waited_for_is_left_out(
     """A model that was asked ahead has answered in part, or wholly, before anybody waits for it."""
     # The model's server takes 500 ms, of which 120 ms are left when the text is certain.
     stages = stages_between(10.0, (10.6, 10.62, 10.25, 10.74, 10.75, 10.8))
-    sample = LatencySample(800.0, 620.0, stages, recognised_ahead=True)
+    sample = LatencySample(800.0, 620.0, stages)
     assert sample.besides_the_server_ms(500.0) == pytest.approx(680)
     assert sample.besides_the_server_ms(100.0) == pytest.approx(700)
     assert sample.besides_the_server_ms(0.0) == 800.0

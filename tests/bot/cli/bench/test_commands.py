@@ -40,3 +40,9 @@ def test_a_benchmark_measures_the_parts_that_were_named(tmp_path: Path, capsys: 
     assert "not measured" in shown
     assert run_command_line(["bench", "memory", "--only", "everything"]) == 2
     assert "everything is none of recorded" in " ".join(capsys.readouterr().err.split())
+
+
+def test_questions_and_own_recordings_exclude_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run has one set of recordings."""
+    assert run_command_line(["bench", "reply", "--questions", "--speech", str(tmp_path)]) == 2
+    assert "exclude" in capsys.readouterr().err
