@@ -43,7 +43,7 @@ _P50_WEIGHT, _P95_WEIGHT = 1.0, 0.2
 _RIDGE = 1.0
 _STEPS = 50
 # What the search tries: seconds for the sure and for the unsure, and shares of the ends below the two bounds. Nobody is
-# waited for longer than 1.1 s: a quarter of all answers come that late, and their goal is missed already.
+# waited for longer than 1.1 s: a quarter of the short questions wait that long, and their goal is missed already.
 _SHORTEST_S = (0.35, 0.38, 0.42, 0.46, 0.5)
 _LONGEST_S = (0.9, 1.0, 1.1)
 _SHARES = (0.05, 0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
