@@ -145,9 +145,16 @@ async def _until_ready(client: discord.Client, running: asyncio.Task[None]) -> N
 
 
 @contextlib.asynccontextmanager
-async def open_discord(guild: GuildSpec | None = None) -> AsyncIterator[DiscordForTests]:
-    """Open a local Discord on free ports of this machine until the block ends, as the fixture `local_discord` does."""
-    async with LocalDiscord(guild=guild) as local:
+async def open_discord(
+    guild: GuildSpec | None = None, *, beside: DiscordForTests | None = None, response_timeout_s: float | None = None
+) -> AsyncIterator[DiscordForTests]:
+    """Open a local Discord on free ports of this machine until the block ends, as the fixture `local_discord` does.
+
+    `beside`: the guild is another one of that Discord. `response_timeout_s`: how long a bot may take to answer a
+    command (default: Discord's time).
+    """
+    first = None if beside is None else beside.discord
+    async with LocalDiscord(guild=guild, beside=first, response_timeout_s=response_timeout_s) as local:
         yield DiscordForTests(local)
 
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     from discord.state import ConnectionState
 
+    from rehearsal.discord.server import LocalDiscord
+    from rehearsal.pytest_plugin import DiscordForTests
+
 pytest_plugins = ["rehearsal.pytest_plugin"]
 
 # The same examples in each run: with new ones, a test that passed may fail in a later run of the same code. `pytest
@@ -237,6 +240,12 @@ def _discord_itself() -> Iterator[None]:
         from bot.settings import DiscordSettings
 
         point_at(DiscordSettings())
+
+
+@pytest.fixture
+def local(local_discord: DiscordForTests) -> LocalDiscord:
+    """The Discord of `local_discord`, for tests whose people type and press. Its guild is that of `local_guild`."""
+    return local_discord.discord
 
 
 @pytest.fixture(scope="session")

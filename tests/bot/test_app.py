@@ -21,13 +21,14 @@ from bot.store.sessions import Sessions
 from bot.wiring.pages import PROCESS_TASKS
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, settings_for, settle
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rehearsal.discord.server import LocalDiscord
 
 
 def settings_in(folder: Path, local: LocalDiscord) -> BotSettings:
@@ -64,7 +65,9 @@ def session_count(path: Path) -> int:
 
 
 @pytest.mark.slow
-async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp_path: Path) -> None:
+async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(
+    local: LocalDiscord, tmp_path: Path
+) -> None:
     """An older data folder loses the rights of others, and what is older than 30 days is deleted, without settings
     for either. /privacy names the services that get a part of the conversation.
     """
@@ -74,7 +77,7 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp
     for each in (data, path):
         each.chmod(0o755)
     assert session_count(path) == 1
-    async with LocalDiscord() as local, running_bot(settings_in(data, local), observe=ignore_event, zone=UTC):
+    async with running_bot(settings_in(data, local), observe=ignore_event, zone=UTC):
         assert [stat.S_IMODE(each.stat().st_mode) for each in (data, path)] == [0o700, 0o600]
         await settle(lambda: session_count(path) == 0)
         result = await local.invoke(ADA, "privacy")
@@ -92,7 +95,7 @@ async def test_at_its_start_it_closes_its_folder_and_deletes_what_is_too_old(tmp
 
 @pytest.mark.slow
 async def test_a_stop_while_it_goes_back_to_its_rooms_ends_it_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: LocalDiscord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A room that takes a minute to open is not waited for; everything that was opened is closed."""
     stop, data = asyncio.Event(), tmp_path / "data"
@@ -102,10 +105,9 @@ async def test_a_stop_while_it_goes_back_to_its_rooms_ends_it_in_order(
         await asyncio.Future()
 
     monkeypatch.setattr("bot.app.rejoin_sessions", never_ends)
-    async with LocalDiscord() as local:
-        starting = running_bot(settings_in(data, local), observe=ignore_event, zone=UTC)
-        async with asyncio.timeout(PATIENCE_S), unless_stopped(stop, starting) as running:
-            assert running is None
-            with folder_lock(data):
-                pass
-        assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS)] == []
+    starting = running_bot(settings_in(data, local), observe=ignore_event, zone=UTC)
+    async with asyncio.timeout(PATIENCE_S), unless_stopped(stop, starting) as running:
+        assert running is None
+        with folder_lock(data):
+            pass
+    assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS)] == []

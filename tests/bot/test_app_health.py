@@ -17,7 +17,6 @@ from bot.monitoring import service_checks
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.app import RunningBot
+    from rehearsal.discord.server import LocalDiscord
 
 # With a voice: a bot that cannot speak its answer is mute.
 MODELS = {"directory": REPOSITORY / "data" / "models"}
@@ -84,7 +84,7 @@ async def asking(running: RunningBot) -> AsyncIterator[Readiness]:
 
 @pytest.mark.slow
 async def test_a_deaf_room_is_red_until_somebody_is_heard(
-    tmp_path: Path, whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
+    local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While no packet of Ada arrives although she speaks, /readyz answers 503 with the cause. It is green again when
     her packets arrive. All the while the process is alive. A database that another process holds, Discord's gateway
@@ -93,7 +93,6 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(
     monkeypatch.setattr(service_checks, "CHECK_EVERY_S", 0.1)
     clip = Clip.load(CLIP)
     async with (
-        LocalDiscord() as local,
         scripted_member(local, ADA) as ada,
         running_bot(
             settings_in(tmp_path, local, whisper_model_dir, models=MODELS), observe=ignore_event, zone=UTC, rejoin=False

@@ -17,7 +17,6 @@ import pytest
 
 from bot.cli.run import next_step
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip, VoicedBounds
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.bot.monitoring.collector import collecting
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from rehearsal.discord.server import LocalDiscord
     from rehearsal.people.person import ClipPlayback
 
 # The first 1.9 s of a clip.
@@ -56,7 +56,7 @@ async def make_run(local: LocalDiscord, checkout: Path) -> AsyncIterator[Process
 
 
 @pytest.mark.rehearsal
-async def test_the_steps_of_the_readme_end_in_a_spoken_answer(tmp_path: Path) -> None:
+async def test_the_steps_of_the_readme_end_in_a_spoken_answer(local: LocalDiscord, tmp_path: Path) -> None:
     """Clone, copy `.env.example`, put the token into it, `make run`, type /join: the bot comes, says in the channel's
     chat that it listens, and answers aloud.
     """
@@ -67,7 +67,7 @@ async def test_the_steps_of_the_readme_end_in_a_spoken_answer(tmp_path: Path) ->
     (checkout / ".env").write_text(
         example.replace("\nDISCORD_TOKEN=\n", f"\nDISCORD_TOKEN={ROOMTONE_BOT_ID}.local\n"), "utf-8"
     )
-    async with LocalDiscord() as local, ada_in(local) as ada, make_run(local, checkout) as bot:
+    async with ada_in(local) as ada, make_run(local, checkout) as bot:
         await bot.says("is on Discord, in ")
         await bot.says("My speech model runs on the ")
         await bot.says("Go into a voice channel and type /join.")
@@ -98,14 +98,11 @@ def test_a_bot_in_no_server_prints_its_link() -> None:
     assert next_step(1234, is_in_a_server=True) == "Go into a voice channel and type /join."
 
 
-async def test_a_wrong_token_ends_with_a_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
+async def test_a_wrong_token_ends_with_a_sentence(local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path) -> None:
     """With a wrong token the process ends with status 1 and one plain sentence, without the token and without a
     traceback.
     """
-    async with (
-        LocalDiscord() as local,
-        roomtone_run(local, tmp_path, whisper_model_dir, token="9999.wrong.token") as bot,
-    ):
+    async with roomtone_run(local, tmp_path, whisper_model_dir, token="9999.wrong.token") as bot:
         status, err = await bot.ends()
     assert status == 1
     assert "Discord refused the bot's token" in err
@@ -114,13 +111,15 @@ async def test_a_wrong_token_ends_with_a_sentence(tmp_path: Path, whisper_model_
 
 
 @pytest.mark.rehearsal
-async def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path, whisper_model_dir: Path) -> None:
+async def test_killed_in_the_middle_it_goes_on_where_it_was(
+    local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path
+) -> None:
     """After SIGKILL and a restart, the bot rejoins the channel and continues the session; no turn is lost or stored
     twice.
 
     After SIGTERM, the session is closed and stored, and the bot ends without a traceback and with status 0.
     """
-    async with LocalDiscord() as local, ada_in(local) as ada:
+    async with ada_in(local) as ada:
         async with roomtone_run(local, tmp_path, whisper_model_dir) as bot:
             await bot.says("is on Discord")
             await local.invoke(ADA, "join")
@@ -156,14 +155,15 @@ def spoken(turns: list[tuple[str, int, str, str]], kind: str) -> list[str]:
 
 
 @pytest.mark.rehearsal
-async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whisper_model_dir: Path) -> None:
+async def test_ended_in_mid_sentence_it_keeps_what_it_heard(
+    local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path
+) -> None:
     """SIGTERM while Ada speaks: what she has said so far is stored, once, and not answered. /readyz is red until the
     process is gone, with status 0.
     """
     clip = Clip.load(CLIPS / "2-ada.ogg")
     port = free_port()
     async with (
-        LocalDiscord() as local,
         ada_in(local) as ada,
         roomtone_run(local, tmp_path, whisper_model_dir, ROOMTONE_WEB__PORT=str(port)) as bot,
         aiohttp.ClientSession() as http,
@@ -203,14 +203,15 @@ async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whis
 
 
 @pytest.mark.rehearsal
-async def test_ended_while_it_speaks_it_ends_its_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
+async def test_ended_while_it_speaks_it_ends_its_sentence(
+    local: LocalDiscord, tmp_path: Path, whisper_model_dir: Path
+) -> None:
     """SIGTERM while the bot speaks: Ada hears the sentence to its end, and no other. It is stored once, as it was
     heard, and the bot leaves with status 0 without a message about it. Where traces are wanted, the turn's span is sent
     before that.
     """
     models = str(REPOSITORY / "data" / "models")
     async with (
-        LocalDiscord() as local,
         ada_in(local) as ada,
         collecting() as collector,
         roomtone_run(

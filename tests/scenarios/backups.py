@@ -11,8 +11,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.bot_process import ada_in, roomtone_run, stored, until_stored
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program
@@ -100,9 +100,9 @@ async def assert_a_bot_goes_on(folder: Path, trial: Path, whisper: Path) -> None
     assert memory[0] == 10
     models = str(REPOSITORY / "data" / "models")
     async with (
-        LocalDiscord() as local,
-        ada_in(local) as ada,
-        roomtone_run(local, folder, whisper, ROOMTONE_MODELS__DIRECTORY=models) as bot,
+        open_discord() as opened,
+        ada_in(opened.discord) as ada,
+        roomtone_run(opened.discord, folder, whisper, ROOMTONE_MODELS__DIRECTORY=models) as bot,
     ):
         await bot.says("is on Discord")
         async with asyncio.timeout(PATIENCE_S):

@@ -29,7 +29,6 @@ from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from compaction.model import Seq
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_participation import participation_with
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
@@ -38,6 +37,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from bot.discord.client import AddCommands
+    from rehearsal.discord.server import LocalDiscord
 
 GERMAN = GuildSpec(
     people=(Member(ADA, "Ada", moderator=True, locale="de"), Member(BEN, "Ben", locale="en-GB")), locale="de"
@@ -92,14 +92,14 @@ def test_a_text_that_fits_is_one_message() -> None:
 AT = 1_769_889_600.0
 
 
-async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("local_guild", [GuildSpec(locale="de")])
+async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a session was about is one message that calls nobody, in the language of the server. A refusal is told."""
     line = DigestLine(AT, "Who brings **the** map, @everyone?", "Ben")
     digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
-    async with (
-        LocalDiscord(guild=GuildSpec(locale="de")) as local,
-        connected(settings_for(local), FakeSupervisor()) as client,
-    ):
+    async with connected(settings_for(local), FakeSupervisor()) as client:
         place = place_in(client, 600)
         assert await place.write_recap(digest)
         (message,) = local.messages
@@ -217,11 +217,11 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
     ],
 )
 async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
-    told_to_wait: asyncio.Event, command: str, options: dict[str, object], told: str
+    local: LocalDiscord, told_to_wait: asyncio.Event, command: str, options: dict[str, object], told: str
 ) -> None:
     """Discord is told in time that the answer comes later; then it has all of it, for the person alone."""
     store = BusyStore(told_to_wait)
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), commands_on(store)):
+    async with connected(settings_for(local), FakeSupervisor(), commands_on(store)):
         result = await local.invoke(ADA, command, options)
         assert result.deferred
         (reply,) = result.replies

@@ -25,7 +25,6 @@ from bot.discord.posting import MESSAGE_CHARS
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeSupervisor, place_in, settings_for, settle
 from tests.patience import PATIENCE_S
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from rehearsal.discord.interactions.result import InteractionResult
+    from rehearsal.discord.server import LocalDiscord
 
 
 FORBIDDEN = discord.Forbidden(SimpleNamespace(status=403, reason="no"), "Missing Permissions")  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ async def test_a_post_mentions_nobody() -> None:
     assert (mentions.everyone, mentions.users, mentions.roles) == (False, False, False)
 
 
-async def test_over_the_wire() -> None:
+async def test_over_the_wire(local: LocalDiscord) -> None:
     """With the real discord.py, a file from the voice channel's chat can be read, and a post can be sent there.
 
     Its message mentions the bot: Discord shows nothing of the others to a bot without the message content intent.
@@ -243,11 +243,7 @@ async def test_over_the_wire() -> None:
         return web.Response(body=b"The gate code is 4411.")
 
     files, supervisor = TestServer(_app(notes)), FakeSupervisor()
-    async with (
-        files,
-        LocalDiscord() as local,
-        connected(settings_for(local), supervisor) as client,
-    ):
+    async with files, connected(settings_for(local), supervisor) as client:
         channel = local.guild.voice_channels[0]
         for name, channel_id in (("notes.txt", channel.id), ("moderators.txt", local.guild.text_channel.id)):
             dropped = {"id": str(channel_id), "filename": name, "size": 22, "url": str(files.make_url("/notes.txt"))}
@@ -293,7 +289,7 @@ def seen(result: InteractionResult) -> str:
     return str(result.replies[-1].payload["content"])
 
 
-async def test_only_the_askers_press_counts_over_the_wire() -> None:
+async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -> None:
     """The chat shows the call in full. Ben's press answers only Ben, Ada's has the call carried out, and the message
     then says so without buttons. After a restart a press says that the call has lapsed.
     """
@@ -305,28 +301,27 @@ async def test_only_the_askers_press_counts_over_the_wire() -> None:
 
     tool = RoomTool("files_write_file", "", {"type": "object"}, write, server="files", title="write_file")
     ask = [MessageToolCall("c", tool.name, json.dumps({"path": "plan.txt", "text": "Coffee at nine."}))]
-    async with LocalDiscord() as local:
-        async with connected(settings_for(local), ROOMS) as client:
-            place = place_in(client, LOUNGE)
-            toolbox = Toolbox([tool], ask_for_press=place.ask_for_press, is_present=lambda user_id: user_id == ADA)
-            use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
-            await use.run_all(ask)
-            (posted,) = local.messages
-            for shown in ("Ada", "write\\_file", "files", '"path": "plan.txt"', '"text": "Coffee at nine."'):
-                assert shown in posted.payload["content"]
-            for label in ("Do it", "Don't"):
-                assert "Ada" in seen(await local.press(BEN, posted.id, label))
-            assert done == []
-            await local.press(ADA, posted.id, "Do it")
-            await settle(lambda: "Done for Ada." in posted.payload["content"])
-            assert not posted.payload.get("components")
-            assert done == [{"path": "plan.txt", "text": "Coffee at nine."}]
-            await use.run_all(ask)
-            later = local.messages[-1]
-            toolbox.frozen.on_done = None
-        async with connected(settings_for(local), ROOMS):
-            assert seen(await local.press(ADA, later.id, "Do it")) == LAPSED
-        await toolbox.frozen.finish(within_s=PATIENCE_S)
+    async with connected(settings_for(local), ROOMS) as client:
+        place = place_in(client, LOUNGE)
+        toolbox = Toolbox([tool], ask_for_press=place.ask_for_press, is_present=lambda user_id: user_id == ADA)
+        use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
+        await use.run_all(ask)
+        (posted,) = local.messages
+        for shown in ("Ada", "write\\_file", "files", '"path": "plan.txt"', '"text": "Coffee at nine."'):
+            assert shown in posted.payload["content"]
+        for label in ("Do it", "Don't"):
+            assert "Ada" in seen(await local.press(BEN, posted.id, label))
+        assert done == []
+        await local.press(ADA, posted.id, "Do it")
+        await settle(lambda: "Done for Ada." in posted.payload["content"])
+        assert not posted.payload.get("components")
+        assert done == [{"path": "plan.txt", "text": "Coffee at nine."}]
+        await use.run_all(ask)
+        later = local.messages[-1]
+        toolbox.frozen.on_done = None
+    async with connected(settings_for(local), ROOMS):
+        assert seen(await local.press(ADA, later.id, "Do it")) == LAPSED
+    await toolbox.frozen.finish(within_s=PATIENCE_S)
     assert len(done) == 1
 
 

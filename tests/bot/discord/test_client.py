@@ -36,7 +36,6 @@ from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.identity import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
-from rehearsal.discord.server import LocalDiscord
 from rehearsal.pytest_plugin import open_discord
 from tests.fakes.clock import FakeClock
 from tests.fakes.rooms import FakeRoom
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from bot.channel.port import MembershipChange, Person, RoomChannel, TypedMessage
     from bot.discord.client import RoomtoneClient
     from bot.room.guild_room import MakeRoom
+    from rehearsal.discord.server import LocalDiscord
     from voice.transport.outgoing import FrameSource
 
 ADA, BEN = 2001, 2002
@@ -170,16 +170,15 @@ async def enters(local: LocalDiscord, supervisor: FakeSupervisor, user_id: int, 
     await settle(lambda: len(supervisor.movements) > before)
 
 
-async def test_discord_tells_whose_token_it_is() -> None:
+async def test_discord_tells_whose_token_it_is(local: LocalDiscord) -> None:
     """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
-    async with LocalDiscord() as local:
-        settings = settings_for(local)
-        assert await name_of_token(settings) == "roomtone"
-        with pytest.raises(SetupError, match="DISCORD_TOKEN"):
-            await name_of_token(settings_for(local, token="9999.not-a-bot"))
-        assert not any(member["online"] for member in local.status()["members"])
+    settings = settings_for(local)
+    assert await name_of_token(settings) == "roomtone"
+    with pytest.raises(SetupError, match="DISCORD_TOKEN"):
+        await name_of_token(settings_for(local, token="9999.not-a-bot"))
+    assert not any(member["online"] for member in local.status()["members"])
     with pytest.raises(SetupError, match="reached"):
-        await name_of_token(DiscordSettings(token=settings.token, api_base=settings.api_base))
+        await name_of_token(DiscordSettings(token=settings.token, api_base="http://127.0.0.1:9/api/v10"))
 
 
 @pytest.mark.timed
@@ -426,7 +425,8 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
 
     rooms, servers = Rooms(cast("MakeRoom", make), clock=FakeClock()), no_server_settings()
     guild = GuildSpec(voice_channels=(Channel(600, "Evening"), Channel(602, "Side room"), Channel(603, "Attic")))
-    async with LocalDiscord(guild=guild) as local:
+    async with open_discord(guild) as opened:
+        local = opened.discord
         await servers.change(guild.id, lambda now: replace(now, channels=(600, 602)), by=None)
         async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
             place = place_in(client, 600)
@@ -462,7 +462,7 @@ async def test_the_gateways_losses_are_noted(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("require_e2ee", [False, True])
 async def test_the_voice_connection_demands_encryption_as_the_settings_do(
-    monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool
 ) -> None:
     """`discord.require_e2ee` reaches the voice connection of every channel that the bot joins."""
     given: list[object] = []
@@ -472,39 +472,37 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
         raise LinkError("This test opens no connection.")
 
     monkeypatch.setattr("bot.discord.place.VoiceLink", refuse)
-    async with LocalDiscord() as local:
-        settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
-        async with connected(settings, FakeSupervisor()) as client:
-            place = place_in(client, 600)
-            source = cast("FrameSource", None)
-            with pytest.raises(LinkError):
-                async with place.connect(source, lambda _: None, excludes=lambda _: False):
-                    pass
+    settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
+    async with connected(settings, FakeSupervisor()) as client:
+        place = place_in(client, 600)
+        source = cast("FrameSource", None)
+        with pytest.raises(LinkError):
+            async with place.connect(source, lambda _: None, excludes=lambda _: False):
+                pass
     assert given == [require_e2ee]
 
 
-async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it() -> None:
+async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(local: LocalDiscord) -> None:
     """The notice goes into the voice channel's own chat, also if /join was typed elsewhere. While the bot listens its
     name on the server shows it; a name that a crash left marked is mended at the next start.
     """
-    async with LocalDiscord() as local:
-        lounge = 600
-        async with connected(settings_for(local), FakeSupervisor()) as client:
-            voice = client.get_channel(lounge)
-            assert isinstance(voice, discord.VoiceChannel)
-            place = DiscordPlace(client, voice)
-            assert await place.write_notice("I listen.")
-            assert [(message.channel_id, message.content) for message in local.messages] == [(lounge, "I listen.")]
-            assert await place.show_listening(on=True)
-            await settle(lambda: voice.guild.me.display_name == "[LISTENING] Roomtone")
-            await place.show_listening(on=False)
-            await settle(lambda: voice.guild.me.nick is None)
-            assert await place.show_listening(on=True)
-            assert place.audible
-        async with connected(settings_for(local), FakeSupervisor()) as client:
-            guild = client.get_guild(local.guild.id)
-            assert guild is not None
-            await settle(lambda: guild.me.nick is None)
+    lounge = 600
+    async with connected(settings_for(local), FakeSupervisor()) as client:
+        voice = client.get_channel(lounge)
+        assert isinstance(voice, discord.VoiceChannel)
+        place = DiscordPlace(client, voice)
+        assert await place.write_notice("I listen.")
+        assert [(message.channel_id, message.content) for message in local.messages] == [(lounge, "I listen.")]
+        assert await place.show_listening(on=True)
+        await settle(lambda: voice.guild.me.display_name == "[LISTENING] Roomtone")
+        await place.show_listening(on=False)
+        await settle(lambda: voice.guild.me.nick is None)
+        assert await place.show_listening(on=True)
+        assert place.audible
+    async with connected(settings_for(local), FakeSupervisor()) as client:
+        guild = client.get_guild(local.guild.id)
+        assert guild is not None
+        await settle(lambda: guild.me.nick is None)
 
 
 async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others() -> None:

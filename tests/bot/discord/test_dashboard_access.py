@@ -14,13 +14,15 @@ from bot.dashboard.access import NOTHING, Access
 from bot.discord.connection import connected
 from bot.discord.dashboard_access import ABSENT_S, DiscordDirectory
 from bot.server_settings import no_server_settings
-from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.test_admission import NOT_FOUND
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+
+    from rehearsal.discord.server import LocalDiscord
 
 GUILD = 500
 STRANGER = 987_654_321
@@ -34,8 +36,8 @@ async def directory(
     """Connect the client. `roles`: those that the server has chosen; `owners`: who run the bot."""
     servers = no_server_settings()
     await servers.change(GUILD, lambda _: replace(servers.of(GUILD), roles=roles), by=ADA)
-    async with LocalDiscord() as local:
-        wanted = settings_for(local).model_copy(update={"owners": owners} if owners else {})
+    async with open_discord() as opened:
+        wanted = settings_for(opened.discord).model_copy(update={"owners": owners} if owners else {})
         async with connected(wanted, FakeSupervisor()) as client:
             yield DiscordDirectory(client, servers, monotonic=monotonic)
 
@@ -73,11 +75,11 @@ async def test_of_a_server_about_which_discord_does_not_answer_nothing_is_shown(
     assert await found.access_of(ADA) == Access(is_whole=False)
 
 
-async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_members_see() -> None:
+async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_members_see(local: LocalDiscord) -> None:
     """During an outage, and for moments in a new session: without its roles there would be no managers. Who is not
     on it sees nothing there, whatever its roles are.
     """
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor()) as client:
+    async with connected(settings_for(local), FakeSupervisor()) as client:
         client._connection._add_guild_from_data(cast("Any", {"id": str(GUILD), "unavailable": True}))
         found = DiscordDirectory(client, no_server_settings(), monotonic=time.monotonic)
         assert await found.access_of(ADA) == Access(is_whole=False)

@@ -20,8 +20,8 @@ from bot.memory.session_reader import SessionReader
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.rest import gate
-from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.commands.test_recall import searching
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
 from tests.patience import PATIENCE_S
@@ -30,6 +30,8 @@ from voice.errors import LinkError
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from rehearsal.discord.server import LocalDiscord
 
 CHLOE = 2003
 CHANNEL, SIDE_ROOM = 600, 602
@@ -90,7 +92,7 @@ async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_to
 
 
 async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch, told_to_wait: asyncio.Event
 ) -> None:
     """Discord took the delay, and its answer did not come in time. So the file is sent as a first answer, which is
     refused, and then as the deferred one.
@@ -106,7 +108,7 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(
 
     records = cast("Any", SimpleNamespace(file_of=file_of, facts_about=nothing))
     command = partial(add_privacy_commands, records=records, people=records, facts=cast("Any", None))
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
+    async with connected(settings_for(local), FakeSupervisor(), [command]):
         await local.fault("interaction_errors", count=1, status=500, carried_out=1)
         result = await local.invoke(ADA, "my-data")
         await settle(lambda: result.replies)
@@ -116,7 +118,11 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(
 
 async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
     """Discord takes no answer after three seconds. The log says so in one line, without a traceback."""
-    async with LocalDiscord(response_timeout_s=0.1) as local, connected(settings_for(local), FakeSupervisor()):
+    async with (
+        open_discord(response_timeout_s=0.1) as opened,
+        connected(settings_for(opened.discord), FakeSupervisor()),
+    ):
+        local = opened.discord
         await local.fault("late_interactions", delay_s=0.2)
         with capture_logs() as logs:
             with pytest.raises(LocalDiscordError, match="0 replies"):
@@ -256,29 +262,31 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too() ->
         assert (channel, change.person.id, change.joined) == (CHANNEL, CHLOE, True)
 
 
-async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_bot_comes_online_though_discord_takes_no_commands(
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After some restarts Discord refuses them for minutes. The commands of the last start are still there."""
     limits = {("PUT", "/applications/{application}/commands"): (1, 3600.0)}
     monkeypatch.setattr(gate, "LIMITS", limits)
     # discord.py waits for the end of such a limit, also after the last request that is within it.
     monkeypatch.setattr(client, "REGISTER_TIMEOUT_S", 2.0)
-    async with LocalDiscord() as local:
+    async with connected(settings_for(local), FakeSupervisor()):
+        pass
+    with capture_logs() as logs:
         async with connected(settings_for(local), FakeSupervisor()):
-            pass
-        with capture_logs() as logs:
-            async with connected(settings_for(local), FakeSupervisor()):
-                assert (await local.invoke(ADA, "status")).replies
-        assert "commands_not_registered" in {line["event"] for line in logs}
+            assert (await local.invoke(ADA, "status")).replies
+    assert "commands_not_registered" in {line["event"] for line in logs}
 
 
-async def test_commands_that_discord_never_takes_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_commands_that_discord_never_takes_stop_the_start(
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another attempt would not help."""
 
     async def refused(_: object) -> None:
         raise discord.HTTPException(cast("Any", SimpleNamespace(status=400, reason="")), "Invalid Form Body")
 
     monkeypatch.setattr(CheckedCommandTree, "sync", refused)
-    async with LocalDiscord() as local:
-        with pytest.raises(SetupError, match="400"):
-            async with connected(settings_for(local), FakeSupervisor()):
-                pass
+    with pytest.raises(SetupError, match="400"):
+        async with connected(settings_for(local), FakeSupervisor()):
+            pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import SecretStr
@@ -11,14 +12,15 @@ from pydantic import SecretStr
 from bot.discord.endpoint import application_of, discord_time, require_token
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import settings_for
 
+if TYPE_CHECKING:
+    from rehearsal.discord.server import LocalDiscord
 
-async def test_discord_tells_the_time_with_every_answer() -> None:
+
+async def test_discord_tells_the_time_with_every_answer(local: LocalDiscord) -> None:
     """Nobody need be logged in. If it does not answer, that is an error of the system."""
-    async with LocalDiscord() as local:
-        assert abs(await discord_time(settings_for(local)) - time.time()) < 60
+    assert abs(await discord_time(settings_for(local)) - time.time()) < 60
     with pytest.raises(OSError, match="time"):
         await discord_time(DiscordSettings(api_base="http://127.0.0.1:9"))
 

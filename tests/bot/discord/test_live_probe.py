@@ -15,7 +15,6 @@ from bot.discord import live_probe
 from bot.discord.live_probe import probe_channel
 from bot.errors import SetupError
 from bot.settings import DiscordSettings
-from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.people.person import scripted_member
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rehearsal.discord import LocalDiscord
+
 BOT, ADA = 1001, 2001
 CHANNEL = 600
 
@@ -47,11 +48,13 @@ class Watch:
         return 1e9 if self.is_over else 0.0
 
 
-async def test_packets_are_counted_and_nobody_is_decrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_packets_are_counted_and_nobody_is_decrypted(
+    local: LocalDiscord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everybody counts as opted out. The people are told before and after, and the counts name nobody."""
     said: list[str] = []
     watch = Watch(monkeypatch)
-    async with LocalDiscord() as local, scripted_member(local, ADA) as ada:
+    async with scripted_member(local, ADA) as ada:
         with repointed(local):
 
             async def speak() -> None:
@@ -89,7 +92,7 @@ async def test_packets_are_counted_and_nobody_is_decrypted(tmp_path: Path, monke
     ],
 )
 async def test_what_became_of_the_connection_is_named(
-    monkeypatch: pytest.MonkeyPatch, fault: str, options: dict[str, Any], told: str
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch, fault: str, options: dict[str, Any], told: str
 ) -> None:
     """The probe sends keepalives as a room does, ends when its connection is lost, and says why."""
     monkeypatch.setattr(keepalive, "KEEPALIVE_EVERY_S", 0.1)
@@ -112,29 +115,28 @@ async def test_what_became_of_the_connection_is_named(
 
     monkeypatch.setattr(live_probe, "Connector", counted_connector)
     watch = Watch(monkeypatch)
-    async with LocalDiscord() as local:
-        with repointed(local):
+    with repointed(local):
 
-            async def harm() -> None:
-                await until(lambda: any(echoes), "an echo")
-                match fault:
-                    case "leave":
-                        await local.leave(BOT)
-                    case "silence":
-                        monkeypatch.setattr(Keepalive, "dead", lambda *_: True)
-                    case _ if fault:
-                        await local.fault(fault, **options)
-                # One that comes back, or was never away, ends when its time is over.
-                if not fault or options.get("close_code") == 0:
-                    await until(lambda: changes.count(True) == 1 + bool(fault), "the connection")
-                    watch.is_over = True
+        async def harm() -> None:
+            await until(lambda: any(echoes), "an echo")
+            match fault:
+                case "leave":
+                    await local.leave(BOT)
+                case "silence":
+                    monkeypatch.setattr(Keepalive, "dead", lambda *_: True)
+                case _ if fault:
+                    await local.fault(fault, **options)
+            # One that comes back, or was never away, ends when its time is over.
+            if not fault or options.get("close_code") == 0:
+                await until(lambda: changes.count(True) == 1 + bool(fault), "the connection")
+                watch.is_over = True
 
-            harming = asyncio.create_task(harm(), name="harm")
-            async with asyncio.timeout(PATIENCE_S):
-                record = await probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None)
-            await harming
-        assert local.messages[-1].content == "The test of the voice connection is over. Thank you."
-        assert not local.status()["voice_states"]
+        harming = asyncio.create_task(harm(), name="harm")
+        async with asyncio.timeout(PATIENCE_S):
+            record = await probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None)
+        await harming
+    assert local.messages[-1].content == "The test of the voice connection is over. Thank you."
+    assert not local.status()["voice_states"]
     assert record["keepalive_round_trips_ms"]
     findings = {finding.name: finding for finding in live_findings(record)}
     assert findings["connection"].detail.startswith(told)
@@ -145,26 +147,27 @@ def _connected(local: LocalDiscord) -> bool:
     return any(member["id"] == str(BOT) and member["voice_connected"] for member in local.status()["members"])
 
 
-async def test_where_nobody_can_be_told_the_probe_does_not_come() -> None:
+@pytest.mark.parametrize(
+    "local_guild",
+    [GuildSpec(voice_channels=(Channel(CHANNEL, "Evening", denied=int(DiscordPermission.SEND_MESSAGES)),))],
+)
+async def test_where_nobody_can_be_told_the_probe_does_not_come(local: LocalDiscord) -> None:
     """Nobody's packets are noted without a word: the bot does not even join."""
-    silent = GuildSpec(voice_channels=(Channel(CHANNEL, "Evening", denied=int(DiscordPermission.SEND_MESSAGES)),))
-    async with LocalDiscord(guild=silent) as local:
-        with repointed(local):
-            with pytest.raises(SetupError, match="Send Messages"):
-                await probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None)
-            assert not local.messages
-            assert not local.status()["voice_states"]
+    with repointed(local):
+        with pytest.raises(SetupError, match="Send Messages"):
+            await probe_channel(settings_for(local), CHANNEL, seconds=60.0, say=lambda _: None)
+        assert not local.messages
+        assert not local.status()["voice_states"]
 
 
-async def test_what_cannot_be_is_a_plain_sentence() -> None:
+async def test_what_cannot_be_is_a_plain_sentence(local: LocalDiscord) -> None:
     with pytest.raises(SetupError, match="no bot token"):
         await probe_channel(DiscordSettings(), CHANNEL, seconds=1.0, say=lambda _: None)
-    async with LocalDiscord() as local:
-        with repointed(local):
-            with pytest.raises(SetupError, match="77"):
-                await probe_channel(settings_for(local), 77, seconds=1.0, say=lambda _: None)
-            with pytest.raises(SetupError, match="refused"):
-                await probe_channel(settings_for(local, token="9.wrong"), CHANNEL, seconds=1.0, say=lambda _: None)
+    with repointed(local):
+        with pytest.raises(SetupError, match="77"):
+            await probe_channel(settings_for(local), 77, seconds=1.0, say=lambda _: None)
+        with pytest.raises(SetupError, match="refused"):
+            await probe_channel(settings_for(local, token="9.wrong"), CHANNEL, seconds=1.0, say=lambda _: None)
 
 
 def test_findings_name_what_is_odd() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 from unittest.mock import AsyncMock, patch
 
 import discord
@@ -21,10 +22,13 @@ from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
 from rehearsal.discord.gateway.sessions import SESSION_STARTS
 from rehearsal.discord.guild.spec import Channel, GuildSpec
-from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for, settle
 from tests.patience import PATIENCE_S
 from voice.transport.discord_gateway import DiscordMainGateway
+
+if TYPE_CHECKING:
+    from rehearsal.discord.server import LocalDiscord
 
 EVEN = GuildSpec(id=4 << 22, name="Even")
 ODD = GuildSpec(
@@ -37,19 +41,19 @@ async def test_a_process_serves_the_guilds_of_its_shards() -> None:
     """It knows only its own guilds, hears of moves there alone, and leaves the commands to the process with shard 0."""
     supervisor = FakeSupervisor()
     async with (
-        LocalDiscord(guild=EVEN) as even,
-        LocalDiscord(guild=ODD, beside=even) as odd,
-        connected(settings_for(even), supervisor, shards=ODD_SHARD) as client,
+        open_discord(EVEN) as even,
+        open_discord(ODD, beside=even) as odd,
+        connected(settings_for(even.discord), supervisor, shards=ODD_SHARD) as client,
     ):
         assert [guild.id for guild in client.guilds] == [ODD.id]
         assert client.place(EVEN.id, 600) is None
-        assert not even.state.commands(1001, None), "shard 0 registers them"
-        await even.join(ADA)
-        await odd.join(ADA)
+        assert not even.discord.state.commands(1001, None), "shard 0 registers them"
+        await even.discord.join(ADA)
+        await odd.discord.join(ADA)
         await supervisor.told.wait()
         assert [guild_id for guild_id, _, _ in supervisor.movements] == [ODD.id]
-    async with LocalDiscord(guild=EVEN) as even, connected(settings_for(even), supervisor, shards=whole(2)):
-        assert even.state.commands(1001, None)
+    async with open_discord(EVEN) as even, connected(settings_for(even.discord), supervisor, shards=whole(2)):
+        assert even.discord.state.commands(1001, None)
 
 
 async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
@@ -58,16 +62,16 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
     """
     now = 100.0
     async with (
-        LocalDiscord(guild=EVEN) as even,
-        LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
+        open_discord(EVEN) as even,
+        open_discord(ODD, beside=even),
+        connected(settings_for(even.discord), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
         names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
         there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
         own = (ODD.id, client.guilds[0].voice_channels[0].id)
         room = client.guilds[0].voice_channels[0].name
         found, second = await asyncio.gather(names.of({there, gone, other, own, (ODD.id, 1)}), names.of({there, own}))
-        assert found == {there: ("Even", even.guild.channels[0].name), own: ("Odd", room)}
+        assert found == {there: ("Even", even.discord.guild.channels[0].name), own: ("Odd", room)}
         assert second == found, "a second page waits for the first one's names"
         asked = AsyncMock(side_effect=OSError)
         with patch.object(client, "fetch_guild", asked), patch.object(client, "fetch_channel", asked):
@@ -84,9 +88,9 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
     """Discord is silent: the page is shown without names, and half a minute later a page asks again."""
     now = 100.0
     async with (
-        LocalDiscord(guild=EVEN) as even,
-        LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
+        open_discord(EVEN) as even,
+        open_discord(ODD, beside=even),
+        connected(settings_for(even.discord), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
         place = (EVEN.id, 600)
         names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
@@ -107,9 +111,9 @@ async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
     log name it, and it comes back.
     """
     async with (
-        LocalDiscord(guild=EVEN) as even,
-        LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeSupervisor(), shards=whole(2)) as client,
+        open_discord(EVEN) as even,
+        open_discord(ODD, beside=even),
+        connected(settings_for(even.discord), FakeSupervisor(), shards=whole(2)) as client,
     ):
         gateways = {each.id: DiscordMainGateway(client, each.voice_channels[0]) for each in client.guilds}
         assert [each.is_open for each in gateways.values()] == [True, True]
@@ -143,25 +147,25 @@ def test_a_lost_shard_is_named_in_status_and_log() -> None:
     assert (list(only.away), only.degraded_parts()) == ([0], []), "with one shard nobody could be told"
 
 
-async def test_discords_recommendation_and_limit_are_heeded() -> None:
+@pytest.mark.parametrize("local_guild", [EVEN])
+async def test_discords_recommendation_and_limit_are_heeded(local: LocalDiscord) -> None:
     """`auto` takes as many shards as Discord says. Fewer are pointed out. A start is refused when no more are allowed,
     and a bot with one shard asks nothing.
     """
-    async with LocalDiscord(guild=EVEN) as local:
-        local.recommend_shards(3)
-        assert await chosen_shards(settings_for(local), None) == whole(3)
-        with structlog.testing.capture_logs() as logged:
-            assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
-        assert [line["event"] for line in logged] == ["fewer_shards_than_recommended"]
-        local.gateway.sessions.starts[1001] = SESSION_STARTS - 1
-        with pytest.raises(SetupError, match=r"1 of 1000.*2"):
-            await chosen_shards(settings_for(local), Shards((4, 5), 8))
-        with pytest.raises(SetupError, match="refused"):
-            await chosen_shards(settings_for(local, token="9999.nobody"), None)
-        for absurd in (0, 1_000_000_000):
-            local.recommend_shards(absurd)
-            with pytest.raises(SetupError, match="how many"):
-                await chosen_shards(settings_for(local), None)
+    local.recommend_shards(3)
+    assert await chosen_shards(settings_for(local), None) == whole(3)
+    with structlog.testing.capture_logs() as logged:
+        assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
+    assert [line["event"] for line in logged] == ["fewer_shards_than_recommended"]
+    local.gateway.sessions.starts[1001] = SESSION_STARTS - 1
+    with pytest.raises(SetupError, match=r"1 of 1000.*2"):
+        await chosen_shards(settings_for(local), Shards((4, 5), 8))
+    with pytest.raises(SetupError, match="refused"):
+        await chosen_shards(settings_for(local, token="9999.nobody"), None)
+    for absurd in (0, 1_000_000_000):
+        local.recommend_shards(absurd)
+        with pytest.raises(SetupError, match="how many"):
+            await chosen_shards(settings_for(local), None)
     with pytest.raises(SetupError, match="reached"):
         await chosen_shards(DiscordSettings(token=SecretStr("1.x"), api_base="http://127.0.0.1:9/api/v10"), None)
     assert await chosen_shards(settings_for(local), ONLY_SHARD) == ONLY_SHARD

@@ -19,6 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from structlog.testing import capture_logs
 
 import bot.discord
@@ -29,7 +30,6 @@ from bot.discord.connection import connected
 from bot.server_settings import ServerSettings, no_server_settings
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import GuildSpec, Member, Role
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_recall import recall_command
 from tests.bot.discord.remembered import (
     ADA,
@@ -49,10 +49,9 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pytest
-
     from bot.discord.client import AddCommands
     from bot.memory.session_reader import SessionReader
+    from rehearsal.discord.server import LocalDiscord
     from tests.bot.evening import Evening
 
 
@@ -95,7 +94,9 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
 REFUSALS = {f"Only {people} can do that." for people in PEOPLE.values()} | {str(NO_ROLE)}
 
 
+@pytest.mark.parametrize("local_guild", [SERVER])
 async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_role(
+    local: LocalDiscord,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where a server's administrators let Discord show all commands to everybody. What stands behind the commands
@@ -105,21 +106,20 @@ async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_
     monkeypatch.setattr(Cooldowns, "use", lambda *_, **__: 0)
     assert ALLOWED.keys() == RULES.keys()
     supervisor, allowed = FakeSupervisor(), {name: set[int]() for name in ALLOWED}
-    async with LocalDiscord(guild=SERVER) as local:
-        servers = no_server_settings()
-        await servers.change(local.guild.id, lambda chosen: replace(chosen, roles=(CALLERS,)), by=MANAGER)
-        # No traceback of what is missing is drawn.
-        with capture_logs():
-            async with connected(settings_for(local), supervisor, all_command_adders(), servers=servers) as client:
-                await local.join(INSIDE, channel_id=LOUNGE)
-                await local.join(GUEST, channel_id=LOUNGE)
-                await settle(lambda: len(supervisor.movements) == 2)
-                for name, person in product(ALLOWED, EVERYBODY):
-                    supervisor.place = client.place(local.guild.id, LOUNGE)
-                    result = await local.invoke(person, name, NEEDED.get(name))
-                    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-                    if result.replies[0].content not in REFUSALS:
-                        allowed[name].add(person)
+    servers = no_server_settings()
+    await servers.change(local.guild.id, lambda chosen: replace(chosen, roles=(CALLERS,)), by=MANAGER)
+    # No traceback of what is missing is drawn.
+    with capture_logs():
+        async with connected(settings_for(local), supervisor, all_command_adders(), servers=servers) as client:
+            await local.join(INSIDE, channel_id=LOUNGE)
+            await local.join(GUEST, channel_id=LOUNGE)
+            await settle(lambda: len(supervisor.movements) == 2)
+            for name, person in product(ALLOWED, EVERYBODY):
+                supervisor.place = client.place(local.guild.id, LOUNGE)
+                result = await local.invoke(person, name, NEEDED.get(name))
+                await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+                if result.replies[0].content not in REFUSALS:
+                    allowed[name].add(person)
     wrong = {name: users ^ ALLOWED[name] for name, users in allowed.items() if users != ALLOWED[name]}
     assert wrong == {}, wrong
 

@@ -19,7 +19,6 @@ from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.room.conversation.prompt import sent_prompt
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
-from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Note, NoteId, TurnKind
 from compaction.payload import PartKind
 from compaction.settings import BudgetSettings
@@ -132,7 +131,7 @@ async def test_a_prompt_from_which_turns_were_evicted_is_shown(file: Path) -> No
 
 async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
     """Every message that the server received is shown: also the tool's output in the second call, and what the budget
-    cut to fit a small model. After something was forgotten, nothing of it is stored.
+    cut to fit a small model.
     """
 
     async def read(_: Mapping[str, object]) -> str:
@@ -168,8 +167,7 @@ async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
         said = [piece async for piece in ModelResponder(model, max_output_tokens=50).respond(context)]
         assert "".join(said).endswith("It is blue.")
         await evening.upkeep.run_once()
-        explainer = Explainer(evening.database, evening.store)
-        explained = await explainer.explain(evening.session_id, question.seq)
+        explained = await Explainer(evening.database, evening.store).explain(evening.session_id, question.seq)
         assert explained is not None
         assert len(explained.sent) == 2
         for sent, got in zip(explained.sent, server.calls, strict=True):
@@ -177,7 +175,3 @@ async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
                 (each["role"], each.get("content") or "") for each in got.messages
             ]
         assert any("characters left out" in part.content for part in explained.sent[1].parts), "it was cut"
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (cy,) = await forgetting.find("Cy")
-        await forgetting.forget(cy)
-        assert await explainer.explain(evening.session_id, question.seq) is None

@@ -193,12 +193,7 @@ async def test_a_running_room_takes_a_forgetting_over(file: Path) -> None:
         await evening.say("I live in Zanzibar.")
         await evening.talk(75)
         await evening.say("I still love Zanzibar.")
-        note = Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar.")
-        await evening.memory.add_note(note)
-        evening.upkeep.on_join(["id-Ada"])
         await evening.upkeep.run_once()
-        present = [("id-Ada", "Ada")]
-        assert "Zanzibar" in str(evening.people.section(HERE, present))
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
@@ -206,15 +201,12 @@ async def test_a_running_room_takes_a_forgetting_over(file: Path) -> None:
             await evening.upkeep.run_once()
             await evening.upkeep.run_once()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
-        assert evening.memory.external_changes == 1
         # Folded turns too: the next fold would read them as context.
         assert evening.memory.cursor >= 10
         assert "Zanzibar" not in str(evening.memory.turns)
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
         assert "Zanzibar" not in str([part.content for part in sent.parts])
         assert "Ada" not in str([part.content for part in sent.parts])
-        assert evening.people.section(HERE, present) == ()
-        assert evening.memory.live_notes == ()
         await evening.talk(60)
         await evening.memory.end()
         stored = await evening.store.load(evening.session_id)

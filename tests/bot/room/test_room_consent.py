@@ -9,7 +9,6 @@ import pytest
 from bot import events
 from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.channel.port import MembershipChange, Person
-from bot.participation.guild_conduct import NotNowError
 from bot.room.notice import DEFAULT_NOTICE, GATHER_S, NotAnnouncedError
 from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
@@ -109,51 +108,27 @@ async def test_rights_are_asked_anew_while_the_room_is_open(tmp_path: Path) -> N
         assert everybody == [0, REFRESH_RIGHTS_S / CHECK_NEWCOMERS_S]
 
 
-async def test_where_the_bot_asks_an_opt_out_comes_first(tmp_path: Path) -> None:
-    """Who has opted out cannot agree before they opt in; opting out takes an agreement back."""
-    async with a_house(tmp_path) as house:
-        house.consent = RoomSettings(consent={"all": "ask"})
-        guild_id = house.place.guild_id
-        async with living(house):
-            await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
-            await house.participation.set_opt_out(guild_id, ADA.id, out=True)
-            with pytest.raises(NotNowError, match="/opt-in"):
-                await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
-            await house.participation.set_opt_out(guild_id, ADA.id, out=False)
-            assert house.place.excludes(ADA.id)
-
-
-async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) -> None:
-    """What Ada said before she opted out is in no later prompt, nor is her name expected by the recogniser."""
-    async with a_house(tmp_path) as house, living(house):
-        await house.say(ADA.id, "The walrus sleeps in the shed.")
-        await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
-        await house.say(BO.id, "Roomtone, what sleeps in the shed?")
-        reply = await house.reply(1)
-        assert "walrus" not in reply.text.casefold()
-        (built,) = house.of(events.ContextBuilt)
-        assert not any("walrus" in part.content.casefold() or "Ada" in part.content for part in built.parts)
-        assert "Ada" not in house.recogniser.asked[-1][2]
-
-
-async def test_after_an_opt_out_no_earlier_result_of_a_tool_is_sent(tmp_path: Path) -> None:
-    """What tools found before an opt-out may repeat the person, so it is dropped at once, and again before the next
-    prompt, because a tool may have been running.
+async def test_after_an_opt_out_nothing_of_the_person_is_sent(tmp_path: Path) -> None:
+    """What Ada said before she opted out is in no later prompt, nor is her name expected by the recogniser. What tools
+    found may repeat her, so it is dropped at once, and again before the next prompt, because a tool may have been
+    running.
     """
     async with a_house(tmp_path) as house:
         tools = Toolbox()
         house.toolbox = lambda *_: tools
         async with living(house):
             await house.say(ADA.id, "The walrus sleeps in the shed.")
-            await house.say(BO.id, "Roomtone, what sleeps in the shed?")
-            await house.reply(1)
-            tools.exchanges.record(Seq(1), [ToolExchange((), ())])
+            tools.exchanges.record(Seq(0), [ToolExchange((), ())])
             await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
-            assert not tools.exchanges.messages({1})
-            tools.exchanges.record(Seq(1), [ToolExchange((), ())])
-            await house.say(BO.id, "Roomtone, what time is it?")
-            await house.reply(2)
-            assert not tools.exchanges.messages({1})
+            assert not tools.exchanges.messages({0})
+            tools.exchanges.record(Seq(0), [ToolExchange((), ())])
+            await house.say(BO.id, "Roomtone, what sleeps in the shed?")
+            reply = await house.reply(1)
+            assert not tools.exchanges.messages({0})
+            assert "walrus" not in reply.text.casefold()
+            (built,) = house.of(events.ContextBuilt)
+            assert not any("walrus" in part.content.casefold() or "Ada" in part.content for part in built.parts)
+            assert "Ada" not in house.recogniser.asked[-1][2]
 
 
 async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:

@@ -26,18 +26,17 @@ if TYPE_CHECKING:
     from rehearsal.runner.ports import BotSetup
 
 
-async def test_a_bot_of_ones_own_gets_its_settings(tmp_path: Path) -> None:
+async def test_a_bot_of_ones_own_gets_its_settings(local: LocalDiscord, tmp_path: Path) -> None:
     """Without a bot, the command is printed that starts one here, whose variables are settings and a standard."""
-    async with LocalDiscord() as discord:
-        *variables, python, _, program, command = shlex.split(own_bot(discord)[1])
-        assert (python, program, command) == (sys.executable, "bot", "run")
-        environ = dict(variable.split("=", 1) for variable in variables)
-        settings = load(directory=tmp_path, environ=environ).discord
-        assert settings.token is not None
-        assert settings.token.get_secret_value() == TOKEN
-        assert settings.api_base == discord.api_base
-        trusted = await asyncio.to_thread(Path(environ["SSL_CERT_FILE"]).read_bytes)
-        assert discord.certificate_path.read_bytes() in trusted
+    *variables, python, _, program, command = shlex.split(own_bot(local)[1])
+    assert (python, program, command) == (sys.executable, "bot", "run")
+    environ = dict(variable.split("=", 1) for variable in variables)
+    settings = load(directory=tmp_path, environ=environ).discord
+    assert settings.token is not None
+    assert settings.token.get_secret_value() == TOKEN
+    assert settings.api_base == local.api_base
+    trusted = await asyncio.to_thread(Path(environ["SSL_CERT_FILE"]).read_bytes)
+    assert local.certificate_path.read_bytes() in trusted
 
 
 class _Crashing:

@@ -18,18 +18,20 @@ from voice.asr.sound_effect import is_sound_effect
 from voice.asr.unspaced import word_ends
 
 CASES = tomllib.loads((Path(__file__).parent / "gibberish_cases.toml").read_text("utf-8"))
+# All 32 are found. One of 16 may be missed for a rule that takes nobody's words.
+LEAST_FOUND = 0.9
 
 
-@pytest.mark.parametrize("text", CASES["tuning"]["real"] + CASES["apart"]["real"])
-def test_what_people_say_is_no_gibberish(text: str) -> None:
-    """Names, laughter, drawn-out words, numbers and words full of consonants pass in every language of the table."""
-    assert not is_gibberish(text)
-
-
-@pytest.mark.parametrize("text", CASES["tuning"]["gibberish"] + CASES["apart"]["gibberish"])
-def test_what_no_language_has_is_gibberish(text: str) -> None:
-    """Runs of one letter or syllable, mixed alphabets, broken signs and mere symbols are found."""
-    assert is_gibberish(text)
+@pytest.mark.parametrize("part", ["tuning", "apart"])
+def test_gibberish_is_found_and_nothing_that_people_say(part: str) -> None:
+    """Of runs of one letter or syllable, mixed alphabets, broken signs and mere symbols at least `LEAST_FOUND` are
+    found. Names, laughter, drawn-out words, numbers and words full of consonants pass in every language of the table:
+    what somebody said is never dropped.
+    """
+    cases = CASES[part]
+    assert [text for text in cases["real"] if is_gibberish(text)] == []
+    missed = [text for text in cases["gibberish"] if not is_gibberish(text)]
+    assert len(missed) <= (1 - LEAST_FOUND) * len(cases["gibberish"]), missed
 
 
 @given(st.text(max_size=40))

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
@@ -45,11 +43,10 @@ def test_there_are_sixty_of_which_twenty_are_apart() -> None:
     assert {each["call"]["tool"] for each in SAID if "call" in each} == set(TOOLS)
 
 
-@pytest.mark.parametrize("said", SAID, ids=[each["text"] for each in SAID])
-@pytest.mark.parametrize("pressed", [True, False])
-async def test_only_a_press_runs_what_the_model_proposes(said: dict[str, Any], pressed: bool) -> None:
-    """Before the press nothing has run, and somebody else's press counts for nothing. With Ada's, exactly the proposed
-    call runs; without, nothing does. Where the model proposes nothing, nobody is asked.
+async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[tuple[str, dict[str, object]]]]:
+    """Let Ada say a sentence to a bot whose tools all ask first, Bo press each button and then, if `pressed`, Ada.
+
+    Return what the bot answered, and the tools that ran with their arguments.
     """
     place, done = FakePlace(people=[ADA, BO]), list[tuple[str, dict[str, object]]]()
 
@@ -63,19 +60,35 @@ async def test_only_a_press_runs_what_the_model_proposes(said: dict[str, Any], p
     toolbox = Toolbox(
         [tool(name) for name in TOOLS], ask_for_press=place.ask_for_press, is_present=lambda user_id: user_id == ADA.id
     )
-    proposed = said.get("call")
     answer: tuple[StreamItem, ...] = ("I see.", END)
-    if proposed is not None:
-        call = MessageToolCall("c", proposed["tool"], json.dumps(proposed["arguments"]))
+    if "call" in said:
+        call = MessageToolCall("c", said["call"]["tool"], json.dumps(said["call"]["arguments"]))
         answer = (StreamEnd(FinishReason.TOOL_CALLS, (call,)),)
     turn = replace(CONTEXT.current, parts=(replace(CONTEXT.current.parts[0], text=said["text"]),))
     context = replace(CONTEXT, current=turn, tools=toolbox.for_asker(Asker(ADA.id, "Ada", present=True)))
-    words = [piece async for piece in ModelResponder(Thinker(answer), max_output_tokens=9).respond(context)]
-    assert words == [f"{PRESS_FIRST}\n" if proposed else "I see."]
+    answered = [piece async for piece in ModelResponder(Thinker(answer), max_output_tokens=9).respond(context)]
     assert done == []
+    assert len(place.calls) == ("call" in said)
     for posted in place.calls:
         assert posted.press(BO) is not None
         if pressed:
             assert posted.press(ADA) is None
     await toolbox.frozen.finish(within_s=PATIENCE_S)
-    assert done == ([(proposed["tool"], proposed["arguments"])] if proposed and pressed else [])
+    return answered, done
+
+
+async def test_nothing_runs_without_a_press() -> None:
+    """Of the sixty none runs a tool, whatever a model proposes for them: somebody else's press counts for nothing."""
+    ran = [said["text"] for said in SAID if (await play(said, pressed=False))[1]]
+    assert ran == []
+
+
+async def test_a_press_runs_exactly_what_the_model_proposes() -> None:
+    said = next(each for each in SAID if "call" in each)
+    call = said["call"]
+    assert await play(said, pressed=True) == ([f"{PRESS_FIRST}\n"], [(call["tool"], call["arguments"])])
+
+
+async def test_where_the_model_proposes_nothing_nobody_is_asked() -> None:
+    said = next(each for each in SAID if "call" not in each)
+    assert await play(said, pressed=True) == (["I see."], [])

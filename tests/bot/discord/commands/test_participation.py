@@ -16,7 +16,7 @@ from bot.participation.guild_conduct import MAY_SPEAK, SILENCED_FOR_GOOD, GuildC
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import MemoryServerSettings, ServerSettingsBook
 from bot.texts.text import verbatim
-from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.commands.local_server import answer_to, server_with
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, place_in, settings_for
 from tests.bot.participation.test_guild_conduct import FakeRoom
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from bot.participation.guild_conduct import GuildConduct, OptOuts
     from bot.server_settings import ServerSettingsStore
+    from rehearsal.discord.server import LocalDiscord
 
 
 def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildConducts:
@@ -130,15 +131,15 @@ async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, Fa
     supervisor = FakeSupervisor()
     commands = partial(add_participation_commands, participation=cast("Any", consents))
     async with (
-        LocalDiscord() as local,
-        connected(settings_for(local), supervisor, [commands]) as client,
+        open_discord() as opened,
+        connected(settings_for(opened.discord), supervisor, [commands]) as client,
     ):
         supervisor.place = place_in(client, LOUNGE)
         assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
         assert await supervisor.place.write_notice(verbatim("I tell."))
-        asked, told = local.messages
+        asked, told = opened.discord.messages
         assert not told.payload.get("components")
-        yield local, supervisor, asked.id
+        yield opened.discord, supervisor, asked.id
 
 
 async def pressed(local: LocalDiscord, message_id: int, label: str) -> str:
@@ -183,16 +184,13 @@ async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) 
         (CHLOE, False, f"Only {PEOPLE[Who.PRESENT_OR_MANAGERS]} can do that."),
     ],
 )
-async def test_a_press_is_a_talk_command(person: int, always: bool, told: str) -> None:
+async def test_a_press_is_a_talk_command(local: LocalDiscord, person: int, always: bool, told: str) -> None:
     """With its rules, and an answer that only the person sees. It stands below the sentence about the silence, and
     below no other. Ada moderates, Ben is in the channel, and Chloe is not.
     """
     participation, supervisor = participation_with(MemoryServerSettings(), FakeOptOuts()), FakeSupervisor()
     commands = partial(add_participation_commands, participation=participation)
-    async with (
-        LocalDiscord() as local,
-        connected(settings_for(local), supervisor, [commands]) as client,
-    ):
+    async with connected(settings_for(local), supervisor, [commands]) as client:
         guild = await participation.of_guild(GUILD)
         guild.room = FakeRoom()
         await (participation.silence_always if always else participation.silence_for_now)(GUILD, by=ADA)

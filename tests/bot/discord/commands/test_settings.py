@@ -33,8 +33,8 @@ from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language
 from compaction.model import Mode
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.fakes.choices import FailingServerSettings
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.interactions.result import InteractionReply, InteractionResult
+    from rehearsal.discord.server import LocalDiscord
 
 DORA = 2009
 PEOPLE = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(DORA, "Dora", moderator=True, locale="de"))
@@ -105,10 +106,10 @@ async def online(
         VoiceCommands(voices or FakeVoices(), FakePlayer().play_sample),
     )
     async with (
-        LocalDiscord(guild=GuildSpec(people=PEOPLE)) as local,
-        connected(settings_for(local), FakeSupervisor(), [partial(add_settings, stores=stores)]),
+        open_discord(GuildSpec(people=PEOPLE)) as opened,
+        connected(settings_for(opened.discord), FakeSupervisor(), [partial(add_settings, stores=stores)]),
     ):
-        yield Server(local, stores)
+        yield Server(opened.discord, stores)
 
 
 CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (

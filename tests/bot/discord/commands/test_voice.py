@@ -10,13 +10,15 @@ from bot.discord.commands.voice import VoiceCommands, add_voice, voice_choices
 from bot.discord.connection import connected
 from bot.models.voices import VOICES
 from bot.texts.text import Text
-from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for, settle
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from rehearsal.discord.server import LocalDiscord
 
 GUILD = 500
 
@@ -44,11 +46,11 @@ class Server:
 
 @asynccontextmanager
 async def online() -> AsyncIterator[Server]:
-    async with LocalDiscord() as local:
-        server = Server(local)
+    async with open_discord() as opened:
+        server = Server(opened.discord)
         commands = VoiceCommands(server.voices, server.player.play_sample)
         adder = partial(add_voice, commands=commands)
-        async with connected(settings_for(local), server.supervisor, [adder]) as client:
+        async with connected(settings_for(server.local), server.supervisor, [adder]) as client:
             server.supervisor.place = client.place(GUILD, 600)
             yield server
 
