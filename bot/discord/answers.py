@@ -216,21 +216,16 @@ _LINES_CHARS = 950
 _NAMES_CHARS = 300
 
 
-def digest_embed(
-    digest: Digest, language: str, *, title: Text, shows_last: bool = False, posted: bool = False
-) -> discord.Embed:
+def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool = False) -> discord.Embed:
     """Return the embed in a language. `shows_last`: with the last words. What has nothing by a model says how to
-    search. `posted`: a whole channel reads it.
+    search.
     """
-    begun = f"<t:{digest.started_at:.0f}:f>"
-    if posted:
-        # Discord names a month in the language of each reader's client, which may not be this one.
-        begun = f"<t:{digest.started_at:.0f}:d> <t:{digest.started_at:.0f}:t>"
     spoken = counted(
         digest.turn_count,
         "{start} to {end} ({duration}); people spoke {count} time.",
         "{start} to {end} ({duration}); people spoke {count} times.",
-        start=verbatim(begun),
+        # In figures: Discord names a month in the language of each reader's client, which may not be this one.
+        start=verbatim(f"<t:{digest.started_at:.0f}:d> <t:{digest.started_at:.0f}:t>"),
         end=verbatim(f"<t:{digest.ended_at:.0f}:t>"),
         duration=format_duration(digest.ended_at - digest.started_at),
     )

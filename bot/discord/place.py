@@ -252,7 +252,7 @@ class DiscordPlace:
         return await attempt(known, False, event="recap_not_renewed", channel_id=self.channel_id) is not False
 
     def _recap(self, digest: Digest) -> discord.Embed:
-        return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name), posted=True)
+        return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         if self._buttons.catch_up is None:
