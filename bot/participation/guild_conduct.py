@@ -348,10 +348,11 @@ class GuildConducts:
                 del unstored[person_id]
 
     def _apply_opt_out(self, guild: GuildConduct, person_id: int, *, out: bool) -> None:
-        # Again and again, it would only interrupt the bot.
-        is_new = out and person_id not in guild.opted_out
+        if out == (person_id in guild.opted_out):
+            # Opting out again would only interrupt the bot, and opting in takes no agreement back.
+            return
         guild.opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.consent.agreed -= {person_id}
-        if is_new and guild.room is not None:
+        if out and guild.room is not None:
             guild.room.on_opted_out(person_id)
         log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)

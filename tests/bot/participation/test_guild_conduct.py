@@ -271,6 +271,16 @@ async def test_opting_out_again_interrupts_nobody() -> None:
     assert room.opted_out == [ADA]
 
 
+async def test_opting_in_takes_no_agreement_back() -> None:
+    """Who has agreed and did not opt out is heard on."""
+    house = House()
+    guild = await house.participation.of_guild(GUILD)
+    guild.asks = True
+    await house.participation.set_agreed(GUILD, ADA, agrees=True)
+    await house.participation.set_opt_out(GUILD, ADA, out=False)
+    assert not guild.excludes(ADA)
+
+
 async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None:
     """Where the bot asks, it is as an opt-out: what is on its way is dropped, unless they were not heard anyway."""
     house = House()
