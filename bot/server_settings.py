@@ -1,6 +1,6 @@
 """What the managers of a server have chosen about the bot there, beside the operator's settings.
 
-`ServerSettings` is a value; `ServerSettingsBook` has those of all servers in memory and tells others of changes.
+`ServerSettings` is a value; `ServerSettingsBook` has those of all servers in memory.
 """
 
 from __future__ import annotations
@@ -166,58 +166,52 @@ class ServerSettingsBook:
     def __init__(self, store: ServerSettingsStore) -> None:
         self._store = store
         self._known: dict[int, ServerSettings] = {}
-        self._watchers: list[Callable[[int, ServerSettings], None]] = []
+        # By server: the silence that holds there, as long as it is not stored.
+        self._unstored_silences: dict[int, Silence] = {}
         # A change is made of what holds, and writing it may take seconds; another one begun meanwhile would be lost.
         self._one_at_a_time = asyncio.Lock()
 
     async def load(self) -> None:
-        """Read what is stored. Raises `StoreError`."""
-        self._known = dict(await self._store.all())
+        """Read what is stored. Call it again when people may have been forgotten by another process. Raises
+        `StoreError`.
+        """
+        async with self._one_at_a_time:
+            self._known = dict(await self._store.all())
 
     def of(self, guild_id: int) -> ServerSettings:
-        """Return what a server has chosen."""
-        return self._known.get(guild_id, DEFAULTS)
+        """Return what a server has chosen, with the silence that holds there, stored or not."""
+        known = self._known.get(guild_id, DEFAULTS)
+        silence = self._unstored_silences.get(guild_id)
+        return known if silence is None else replace(known, silence=silence)
 
     def all(self) -> Mapping[int, ServerSettings]:
-        """Return the settings of all servers that have chosen anything."""
+        """Return what is stored of all servers that have chosen anything."""
         return self._known
+
+    def hold_silence(self, guild_id: int, silence: Silence) -> None:
+        """Let a silence apply to a server at once. The next change there stores it."""
+        self._unstored_silences[guild_id] = silence
 
     async def change(
         self, guild_id: int, change: Callable[[ServerSettings], ServerSettings], *, by: int | None
     ) -> ServerSettings:
-        """Store a server's new choices, let them apply, tell the watchers, and return them. Raises `StoreError` and
-        what `change` raises; then nothing is changed.
+        """Store a server's new choices, let them apply, and return them. Raises `StoreError` and what `change` raises;
+        then nothing is changed.
 
         `change`: makes the new choices of those that hold when the changes begun before are stored. Take nothing from
         `of` for it: another change may be under way.
         """
         async with self._one_at_a_time:
             # People may have been forgotten meanwhile, by `roomtone memory forget`. They do not come back.
-            await self._take_over()
+            self._known = dict(await self._store.all())
             settings = change(self.of(guild_id))
             await self._store.put(guild_id, settings, by=by)
-            self._apply(guild_id, settings)
+            self._known[guild_id] = settings
+            # Another silence may have begun meanwhile.
+            if self._unstored_silences.get(guild_id) == settings.silence:
+                del self._unstored_silences[guild_id]
         log.info("server_settings_changed", guild_id=guild_id, user_id=by)
         return settings
-
-    async def take_over(self) -> None:
-        """Read again what is stored: people may have been forgotten by another process. Raises `StoreError`."""
-        async with self._one_at_a_time:
-            await self._take_over()
-
-    async def _take_over(self) -> None:
-        for guild_id, settings in (await self._store.all()).items():
-            if settings != self.of(guild_id):
-                self._apply(guild_id, settings)
-
-    def _apply(self, guild_id: int, settings: ServerSettings) -> None:
-        self._known[guild_id] = settings
-        for watcher in self._watchers:
-            watcher(guild_id, settings)
-
-    def watch(self, watcher: Callable[[int, ServerSettings], None]) -> None:
-        """Call `watcher` after each change, with the server and its new settings. It must return at once."""
-        self._watchers.append(watcher)
 
 
 class MemoryServerSettings:

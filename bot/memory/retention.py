@@ -126,7 +126,7 @@ class Retention:
         files.
         """
         now, days = self._clock.now(), self._settings.retention_days
-        await self._servers.take_over()
+        await self._servers.load()
         deleted: tuple[SessionId, ...] = ()
         chosen = shorter_times(days, self._servers.all())
         for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:

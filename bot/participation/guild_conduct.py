@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bot.errors import BotError
-from bot.guild import Silence, VoiceMode
+from bot.guild import VoiceMode
 from bot.participation.costs import CostLedger, ceiling_of
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from bot.clock import Clock
+    from bot.guild import Silence
     from bot.participation.settings import ParticipationSettings
-    from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.server_settings import ServerSettingsBook
     from bot.tuning import Tuning
 
 log = structlog.get_logger()
@@ -87,15 +88,16 @@ class SessionConsent:
 class GuildConduct:
     """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
+    `servers`: what each server has chosen; where this one has chosen nothing, `usual_mode` and `usual_names` apply.
     `room`: the bot's room there, if it has one. `ceiling_notice_at`: when the channel last got the notice that the
     ceiling is reached (monotonic seconds).
     """
 
     guild_id: int
-    voice_mode: VoiceMode
-    wake_names: tuple[str, ...]
+    servers: ServerSettingsBook
+    usual_mode: VoiceMode
+    usual_names: tuple[str, ...]
     costs: CostLedger
-    silence: Silence = field(default_factory=Silence)
     opted_out: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
     ceiling_notice_at: float | None = None
@@ -106,6 +108,18 @@ class GuildConduct:
     ran_until: float | None = None
     # The bot only writes down in this session: it says nothing, whoever asks.
     listens_only: bool = False
+
+    @property
+    def voice_mode(self) -> VoiceMode:
+        return self.servers.of(self.guild_id).voice_mode or self.usual_mode
+
+    @property
+    def wake_names(self) -> tuple[str, ...]:
+        return self.servers.of(self.guild_id).wake_names or self.usual_names
+
+    @property
+    def silence(self) -> Silence:
+        return self.servers.of(self.guild_id).silence
 
     def excludes(self, person_id: int) -> bool:
         """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
@@ -174,13 +188,12 @@ class GuildConducts:
         self._opt_outs = opt_outs
         self._clock = clock
         self.settings = settings
-        self.wake_names = wake_names
+        self._wake_names = wake_names
         self._guilds: dict[int, GuildConduct] = {}
         # By server and person: whether somebody has opted out, as long as that is not stored.
         self._unstored: defaultdict[int, dict[int, bool]] = defaultdict(dict)
         # By server: held while its opt-outs are read or stored.
         self._opting: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        servers.watch(self._on_chosen)
 
     async def of_guild(self, guild_id: int) -> GuildConduct:
         """Return a server's participation. Raises `StoreError`: without the opt-outs the bot may hear nobody."""
@@ -194,28 +207,16 @@ class GuildConducts:
         # Somebody may have opted out before the server was first read.
         unstored = self._unstored[guild_id]
         opted_out = opted_out.union(unstored).difference(person for person, out in unstored.items() if not out)
-        chosen = self._servers.of(guild_id)
         guild = self._guilds[guild_id] = GuildConduct(
             guild_id,
-            self._mode_in(chosen),
-            self._names_in(chosen),
+            self._servers,
+            VoiceMode(self.settings.voice_mode),
+            self._wake_names,
             CostLedger(ceiling_of(self.settings)),
-            silence=chosen.silence,
             opted_out=opted_out,
             asks=self._asks(guild_id),
         )
         return guild
-
-    def _mode_in(self, chosen: ServerSettings) -> VoiceMode:
-        return chosen.voice_mode or VoiceMode(self.settings.voice_mode)
-
-    def _names_in(self, chosen: ServerSettings) -> tuple[str, ...]:
-        return chosen.wake_names or self.wake_names
-
-    def _on_chosen(self, guild_id: int, chosen: ServerSettings) -> None:
-        # Not the silence: one that could not be stored holds all the same.
-        if (guild := self._guilds.get(guild_id)) is not None:
-            guild.voice_mode, guild.wake_names = self._mode_in(chosen), self._names_in(chosen)
 
     async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildConduct:
         """Return a server's participation for a session that begins or goes on in a new room. Raises `StoreError`.
@@ -230,7 +231,7 @@ class GuildConducts:
 
     def names_of(self, guild_id: int) -> tuple[str, ...]:
         """Return what the bot is called there."""
-        return self._names_in(self._servers.of(guild_id))
+        return self._servers.of(guild_id).wake_names or self._wake_names
 
     # -- silence ---------------------------------------------------------------------------------------------
 
@@ -246,34 +247,37 @@ class GuildConducts:
             if minutes is None
             else guild.silence.silence_until(self._clock.now() + 60 * minutes)
         )
-        await self._set_silence(guild, silence, by=by, how="command")
+        self.apply_silence(guild, silence, by=by, how="command")
+        await self.store_silence(guild, by=by)
 
     async def silence_always(self, guild_id: int, *, by: int) -> None:
         """Silence the bot there until a manager lets it talk. Raises `StoreError`."""
         guild = await self.of_guild(guild_id)
-        await self._set_silence(guild, guild.silence.silence_always(), by=by, how="manager")
+        self.apply_silence(guild, guild.silence.silence_always(), by=by, how="manager")
+        await self.store_silence(guild, by=by)
 
     async def lift_silence(self, guild_id: int, *, by: int, manager: bool) -> bool:
         """Lift the silence there; return whether the bot may speak now. Raises `NotNowError`, `StoreError`."""
         guild = await self.of_guild(guild_id)
         if guild.listens_only and guild.room is not None:
             raise NotNowError(LISTENS_ONLY)
-        guild.silence = guild.silence.lift(by_manager=manager)
+        self._servers.hold_silence(guild_id, guild.silence.lift(by_manager=manager))
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
         await self.store_silence(guild, by=by)
         return not guild.silence.always
 
-    async def _set_silence(self, guild: GuildConduct, silence: Silence, *, by: int, how: str) -> None:
-        guild.silence = silence
+    def apply_silence(self, guild: GuildConduct, silence: Silence, *, by: int, how: str) -> None:
+        """Silence the bot on a server at once. Call `store_silence` afterwards. `how`: in a word, for the log."""
+        self._servers.hold_silence(guild.guild_id, silence)
         if guild.room is not None:
             guild.room.stop_speaking()
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
-        await self.store_silence(guild, by=by)
 
     async def store_silence(self, guild: GuildConduct, *, by: int) -> None:
         """Store the silence that holds on a server. Raises `NotStoredError`."""
         try:
-            await self._servers.change(guild.guild_id, lambda now: replace(now, silence=guild.silence), by=by)
+            # It is part of what holds there.
+            await self._servers.change(guild.guild_id, lambda now: now, by=by)
         except StoreError as error:
             raise NotStoredError(sentence_of(error)) from error
 
@@ -348,10 +352,11 @@ class GuildConducts:
                 del unstored[person_id]
 
     def _apply_opt_out(self, guild: GuildConduct, person_id: int, *, out: bool) -> None:
-        # Again and again, it would only interrupt the bot.
-        is_new = out and person_id not in guild.opted_out
+        if out == (person_id in guild.opted_out):
+            # Opting out again would only interrupt the bot, and opting in takes no agreement back.
+            return
         guild.opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.consent.agreed -= {person_id}
-        if is_new and guild.room is not None:
+        if out and guild.room is not None:
             guild.room.on_opted_out(person_id)
         log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)

@@ -267,9 +267,8 @@ class Participation:
         if self.silenced:
             return
         self._engagement.clear()
-        self._replies.stop_speaking()
-        self._guild.silence = self._guild.silence.silence_until(self._clock.now() + 60 * minutes)
-        log.info("silenced", guild_id=self._guild.guild_id, user_id=by, how="voice", always=False)
+        silence = self._guild.silence.silence_until(self._clock.now() + 60 * minutes)
+        self._guilds.apply_silence(self._guild, silence, by=by, how="voice")
         self._silenced_by = by
         self._silence_unstored.set()
         self._notices.add(silenced_for(minutes), offers_talk=True)

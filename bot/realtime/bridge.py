@@ -17,7 +17,6 @@ import structlog
 from bot import events
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.frozen_calls import FrozenCall
-from bot.brain.tools.tool import NOBODY
 from bot.brain.tools.toolbox import ToolExchange
 from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.items import Inputs, Items, RealtimeInput, RealtimeRecognition, ReplyMaterial, with_items
@@ -82,15 +81,14 @@ class RealtimeBridge:
         self._prompt = prompt
         self._memory = memory
         self._toolbox = toolbox
-        # Who asked what is being answered, or was answered last; their tools, and the turn that asked.
-        self._asker = NOBODY
+        # The tools of who asked what is being answered, or was answered last, and the turn that asked.
         self._tools = toolbox.for_asker()
         self._answering: Seq | None = None
         self._items = Items(
             memory,
             toolbox.tools,
             instructions=services.instructions,
-            introductions=lambda: prompt.introductions(self._asker),
+            introductions=prompt.introductions,
             max_input_tokens=services.max_input_tokens,
             zone=services.zone,
         )
@@ -279,10 +277,10 @@ class RealtimeBridge:
         self._requested = False
         quotes = await self._prompt.find_quotes(question)
         self._items.guild_instructions = await self._prompt.guild_instructions()
-        self._asker = self._prompt.asker_of(question)
+        self._items.asker = self._prompt.asker_of(question)
         self._prompt.drop_outdated()
         self._answering = question.turn.seq
-        self._tools = self._toolbox.for_asker(self._asker, answering=question.turn.seq)
+        self._tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq)
         self._items.for_reply = self._material(question, quotes)
         # What was found for earlier answers is not for everybody who is here by now, and each answer would pay for it.
         self._session.delete_tool_calls()

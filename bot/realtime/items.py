@@ -16,6 +16,7 @@ import numpy as np
 import structlog
 
 from bot.brain.system_prompt import build_realtime_instructions
+from bot.brain.tools.tool import NOBODY
 from compaction.budget.eviction_note import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
 from compaction.model import Seq
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.brain.system_prompt import RealtimeInstructions, SystemPrompt
-    from bot.brain.tools.tool import RoomTool
+    from bot.brain.tools.tool import Asker, RoomTool
     from compaction.context.build import SessionContext
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
@@ -63,9 +64,9 @@ class ReplyMaterial:
 class Items:
     """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
-    `tools`: what may be called at present. `introductions`: a line about each person present. Set before a reply:
-    `guild_instructions` and `for_reply`. `conversation` counts the session's conversations; a new connection begins the
-    next one.
+    `tools`: what may be called at present. `introductions`: a line about each person present, for a reply to somebody.
+    Set before a reply: `guild_instructions`, `asker` and `for_reply`. `conversation` counts the session's
+    conversations; a new connection begins the next one.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Items:
         tools: Callable[[], Iterable[RoomTool]],
         *,
         instructions: SystemPrompt,
-        introductions: Callable[[], Sequence[str]],
+        introductions: Callable[[Asker], Sequence[str]],
         max_input_tokens: int,
         zone: tzinfo,
     ) -> None:
@@ -97,6 +98,8 @@ class Items:
         self._external_changes = memory.external_changes
         self.conversation = 0
         self.guild_instructions = ""
+        # Who asked what is being answered, or was answered last.
+        self.asker = NOBODY
         self.for_reply = ReplyMaterial()
 
     def _callable_tools(self) -> tuple[CallableTool, ...]:
@@ -132,7 +135,7 @@ class Items:
             server_rules=self.guild_instructions,
             next_reply=self.for_reply.instructions,
             result=self.for_reply.result,
-            participants=self._introductions(),
+            participants=self._introductions(self.asker),
             recall=self.for_reply.recalled,
             continuity=self.for_reply.recalled_earlier,
             sources=self.for_reply.sources,

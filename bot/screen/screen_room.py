@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from bot.screen.readers import ScreenReaders
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
-    from voice.screen.notes import ScreenNote
 
 log = structlog.get_logger()
 
@@ -187,17 +187,13 @@ class RoomScreens:
                 self._log.info("screen_share_changed", user_id=sharer.person.id, surface=sharer.share.surface)
             return
 
-        async def note(seen: ScreenNote) -> None:
-            await self._recorder.take_note(sharer, seen)
-
         sharer.share = Share(
             sharer.person.name,
             describe_surface(surface),
             readers=self._readers,
             clock=self._clock,
-            on_note=note,
+            on_note=partial(self._recorder.take_note, sharer),
             on_trouble=lambda sentence: sharer.tell(t="trouble", sentence=sentence),
-            over=lambda: sharer.ended is not None or self._excludes(sharer.person.id),
         )
         self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
         # `run` begins it: a task of the page's would lack the session in its log context.
@@ -246,6 +242,7 @@ class RoomScreens:
         del self._sharers[sharer.person.id]
         if sharer.share is None:
             return None
+        sharer.share.over = True
         closing = asyncio.create_task(self._close(sharer, sharer.share, ending), name="screen-share-ending")
         self._closing[sharer] = closing
         closing.add_done_callback(lambda _: self._closing.pop(sharer))

@@ -84,7 +84,8 @@ class Share:
     """What one person shares. `who`: name of the person. `surface`: what is shared now, as a phrase.
 
     `on_note`: gets each note. `on_trouble`: gets a sentence when the screen can't be read, an empty one when it can
-    again. `over`: returns whether the share has ended. *Ownership*: `run` is a task of the room. Not thread-safe.
+    again. `over`: set it when the share has ended, and nobody gets a picture of it any more. *Ownership*: `run` is a
+    task of the room. Not thread-safe.
     """
 
     def __init__(
@@ -96,7 +97,6 @@ class Share:
         clock: Clock,
         on_note: Callable[[ScreenNote], Awaitable[None]],
         on_trouble: Callable[[Text], None],
-        over: Callable[[], bool] = lambda: False,
     ) -> None:
         self.who = who
         self.surface = surface
@@ -104,7 +104,7 @@ class Share:
         self._clock = clock
         self._on_note = on_note
         self._on_trouble = on_trouble
-        self._over = over
+        self.over = False
         # How often a model looks; None: the screen's text is read, at every change.
         self._intervals = LookIntervals() if readers.by_model else None
         self.began_at = clock.monotonic()
@@ -187,7 +187,7 @@ class Share:
         """Return the latest picture of a screen. Raises `NoPictureError` if there is none, or if the screen is not
         shared any more.
         """
-        if self._over():
+        if self.over:
             raise NoPictureError(Text("The share is over."))
         if screen is not self._screen or screen.picture is None:
             raise NoPictureError(NO_PICTURE)

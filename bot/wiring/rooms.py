@@ -75,7 +75,7 @@ class RoomForgetting:
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
         """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
         try:
-            await self._servers.take_over()
+            await self._servers.load()
             await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
         finally:
             # Also while the database is away: this drops what is on its way.

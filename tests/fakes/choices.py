@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.server_settings import MemoryServerSettings
+from bot.server_settings import DEFAULTS, MemoryServerSettings
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -14,17 +14,19 @@ FULL = "The disk is full. Make room."
 
 
 class FailingServerSettings(MemoryServerSettings):
-    """A store of what servers have chosen. If `broken` is set, nothing can be written."""
+    """A store of what servers have chosen. If `broken` is set, nothing can be written. `newest`: stored last."""
 
     def __init__(self) -> None:
         super().__init__()
         self.broken = False
+        self.newest = DEFAULTS
 
     async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
         """Store it, or fail."""
         if self.broken:
             raise StoreError(FULL)
         await super().put(guild_id, settings, by=by)
+        self.newest = settings
 
 
 class FakeOptOuts:

@@ -170,7 +170,7 @@ class Hearing:
         self._eager_recognition = EagerRecognition(
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
-            recognise=self._transcribe,
+            recognise=transcriber.transcribe,
             with_text=lambda known, transcription: transcription.told_of(known),
             clock=clock,
             on_recognised=self._on_early_text,
@@ -179,8 +179,6 @@ class Hearing:
         self._backlog = UtteranceBacklog(UTTERANCES_WAITING, sound_s=SOUND_WAITING_S)
         # One entry for each utterance in the backlog.
         self._waiting: asyncio.Queue[None] = asyncio.Queue()
-        # Ids of utterances that are complete and have no text yet.
-        self._pending: set[str] = set()
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         self._groups: asyncio.Queue[tuple[SpokenText, ...]] = asyncio.Queue(GROUPS_WAITING)
         self.dropped: Counter[str] = Counter()
@@ -192,7 +190,7 @@ class Hearing:
         """Return how many utterances wait for their text, and how many groups wait to be recorded."""
         capacity = UTTERANCES_WAITING + RECOGNISED_AT_ONCE
         return (
-            QueueFigures("recognise", len(self._pending), capacity, {OVERLOADED: self._overflowed}),
+            QueueFigures("recognise", len(self._transcriber.pending), capacity, {OVERLOADED: self._overflowed}),
             QueueFigures("record", self._groups.qsize(), GROUPS_WAITING),
         )
 
@@ -219,7 +217,7 @@ class Hearing:
             async with asyncio.timeout(within_s):
                 await self._waiting.join()
         except TimeoutError:
-            log.warning("last_words_lost", utterance_count=len(self._pending), within_s=within_s)
+            log.warning("last_words_lost", utterance_count=len(self._transcriber.pending), within_s=within_s)
         try:
             async with asyncio.timeout(PASS_ON_S):
                 # Words that have a text are not lost because others have none.
@@ -269,21 +267,22 @@ class Hearing:
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return
         now = self._clock.monotonic()
-        if utterance.id not in self._pending and not self._drops(utterance.user_id, started_at=utterance.started_at):
+        if utterance.id not in self._transcriber.pending and not self._drops(
+            utterance.user_id, started_at=utterance.started_at
+        ):
             self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
         self._on_tentative(SpokenText(utterance, recognition, transcription.asked_at, now, early=True), likely_finished)
 
     # -- sound becomes text ----------------------------------------------------------------------------------
 
     def _queue(self, utterance: Utterance) -> None:
-        self._transcriber.on_finished(utterance.user_id)
-        self._pending.add(utterance.id)
+        self._transcriber.on_finished(utterance)
         self._waiting.put_nowait(None)
         for given_up in self._backlog.add(utterance):
             self._waiting.get_nowait()
             self._waiting.task_done()
             self._overflowed += 1
-            self._pending.discard(given_up.id)
+            self._transcriber.pending.discard(given_up.id)
             self._eager_recognition.discard(given_up.id)
             self._drop(given_up, OVERLOADED)
 
@@ -293,7 +292,7 @@ class Hearing:
             utterance = self._backlog.take()
             try:
                 spoken = await self._finish_text(utterance)
-                self._pending.discard(utterance.id)
+                self._transcriber.pending.discard(utterance.id)
                 if spoken is not None:
                     await self._add_to_group(spoken)
                 await self._release_group()
@@ -307,7 +306,7 @@ class Hearing:
             transcription = ahead
         else:
             # The failure of an eager recognition was not reported. A text that gave way is better than none.
-            transcription = await self._transcribe(utterance)
+            transcription = await self._transcriber.transcribe(utterance)
             if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
                 transcription = ahead
         if self._drops(utterance.user_id, started_at=utterance.started_at):
@@ -342,9 +341,6 @@ class Hearing:
         )
         return spoken
 
-    async def _transcribe(self, utterance: Utterance) -> TranscribedUtterance:
-        return await self._transcriber.transcribe(utterance, is_finished=lambda: utterance.id in self._pending)
-
     # -- text becomes groups ---------------------------------------------------------------------------------
 
     async def _add_to_group(self, spoken: SpokenText) -> None:
@@ -358,7 +354,7 @@ class Hearing:
 
     async def _release_group(self) -> None:
         """Pass the open group on if no more of its text is expected, or if it has waited long enough."""
-        anybody_speaks = bool(self._listener.speaking or self._pending)
+        anybody_speaks = bool(self._listener.speaking or self._transcriber.pending)
         group = self._coalescing.release(anybody_speaks=anybody_speaks, now=self._clock.monotonic())
         if group:
             await self._groups.put(group)

@@ -79,7 +79,8 @@ class Transcriber:
     returns the codes of those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`:
     returns the code of the language to assume while detection is unsure and nothing is known of the person; empty: the
     recogniser's own fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an
-    utterance may not be heard any more; `is_present`: whether a person is in the channel. Not thread-safe.
+    utterance may not be heard any more; `is_present`: whether a person is in the channel. `pending`: the ids of
+    utterances that are complete and have no text yet. Not thread-safe.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Transcriber:
         self._languages = SpeakerLanguages(languages)
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
         self._last_texts: dict[int, tuple[str, float]] = {}
+        self.pending: set[str] = set()
         self._clock = clock
         self._observe = observe
         self._own_names = own_names
@@ -110,12 +112,12 @@ class Transcriber:
         self._is_present = is_present
         self._assumed_language = assumed_language
 
-    async def transcribe(self, utterance: Utterance, *, is_finished: Callable[[], bool]) -> TranscribedUtterance:
-        """Recognise `utterance`, and again if its text is doubtful. `is_finished`: returns whether its end is certain,
-        which may change meanwhile; an unfinished one gives way to others, and its failure is not reported.
+    async def transcribe(self, utterance: Utterance) -> TranscribedUtterance:
+        """Recognise `utterance`, and again if its text is doubtful. Until it is finished (`on_finished`), also
+        meanwhile, it gives way to others, and its failure is not reported.
         """
         hearings = await hear(
-            lambda careful: self._recognise(utterance, is_finished, careful=careful),
+            lambda careful: self._recognise(utterance, careful=careful),
             lambda heard: self.guard(utterance, heard),
             speech_s=utterance.ended_at - utterance.started_at,
         )
@@ -144,9 +146,12 @@ class Transcriber:
             glossary=() if is_call else transcription.glossary,
         )
 
-    def on_finished(self, user_id: int) -> None:
-        """Treat what the recogniser still has of a person's pauses as finished speech from now on."""
-        self._recogniser.confirm(user_id)
+    def on_finished(self, utterance: Utterance) -> None:
+        """Treat an utterance, and what the recogniser still has of its speaker's pauses, as finished speech from now
+        on.
+        """
+        self.pending.add(utterance.id)
+        self._recogniser.confirm(utterance.user_id)
 
     def on_accepted(self, utterance: Utterance, transcription: TranscribedUtterance) -> None:
         """Remember the words and the language of an utterance whose text is believed."""
@@ -181,39 +186,30 @@ class Transcriber:
         self._languages.forget(user_id)
         self._last_texts.pop(user_id, None)
 
-    async def _recognise(
-        self, utterance: Utterance, is_finished: Callable[[], bool], *, careful: bool
-    ) -> TranscribedUtterance:
+    async def _recognise(self, utterance: Utterance, *, careful: bool) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
         to assume of them.
         """
         speech_s = utterance.ended_at - utterance.started_at
         expected = self._languages.expected(utterance.user_id, speech_s=speech_s)
-        transcription = await self._ask(utterance, expected, is_finished, careful=careful)
+        transcription = await self._ask(utterance, expected, careful=careful)
         heard = transcription.recognition
         if expected is not None or heard is None or heard.language_probability >= FOUND_PROBABILITY:
             return transcription
         assumed = self._languages.of(utterance.user_id) or self._assumed_language()
         if assumed in {"", heard.language}:
             return transcription
-        second = await self._ask(utterance, assumed, is_finished, careful=careful)
+        second = await self._ask(utterance, assumed, careful=careful)
         if second.recognition is None:
             return replace(transcription, gave_way=second.gave_way)
         # Nothing was detected, so nothing is learnt about the person's language.
         return replace(transcription, recognition=replace(second.recognition, language_probability=0.0))
 
-    async def _ask(
-        self,
-        utterance: Utterance,
-        expected: str | None,
-        is_finished: Callable[[], bool],
-        *,
-        careful: bool,
-    ) -> TranscribedUtterance:
+    async def _ask(self, utterance: Utterance, expected: str | None, *, careful: bool) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
         if self._drops(utterance.user_id, started_at=utterance.started_at):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
-        interim = not is_finished()
+        interim = utterance.id not in self.pending
         # A second hearing is for quiet moments, also when the utterance is finished.
         gave_way = interim and not careful
         glossary = self._glossary()

@@ -14,6 +14,7 @@ from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
 from bot.participation.costs import NOTHING, CostLedger
 from bot.participation.guild_conduct import GuildConduct
+from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
@@ -37,7 +38,7 @@ def room(clock: FakeClock) -> LiveRoom:
     memory: Any = SimpleNamespace(
         external_changes=0, total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn
     )
-    guild = GuildConduct(1, VoiceMode.ENGAGED, (), CostLedger(NOTHING))
+    guild = GuildConduct(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING))
     place = FakePlace(channel_id=600)
     return LiveRoom(SessionId("s"), place, memory, guild, clock=clock, publish=lambda *_: None)
 

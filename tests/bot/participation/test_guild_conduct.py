@@ -128,9 +128,9 @@ async def test_silence_for_now_takes_a_room() -> None:
     room = guild.room = FakeRoom()
     await house.participation.silence_for_now(GUILD, by=BO, minutes=5)
     assert room.silences == 1
-    assert house.servers.of(GUILD).silence == Silence(until=house.clock.now() + 300.0)
+    assert house.stored.newest.silence == Silence(until=house.clock.now() + 300.0)
     assert await house.participation.lift_silence(GUILD, by=BO, manager=False)
-    assert house.servers.of(GUILD).silence == Silence()
+    assert house.stored.newest.silence == Silence()
 
 
 async def test_silence_for_some_minutes_lasts_that_long() -> None:
@@ -158,7 +158,7 @@ async def test_a_managers_silence_takes_a_manager() -> None:
 
 
 async def test_what_cannot_be_stored_is_in_effect() -> None:
-    """Whoever chose is told so. The next choice of the same is stored, and other settings end no silence."""
+    """Whoever chose is told so. The next choice of the same is stored, and a silence also with any other setting."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
     house.stored.broken = house.opt_outs.broken = True
@@ -172,8 +172,10 @@ async def test_what_cannot_be_stored_is_in_effect() -> None:
         with pytest.raises(NotStoredError, match="Make room"):
             await choice
     house.stored.broken = house.opt_outs.broken = False
-    await house.choose(language="de")
+    await house.servers.load()
     assert (guild.silence, guild.opted_out) == (Silence(always=True), frozenset({ADA}))
+    await house.choose(language="de")
+    assert house.stored.newest.silence == guild.silence == Silence(always=True)
     await house.participation.set_opt_out(GUILD, ADA, out=True)
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
@@ -282,6 +284,16 @@ async def test_where_the_bot_asks_an_opt_out_comes_first() -> None:
         await house.participation.set_agreed(GUILD, ADA, agrees=True)
     await house.participation.set_opt_out(GUILD, ADA, out=False)
     assert guild.excludes(ADA)
+
+
+async def test_opting_in_takes_no_agreement_back() -> None:
+    """Who has agreed and did not opt out is heard on."""
+    house = House()
+    guild = await house.participation.of_guild(GUILD)
+    guild.asks = True
+    await house.participation.set_agreed(GUILD, ADA, agrees=True)
+    await house.participation.set_opt_out(GUILD, ADA, out=False)
+    assert not guild.excludes(ADA)
 
 
 async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None:

@@ -197,7 +197,7 @@ async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
     for _ in range(3 * NOTICES_WAITING):
         participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
         assert participation.silenced
-        guild.silence = Silence()
+        table.servers.hold_silence(guild.guild_id, Silence())
     assert table.stopped == 3 * NOTICES_WAITING
     await written(participation)
     assert table.place.written == [silenced_for(SILENT_MINUTES)] * NOTICES_WAITING
@@ -237,7 +237,7 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     assert participation.silenced
     async with owned_task(participation.run(), name="participation-under-test"):
         await participation.wait_until_written(within_s=PATIENCE_S)
-        await until(lambda: table.servers.of(table.place.guild_id).silence == guild.silence)
+        await until(lambda: table.store.newest.silence == guild.silence)
     assert (table.place.written, table.place.talk_offered) == ([silenced_for(SILENT_MINUTES)], 1)
     table.clock.advance(1.0)
     assert not participation.silenced
@@ -349,7 +349,7 @@ async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
     assert decided(participation, ADA.id, "And on Sunday?")
     if ends == "silence":
         participation.on_utterance(BO.id, "Roomtone, be quiet.", ended_at=0.0)
-        guild.silence = Silence()
+        table.servers.hold_silence(guild.guild_id, Silence())
     else:
         participation.on_left(ADA.id)
     assert not decided(participation, ADA.id, "And on Sunday?")

@@ -7,6 +7,7 @@ from bot.guild import Silence, VoiceMode
 from bot.participation.costs import NOTHING, Cost, CostLedger
 from bot.participation.guild_conduct import GuildConduct
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
+from bot.server_settings import no_server_settings
 from bot.texts.text import in_language
 
 FREE = mode_sentence(VoiceMode.FREE)
@@ -14,7 +15,7 @@ FREE = mode_sentence(VoiceMode.FREE)
 
 def guild(ceiling: Cost = NOTHING) -> GuildConduct:
     """Return a guild's participation."""
-    return GuildConduct(10, VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
+    return GuildConduct(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling))
 
 
 def test_nothing_happened_yet() -> None:
@@ -41,7 +42,7 @@ def test_everything_is_told_by_reason() -> None:
 def test_a_ceiling_and_a_managers_silence_are_told() -> None:
     """With limits, the costs are shown beside the limits. A manager's silence is shown too."""
     here = guild(Cost(240, 1_000_000, 1_800.0))
-    here.silence = Silence(always=True)
+    here.servers.hold_silence(here.guild_id, Silence(always=True))
     here.costs.add(Cost(1, 650, 4.0), now=0.0)
     assert ParticipationStatistics().format(here, now=1.0) == (
         "In the last hour I used 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech.\n"

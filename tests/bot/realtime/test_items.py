@@ -57,7 +57,7 @@ def items_of(evening: Evening, *, max_input_tokens: int, tools: tuple[RoomTool, 
         evening.memory,
         lambda: tools,
         instructions=SystemPrompt("Roomtone"),
-        introductions=list,
+        introductions=lambda _: (),
         max_input_tokens=max_input_tokens,
         zone=UTC,
     )

@@ -16,6 +16,7 @@ from bot.participation.guild_conduct import GuildConduct
 from bot.participation.settings import ParticipationSettings
 from bot.room import other_processes
 from bot.room.other_processes import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch
+from bot.server_settings import no_server_settings
 from bot.store.claims import STALE, RoomClaim, fenced
 from bot.store.database import open_database
 from bot.store.forgettings import record_forgetting
@@ -137,7 +138,7 @@ class Scene:
         self.clock = FakeClock()
         self.room = FakeRoom()
         ledger = CostLedger(ceiling_of(ParticipationSettings()))
-        self.guild = GuildConduct(10, VoiceMode.NAME, (), ledger, room=self.room)
+        self.guild = GuildConduct(10, no_server_settings(), VoiceMode.NAME, (), ledger, room=self.room)
         self.people: Sequence[str] = ("1", "2")
         self.watch = ForgettingWatch(
             Sessions(database, self.clock), EVENING, self.guild, people=lambda: self.people, clock=self.clock

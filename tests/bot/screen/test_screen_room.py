@@ -305,6 +305,7 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
         assert watching.readers.holding is not None
         if opts_out:
             watching.opted_out = {ADA.id}
+            room.end_excluded()
         else:
             await room.end(sharer, ShareEnd.COMMAND)
         looks, notes = len(watching.readers.looks), len(watching.notes)
@@ -339,6 +340,7 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
         await room.picture(sharer, PICTURES["dark"])
         await watching.readers.waiting.wait()
         watching.opted_out = {ADA.id}
+        room.end_excluded()
         watching.readers.holding.set()
         await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.OPTED_OUT

@@ -190,16 +190,14 @@ async def test_who_was_forgotten_elsewhere_does_not_come_back() -> None:
     await store.put(1, CHOSEN, by=9)
     book = ServerSettingsBook(store)
     await book.load()
-    heard: list[tuple[int, ...]] = []
-    book.watch(lambda _, settings: heard.append(settings.auto_join_with))
     await store.put(1, without_person(CHOSEN, 2001), by=None)
     await book.change(1, lambda now: replace(now, language="fr"), by=9)
     assert (book.of(1).auto_join_with, book.of(1).language) == ((), "fr")
     assert (await store.all())[1] == book.of(1)
     await book.change(1, lambda _: CHOSEN, by=9)
     await store.put(1, without_person(CHOSEN, 2001), by=None)
-    await book.take_over()
-    assert heard[-2:] == [(2001,), ()]
+    await book.load()
+    assert book.of(1).auto_join_with == ()
 
 
 async def test_two_changes_begun_together_both_hold() -> None:
@@ -226,18 +224,36 @@ async def test_two_changes_begun_together_both_hold() -> None:
     assert book.of(1) == (await store.all())[1] == chosen
 
 
-async def test_the_book_tells_of_changes_that_are_stored() -> None:
-    """Watchers hear of each change; one that could not be stored does not apply."""
+async def test_a_silence_holds_before_it_is_stored() -> None:
+    """It holds at once, and is stored with the next change. One that begins while that is written is stored with the
+    one after.
+    """
+    store = WaitingSettings()
+    book = ServerSettingsBook(store)
+    first, second = Silence(until=60.0), Silence(until=120.0)
+    book.hold_silence(1, first)
+    changing = asyncio.create_task(book.change(1, lambda now: replace(now, language="fr"), by=9))
+    await store.waits.wait()
+    assert book.of(1).silence == first
+    book.hold_silence(1, second)
+    store.writes.set()
+    await changing
+    await book.load()
+    assert book.of(1) == ServerSettings("fr", silence=second)
+    assert (await store.all())[1].silence == first
+    await book.change(1, lambda now: now, by=9)
+    assert (await store.all())[1] == book.of(1) == ServerSettings("fr", silence=second)
+
+
+async def test_a_choice_that_cannot_be_stored_does_not_apply() -> None:
+    """What is chosen holds for its server alone, once it is stored."""
     store = MemoryServerSettings()
     await store.put(1, CHOSEN, by=9)
     book = ServerSettingsBook(store)
     assert book.of(1) == DEFAULTS
     await book.load()
     assert (book.of(1), book.of(2)) == (CHOSEN, DEFAULTS)
-    heard: list[tuple[int, ServerSettings]] = []
-    book.watch(lambda guild_id, settings: heard.append((guild_id, settings)))
     await book.change(2, lambda _: ServerSettings(asks=True), by=9)
-    assert heard == [(2, ServerSettings(asks=True))]
     assert (await store.all())[2] == book.of(2) == ServerSettings(asks=True)
     broken = ServerSettingsBook(Broken())
     with pytest.raises(StoreError):

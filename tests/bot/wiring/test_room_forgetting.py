@@ -34,7 +34,7 @@ SECRET = "The spare key hangs behind the walrus."
 class ServersAway:
     """Settings of servers that cannot be read."""
 
-    async def take_over(self) -> None:
+    async def load(self) -> None:
         """Fail."""
         raise StoreError("The database is away.")
 
