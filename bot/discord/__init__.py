@@ -1,6 +1,6 @@
 """The Discord side of the bot. Start with `connection.connected`, which runs the `client`.
 
-- A room's channel: `place` implements its port, `chat` the text channel, with the calls that wait for a press.
+- A room's channel: `room_channel` implements its port, `chat` the text channel, with the calls that wait for a press.
   `voice_channels` has what Discord shows of them: who may read, whether the bot can come in, words that people may say.
   `listening_mark` shows that the bot listens. `typed_messages` passes on what people type to the bot. `posting` posts
   messages that answer no command. `voice_presence` notices who comes and goes, and what of it the bot has asked for.

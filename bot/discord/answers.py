@@ -1,7 +1,7 @@
 """Answers people in their language: the replies to commands, embeds, and the names of the commands themselves.
 
 The answer to a command is in the language of the person's Discord. What everybody in a channel reads is in the
-server's (`bot.discord.place`). What people said is shown as it is.
+server's (`bot.discord.room_channel`). What people said is shown as it is.
 """
 
 from __future__ import annotations

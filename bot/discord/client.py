@@ -23,8 +23,8 @@ from bot.discord.command_tree import CheckedCommandTree, over_buttons
 from bot.discord.commands.joining import add_room_commands
 from bot.discord.endpoint import connector
 from bot.discord.listening_mark import ListeningMark
-from bot.discord.place import DiscordPlace
 from bot.discord.posting import REQUEST_ERRORS, attempt, unless_gone
+from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.typed_messages import TypedMessages
 from bot.discord.voice_channels import person_of
 from bot.discord.voice_presence import Move, VoicePresence, VoiceRequests, take_the_stage
@@ -170,7 +170,7 @@ class RoomtoneClient(discord.Client):
 
     async def _remove_leftover(self, guild: discord.Guild) -> None:
         """Remove the mark of a crashed process. A server that Discord cannot show now has its turn once it can."""
-        if not guild.unavailable and self._supervisor.place_of(guild.id) is None:
+        if not guild.unavailable and self._supervisor.room_channel_of(guild.id) is None:
             await ListeningMark().remove(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
@@ -280,7 +280,7 @@ class RoomtoneClient(discord.Client):
         came_suppressed = before.channel is None and after.channel is not None and after.suppress
         if self.user is None or member.id != self.user.id or not came_suppressed:
             return
-        here, stage = self._supervisor.place_of(member.guild.id), after.channel
+        here, stage = self._supervisor.room_channel_of(member.guild.id), after.channel
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage, here)
 
@@ -289,7 +289,7 @@ class RoomtoneClient(discord.Client):
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None
         if isinstance(channel, VoiceChannel):
-            return DiscordPlace(
+            return DiscordRoomChannel(
                 self,
                 channel,
                 self._paced_sender,

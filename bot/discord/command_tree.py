@@ -46,7 +46,7 @@ NOT_FOUND = Text("I cannot find what you have chosen there: it is gone, or not o
 class VoiceRooms(Protocol):
     """What Discord's side calls of the rooms; `bot.room.rooms.Rooms` implements it."""
 
-    def place_of(self, guild_id: int) -> RoomChannel | None:
+    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         """Return the channel that the bot is in, or None."""
 
     async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
@@ -186,7 +186,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
     def user_of(self, interaction: discord.Interaction) -> CommandUser:
         """Return what the rules need to know of the person who uses a command."""
         member = member_of(interaction)
-        here, there = self.rooms.place_of(member.guild.id), voice_channel_of(member)
+        here, there = self.rooms.room_channel_of(member.guild.id), voice_channel_of(member)
         chosen = self.servers.of(member.guild.id).roles
         return CommandUser(
             member.guild_permissions,

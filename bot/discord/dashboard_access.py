@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # A server's id and a channel's.
-PlaceId: TypeAlias = tuple[int, int]
+ChannelKey: TypeAlias = tuple[int, int]
 
 # How long a name is believed. Renaming is rare, and every request counts for Discord's limits.
 KEPT_S: Final = 600.0
@@ -47,7 +47,7 @@ MOST_KEPT: Final = 2_000
 ASK_S: Final = 5.0
 
 
-class PlaceNames:
+class ChannelNames:
     """The names of places. `monotonic`: seconds. `within_s`: how long the names of a page may take."""
 
     def __init__(self, client: RoomtoneClient, *, monotonic: Callable[[], float], within_s: float = ASK_S) -> None:
@@ -59,7 +59,7 @@ class PlaceNames:
         # A second page wants what the first asks about.
         self._one_page_at_a_time = asyncio.Lock()
 
-    async def of(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
+    async def of(self, places: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
         """Return the server's and the channel's name of each place that is there. Never raises.
 
         A place of which Discord does not tell in time is left out.
@@ -74,12 +74,12 @@ class PlaceNames:
         found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
         return {each: names for each, names in found.items() if names is not None}
 
-    def _own_names(self, place: PlaceId) -> tuple[str, str] | None:
+    def _own_names(self, place: ChannelKey) -> tuple[str, str] | None:
         guild = self._client.get_guild(place[0])
         channel = None if guild is None else guild.get_channel(place[1])
         return None if guild is None or channel is None else (guild.name, channel.name)
 
-    def _told_names(self, place: PlaceId) -> tuple[str, str] | None:
+    def _told_names(self, place: ChannelKey) -> tuple[str, str] | None:
         server, channel = (self._told[each][0] if each in self._told else None for each in place)
         return None if not server or not channel or channel[0] != place[0] else (server[1], channel[1])
 
@@ -128,7 +128,7 @@ class DiscordDirectory:
     ) -> None:
         self._servers = servers
         self._client = client
-        self._names = PlaceNames(client, monotonic=monotonic)
+        self._names = ChannelNames(client, monotonic=monotonic)
         self._monotonic = monotonic
         # By server and person: when Discord said that they are not there, the oldest first.
         self._absent: dict[tuple[int, int], float] = {}
@@ -138,7 +138,7 @@ class DiscordDirectory:
         """See `Directory.client_id`."""
         return self._client.application_id
 
-    async def names(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
+    async def names(self, places: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
         """See `Directory.names`."""
         return await self._names.of(places)
 

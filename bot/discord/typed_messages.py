@@ -96,7 +96,7 @@ class TypedMessages:
         """Return why a message in `channel` is not answered there, or None. `is_chosen`: the server has chosen this
         text channel for typed talk.
         """
-        place = self._rooms.place_of(guild.id)
+        place = self._rooms.room_channel_of(guild.id)
         if place is None:
             return None
         if not is_chosen and channel.id != place.channel_id:

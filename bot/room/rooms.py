@@ -206,7 +206,7 @@ class Rooms:
 
     # -- where the bot is -------------------------------------------------------------------------------------------
 
-    def place_of(self, guild_id: int) -> RoomChannel | None:
+    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         """Return where the bot is or is coming to. A room that is ending is none any more."""
         room = self._room_in(guild_id)
         return self._next.get(guild_id) if room is None else room.place
@@ -217,7 +217,7 @@ class Rooms:
         return room is not None and room.listen is not None
 
     def _room_in(self, guild_id: int) -> GuildRoom | None:
-        """Return the guild's room; None if it is ending. Who may ask about a room depends on `place_of`."""
+        """Return the guild's room; None if it is ending. Who may ask about a room depends on `room_channel_of`."""
         room = self._rooms.get(guild_id)
         return None if room is None or room.is_ending else room
 

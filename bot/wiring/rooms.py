@@ -119,7 +119,7 @@ async def _rejoin_session(
     guild_id: int,
     channel_id: int,
 ) -> None:
-    if rooms.place_of(guild_id) is not None:
+    if rooms.room_channel_of(guild_id) is not None:
         # It was taken back, or somebody has called the bot meanwhile.
         return
     if not await client.admission.serves(guild_id):

@@ -30,7 +30,7 @@ from tests.bot.store.outages import BUSY_S, full, locked, read_only, slow
 from tests.bot.web.test_server import FakeHost
 from tests.compaction.turn_store_contract import EVENING
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

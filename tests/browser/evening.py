@@ -19,7 +19,7 @@ from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.browser.chromium import browser
 from tests.browser.game import GAME, show
-from tests.fakes.place import ADA, FakePlace
+from tests.fakes.room_channel import ADA, FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import PATIENT_READER
@@ -52,7 +52,7 @@ class Evening:
         self.web = web
         self.screens = screens
         self.context = context
-        self.place = FakePlace()
+        self.place = FakeRoomChannel()
         self.store = InMemoryTurnStore()
         self.notes: list[Note] = []
         self.turns: list[Turn] = []

@@ -18,7 +18,7 @@ from compaction.model import NoteTrigger
 from tests.browser.evening import EVENING, evenings, noted, until
 from tests.browser.game import GAME
 from tests.browser.tabs import tabs
-from tests.fakes.place import ADA
+from tests.fakes.room_channel import ADA
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

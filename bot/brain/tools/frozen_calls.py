@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Asker, RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, OnPress, Person
 
-    # Posts a call with its buttons (`Place.ask_for_press`). Raises `ChatError`.
+    # Posts a call with its buttons (`RoomChannel.ask_for_press`). Raises `ChatError`.
     ShowCall = Callable[[CallRequest, OnPress], Awaitable[CallMessage]]
     # Returns a tool as it is now, if it may run for this person now.
     FindTool = Callable[[str, int, frozenset[int]], RoomTool | None]

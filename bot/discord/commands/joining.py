@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel, UnfinishedWords
     from bot.discord.command_tree import CheckedCommandTree, VoiceRooms
 
-    FindPlace = Callable[[int, int], RoomChannel | None]
+    FindChannel = Callable[[int, int], RoomChannel | None]
 
 log = structlog.get_logger()
 
@@ -45,8 +45,8 @@ MOST_SPEAKERS = 4
 MOST_WORDS_CHARS = 200
 
 
-def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_place: FindPlace) -> None:
-    """Put the commands on `tree`. `find_place` returns a voice channel by the ids of guild and channel."""
+def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel: FindChannel) -> None:
+    """Put the commands on `tree`. `find_channel` returns a voice channel by the ids of guild and channel."""
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
     @app_commands.describe(
@@ -61,13 +61,13 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_place: F
             await answer(interaction, refused)
             return
         request = None if listen is None else ListenRequest(listen, interaction.channel_id or 0)
-        await _join(interaction, rooms, find_place, request)
+        await _join(interaction, rooms, find_channel, request)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
     @app_commands.guild_only()
     async def leave(interaction: discord.Interaction) -> None:
         guild_id = guild_id_of(interaction)
-        place = rooms.place_of(guild_id)
+        place = rooms.room_channel_of(guild_id)
         if place is None:
             await answer(interaction, Text("I am not in a voice channel here."))
             return
@@ -81,7 +81,7 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_place: F
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
         guild_id = guild_id_of(interaction)
-        place = rooms.place_of(guild_id)
+        place = rooms.room_channel_of(guild_id)
         # A manager may ask from elsewhere.
         may_hear = place is not None and hears(tree.reader_of(interaction), place.channel_id)
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
@@ -135,14 +135,14 @@ def _is_here(rooms: VoiceRooms, place: RoomChannel, listen: ListenRequest | None
 
 
 async def _join(
-    interaction: discord.Interaction, rooms: VoiceRooms, find_place: FindPlace, listen: ListenRequest | None = None
+    interaction: discord.Interaction, rooms: VoiceRooms, find_channel: FindChannel, listen: ListenRequest | None = None
 ) -> None:
     guild, channel = interaction.guild, voice_channel_of(member_of(interaction))
-    place = None if guild is None or channel is None else find_place(guild.id, channel.id)
+    place = None if guild is None or channel is None else find_channel(guild.id, channel.id)
     if guild is None or channel is None or place is None:
         await answer(interaction, Text("Join a voice channel first, then use this command again."))
         return
-    here = rooms.place_of(guild.id)
+    here = rooms.room_channel_of(guild.id)
     if here is not None:
         is_here = here.channel_id == channel.id
         await answer(interaction, _is_here(rooms, here, listen) if is_here else ELSEWHERE)

@@ -37,8 +37,8 @@ from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, Scr
 from tests.bot.brain.test_context import Talk
 from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA as ADA_HERSELF
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import ADA as ADA_HERSELF
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.patience import PATIENCE_S
 
@@ -88,7 +88,7 @@ class House:
         self.written: list[str] = []
         self.page = "A page."
         schema = {"type": "object", "properties": {"who": {"type": "string"}}}
-        self.place = FakePlace(people=[ADA_HERSELF])
+        self.place = FakeRoomChannel(people=[ADA_HERSELF])
         ban = RoomTool("ban", "Bans.", schema, self._ban)
         self.toolbox = Toolbox(
             [

@@ -19,7 +19,7 @@ from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from tests.fakes.brain import ScriptedResponder
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -79,7 +79,7 @@ class Looking:
 
     def __init__(self) -> None:
         self.slow: asyncio.Event | None = None
-        self.place = FakePlace()
+        self.place = FakeRoomChannel()
         look = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False)
         post = replace(look, name="post", asks=True)
         self.toolbox = Toolbox([look, post], ask_for_press=self.place.ask_for_press, language=lambda: "de")

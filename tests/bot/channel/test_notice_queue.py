@@ -7,11 +7,11 @@ import asyncio
 from bot.background_task import background_task
 from bot.channel.notice_queue import NOTICES_WAITING, NoticeQueue
 from bot.texts.text import verbatim
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import PATIENCE_S
 
 
-async def written(place: FakePlace, notices: NoticeQueue) -> list[str]:
+async def written(place: FakeRoomChannel, notices: NoticeQueue) -> list[str]:
     """Let the queue write all that waits, and return it."""
     async with background_task(notices.run(), name="notices-under-test"), asyncio.timeout(PATIENCE_S):
         await notices.until_written()
@@ -20,7 +20,7 @@ async def written(place: FakePlace, notices: NoticeQueue) -> list[str]:
 
 async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
     """The first ones stay: people read in order what has happened."""
-    place = FakePlace()
+    place = FakeRoomChannel()
     notices = NoticeQueue(place, name="notices")
     for number in range(NOTICES_WAITING + 2):
         notices.add(verbatim(str(number)))
@@ -31,7 +31,7 @@ async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
 
 async def test_sentences_that_may_repeat_people_can_be_dropped() -> None:
     """The others are written in their order."""
-    place = FakePlace()
+    place = FakeRoomChannel()
     notices = NoticeQueue(place, name="notices")
     for sentence in ("one", "Ada said walrus", "two"):
         notices.add(verbatim(sentence), repeats="Ada" in sentence)

@@ -42,7 +42,7 @@ from bot.web.server import WebServer
 from compaction.model import Note, NoteId, NoteSource, SessionId, TurnKind, TurnPart
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.choices import FakeOptOuts
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
@@ -109,7 +109,7 @@ class House:
         self.evening = evening
         self.clock = evening.clock
         self.memory = evening.memory
-        self.place = FakePlace(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
+        self.place = FakeRoomChannel(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
         self.directory = FakeDirectory()
         self.opt_outs = FakeOptOuts()
         self.participation = GuildConducts(

@@ -18,7 +18,7 @@ from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
@@ -39,7 +39,7 @@ def room(clock: FakeClock) -> LiveRoom:
         external_changes=0, total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn
     )
     guild = GuildConduct(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING))
-    place = FakePlace(channel_id=600)
+    place = FakeRoomChannel(channel_id=600)
     return LiveRoom(SessionId("s"), place, memory, guild, clock=clock, publish=lambda *_: None)
 
 

@@ -282,7 +282,7 @@ def _app(notes: Any) -> web.Application:
 
 
 BEN, LOUNGE = 2002, 600
-ROOMS: Any = SimpleNamespace(place_of=lambda _: None)
+ROOMS: Any = SimpleNamespace(room_channel_of=lambda _: None)
 
 
 def seen(result: InteractionResult) -> str:

@@ -24,7 +24,7 @@ from bot.discord.commands import joining as room_commands
 from bot.discord.commands.joining import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE, WRITES_NOTHING_DOWN
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import point_at
-from bot.discord.place import DiscordPlace
+from bot.discord.room_channel import DiscordRoomChannel
 from bot.discord.voice_channels import FOR_EVERY_AGE
 from bot.errors import SetupError
 from bot.room.rooms import Rooms
@@ -84,7 +84,7 @@ class FakeSupervisor:
         was_there, self.place = self.place is not None, None
         return was_there
 
-    def place_of(self, guild_id: int) -> RoomChannel | None:
+    def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         return self.place
 
     def only_listens(self, guild_id: int) -> bool:
@@ -148,10 +148,10 @@ async def online(
         yield opened.discord, client, supervisor
 
 
-def place_in(client: RoomtoneClient, channel_id: int) -> DiscordPlace:
+def place_in(client: RoomtoneClient, channel_id: int) -> DiscordRoomChannel:
     """Return one of the voice channels."""
     place = client.place(client.guilds[0].id, channel_id)
-    assert isinstance(place, DiscordPlace)
+    assert isinstance(place, DiscordRoomChannel)
     return place
 
 
@@ -433,12 +433,12 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
             await rooms.join(place)
             await local.join(ROOMTONE_BOT_ID, channel_id=602)
             await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
-            here = rooms.place_of(guild.id)
+            here = rooms.room_channel_of(guild.id)
             assert here is not None
             assert (here.channel_id, here.name) == (602, "Side room")
             assert [state["channel_id"] for state in local.status()["voice_states"]] == ["602"]
             await local.join(ROOMTONE_BOT_ID, channel_id=603)
-            await settle(lambda: rooms.place_of(guild.id) is None)
+            await settle(lambda: rooms.room_channel_of(guild.id) is None)
             await settle(lambda: local.status()["voice_states"] == [])
             await local.join(BEN, channel_id=603)
             await settle(lambda: client.get_channel(603).members)  # type: ignore[union-attr]
@@ -471,7 +471,7 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
         given.append(options["require_e2ee"])
         raise LinkError("This test opens no connection.")
 
-    monkeypatch.setattr("bot.discord.place.VoiceLink", refuse)
+    monkeypatch.setattr("bot.discord.room_channel.VoiceLink", refuse)
     settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
     async with connected(settings, FakeSupervisor()) as client:
         place = place_in(client, 600)
@@ -490,7 +490,7 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(lo
     async with connected(settings_for(local), FakeSupervisor()) as client:
         voice = client.get_channel(lounge)
         assert isinstance(voice, discord.VoiceChannel)
-        place = DiscordPlace(client, voice)
+        place = DiscordRoomChannel(client, voice)
         assert await place.write_notice("I listen.")
         assert [(message.channel_id, message.content) for message in local.messages] == [(lounge, "I listen.")]
         assert await place.show_listening(on=True)

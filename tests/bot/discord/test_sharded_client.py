@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from bot.discord.client import ShardLosses
 from bot.discord.connection import chosen_shards, connected
-from bot.discord.dashboard_access import KEPT_S, RETRY_S, PlaceNames
+from bot.discord.dashboard_access import KEPT_S, RETRY_S, ChannelNames
 from bot.errors import SetupError
 from bot.health import format_degraded_part
 from bot.settings import DiscordSettings
@@ -66,7 +66,7 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
         open_discord(ODD, beside=even),
         connected(settings_for(even.discord), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
-        names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
+        names = ChannelNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
         there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
         own = (ODD.id, client.guilds[0].voice_channels[0].id)
         room = client.guilds[0].voice_channels[0].name
@@ -93,7 +93,7 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
         connected(settings_for(even.discord), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
         place = (EVEN.id, 600)
-        names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
+        names = ChannelNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
 
         async def silent(_: int, **__: bool) -> None:
             # As if the time were over: passed for the whole loop, discord.py would connect anew.

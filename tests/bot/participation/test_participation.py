@@ -28,7 +28,7 @@ from bot.texts.text import verbatim
 from tests.fakes.brain import until
 from tests.fakes.choices import FULL, FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Table:
 
     def __init__(self, most_calls: int, *, quiet_after_minutes: float = 0.0) -> None:
         self.clock = FakeClock()
-        self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
+        self.place = FakeRoomChannel(people=[ADA, BO, OTHER_BOT])
         self.store = FailingServerSettings()
         self.servers = ServerSettingsBook(self.store)
         self.guilds = GuildConducts(

@@ -24,8 +24,8 @@ from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser
-from tests.fakes.place import FakePlace
 from tests.fakes.realtime import FakeRealtime
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
 from voice.listening.utterance import Utterance
 from voice.realtime.settings import RealtimeSettings
@@ -95,7 +95,7 @@ class Desk:
         self.clock = clock
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
-        self.place = FakePlace()
+        self.place = FakeRoomChannel()
         self.seen: list[events.Event] = []
         self.sessions: list[FakeRealtime] = []
         self.over = asyncio.Event()

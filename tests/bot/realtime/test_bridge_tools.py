@@ -14,7 +14,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.realtime.bridge import SAY_SO
 from compaction.payload import MessageToolCall
 from tests.bot.realtime.bridge_scene import desk, echo
-from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 from voice.realtime.port import RealtimeToolCall
 
@@ -38,10 +38,10 @@ async def test_tools_are_called_with_what_the_model_wrote(name: str, arguments: 
         assert told in await room.session.run_tool(RealtimeToolCall("c", name, arguments))
 
 
-def a_room() -> tuple[Toolbox, FakePlace, list[str]]:
+def a_room() -> tuple[Toolbox, FakeRoomChannel, list[str]]:
     """Return a toolbox with a tool that asks first, its channel, and what was posted by it."""
     done: list[str] = []
-    place = FakePlace()
+    place = FakeRoomChannel()
 
     async def post(arguments: Mapping[str, object]) -> str:
         done.append(str(arguments["text"]))

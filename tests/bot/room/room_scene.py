@@ -33,7 +33,7 @@ from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser, speech
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import PATIENCE_S
 from voice.asr.settings import AsrSettings
 from voice.speaking.settings import SpeakingSettings
@@ -78,7 +78,7 @@ class House:
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
         self.gpu_failure: RecogniserError | None = None
-        self.place = FakePlace()
+        self.place = FakeRoomChannel()
         self.policy: GuildPolicy | None = None
         self.participating = ParticipationSettings()
         self.opt_outs = FakeOptOuts()

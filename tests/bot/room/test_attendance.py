@@ -10,7 +10,7 @@ from bot.room.attendance import MEND_EVERY_S, without_whole_stays
 from bot.room.stay import CHECK_ROOM_S
 from bot.store.attendance import Presence, forget_attendance
 from tests.bot.room.room_scene import House, a_house, ended, living
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,14 +10,14 @@ from bot.room.auto_joiner import Arrival, BotStay, should_go
 from bot.server_settings import FollowRule, ServerSettings
 from bot.texts.text import Text
 from tests.fakes.brain import until
-from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 from tests.fakes.rooms import House
 from voice.errors import LinkError
 
 
 async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None:
     """With enough people the bot comes. After /leave it stays away until the channel has been empty."""
-    house, place = House(), FakePlace(people=[ADA])
+    house, place = House(), FakeRoomChannel(people=[ADA])
     rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=2)
     await house.servers.change(place.guild_id, lambda _: rules, by=1)
     async with house.running as rooms:
@@ -32,7 +32,7 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
         rooms.on_arrival(place, BO, came_from=None)
         rooms.on_departure(place)
         rooms.on_arrival(place, BO, came_from=None)
-        assert rooms.place_of(place.guild_id) is None
+        assert rooms.room_channel_of(place.guild_id) is None
         place.people = []
         rooms.on_departure(place)
         place.people = [ADA, BO]
@@ -43,7 +43,7 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
 
 async def test_it_goes_along_with_the_last_one() -> None:
     """When the last person goes to another channel, the room ends there and the next one opens here."""
-    house, lounge, side = House(), FakePlace(people=[ADA, BO]), FakePlace(channel_id=21, people=[])
+    house, lounge, side = House(), FakeRoomChannel(people=[ADA, BO]), FakeRoomChannel(channel_id=21, people=[])
     await house.servers.change(lounge.guild_id, lambda _: ServerSettings(follow="everybody"), by=1)
     async with house.running as rooms:
         await rooms.join(lounge)
@@ -53,7 +53,7 @@ async def test_it_goes_along_with_the_last_one() -> None:
         assert not house.rooms[0].end.done()
         lounge.people, side.people = [], [ADA, BO]
         rooms.on_arrival(side, BO, came_from=lounge.channel_id)
-        await until(lambda: rooms.place_of(lounge.guild_id) is side)
+        await until(lambda: rooms.room_channel_of(lounge.guild_id) is side)
         assert house.rooms[0].end.result() == "moved"
 
 
@@ -79,7 +79,7 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
 ) -> None:
     """A hub moves people on before the bot is there: it goes along as soon as it can, if they still are there."""
     house = House()
-    places = {number: FakePlace(channel_id=number, people=[]) for number in (HUB, SIDE, YARD)}
+    places = {number: FakeRoomChannel(channel_id=number, people=[]) for number in (HUB, SIDE, YARD)}
     rules = ServerSettings(auto_join_with=(ADA.id,), follow="people")
     await house.servers.change(10, lambda _: rules, by=1)
     async with house.running as rooms:
@@ -105,14 +105,14 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
             case _:
                 house.rooms[0].close("not_joined")
         await house.until_no_visit()
-        await until(lambda: rooms.place_of(10) is rooms.room_place(10))
-        stays = rooms.place_of(10)
+        await until(lambda: rooms.room_channel_of(10) is rooms.room_place(10))
+        stays = rooms.room_channel_of(10)
         assert (None if stays is None else stays.channel_id) == ends_in
 
 
 async def test_a_visit_that_fails_is_explained_once() -> None:
     """What is missing is written into the channel once, not at each arrival."""
-    house, place = House(), FakePlace(people=[ADA])
+    house, place = House(), FakeRoomChannel(people=[ADA])
     await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
     async with house.running as rooms:
         for refused in (Text("No room."), Text("No room."), None):

@@ -28,7 +28,7 @@ from bot.room.lifecycle import (
 from bot.room.notice import NotAnnouncedError
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from bot.room.lifecycle import State
 
-LOUNGE, SIDE, ATTIC = (FakePlace(channel_id=number) for number in (20, 21, 22))
+LOUNGE, SIDE, ATTIC = (FakeRoomChannel(channel_id=number) for number in (20, 21, 22))
 AWAY = StoreError("The database is away.")
 HUNG_UP = LinkError("Discord hung up.")
 TAKEN_OVER = StaleOwnerError(STALE)
@@ -53,7 +53,7 @@ class AskedToEnd:
 class Moved:
     """Somebody has moved the bot."""
 
-    to: FakePlace
+    to: FakeRoomChannel
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from bot.room.notice import (
 from bot.server_settings import ServerSettings
 from bot.texts.text import verbatim
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -41,7 +41,7 @@ class Hall:
     """A channel with an announcer; the voice works if `voiced`."""
 
     def __init__(self) -> None:
-        self.place = FakePlace(people=[ADA, OTHER_BOT])
+        self.place = FakeRoomChannel(people=[ADA, OTHER_BOT])
         self.clock = FakeClock()
         self.voiced = True
         self.spoken: list[Sequence[str]] = []

@@ -28,7 +28,7 @@ from tests.bot.participation.test_guild_conduct import FakeRoom
 from tests.bot.room.room_scene import House, a_house, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     import asyncio

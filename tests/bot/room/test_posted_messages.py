@@ -36,7 +36,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ class Session:
     """A message, its clock and its place."""
 
     def __init__(self) -> None:
-        self.clock, self.place, self.hidden = FakeClock(), FakePlace(), set[int]()
+        self.clock, self.place, self.hidden = FakeClock(), FakeRoomChannel(), set[int]()
         self.message = LiveMessage(
             self.place,
             doing=lambda: LISTENING,
@@ -194,10 +194,10 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
         assert house.readable is not None
         renewal = RecapRenewal(house.sessions, house.readable.digests)
 
-        def place_of(guild_id: int, channel_id: int) -> RoomChannel | None:
+        def room_channel_of(guild_id: int, channel_id: int) -> RoomChannel | None:
             return house.place if (guild_id, channel_id) == (house.place.guild_id, house.place.channel_id) else None
 
-        await renewal.run_once(place_of)
+        await renewal.run_once(room_channel_of)
         assert house.place.renewed == []
         forgetter = SpeechForgetter(house.database, house.clock)
         for person in (BO, ADA):
@@ -205,11 +205,11 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
             assert stored is not None
             await forgetter.forget(stored)
             house.place.writable = False
-            await renewal.run_once(place_of)
+            await renewal.run_once(room_channel_of)
             await renewal.run_once(lambda *_: None)
             house.place.writable = True
-            await renewal.run_once(place_of)
-            await renewal.run_once(place_of)
+            await renewal.run_once(room_channel_of)
+            await renewal.run_once(room_channel_of)
         (first, left), (second, nothing) = house.place.renewed
         assert (first, second, nothing) == (1, 1, None)
         assert left is not None

@@ -23,7 +23,7 @@ from bot.server_settings import ServerSettingsBook
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living
 from tests.fakes.choices import FULL, FailingServerSettings
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from bot.room.stay import CHECK_NEWCOMERS_S, REFRESH_RIGHTS_S
 from bot.settings import RoomSettings
 from compaction.model import Seq
 from tests.bot.room.room_scene import a_house, ended, living, settle
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from voice.errors import LinkError, RecogniserError, RemovedFromChannelError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(tmp_pat
     async with a_house(tmp_path) as house:
         async with living(house):
             await house.say(ADA.id, "The budget is four hundred euros.")
-        house.place = FakePlace(channel_id=house.place.channel_id + 1)
+        house.place = FakeRoomChannel(channel_id=house.place.channel_id + 1)
         async with living(house):
             first, second = (each for each in house.seen if isinstance(each, events.RoomOpened))
             ended_first, ended_second = [await house.sessions.find(each.session_id) for each in (first, second)]  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from compaction.settings import PeopleSettings
 from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from pathlib import Path

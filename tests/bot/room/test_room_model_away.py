@@ -17,7 +17,7 @@ from bot.texts.text import OperatorText, in_language
 from tests.bot.room.room_scene import a_house, living, settle
 from tests.bot.room.test_room_typed_talk import Message
 from tests.fakes.brain import ScriptedResponder
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from bot.server_settings import ServerSettings
 from tests.bot.room.room_scene import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ from tests.bot.room.room_scene import TICK_S, living, settle
 from tests.bot.room.test_room_participation import silenceable
 from tests.bot.room.test_room_screens import Cinema, a_cinema
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO
 from tests.fakes.realtime import FakeRealtime
+from tests.fakes.room_channel import ADA, BO
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from compaction.model import TurnKind
 from tests.bot.room.room_scene import House, a_house, ended, living, settle
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
-from tests.fakes.place import ADA
+from tests.fakes.room_channel import ADA
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

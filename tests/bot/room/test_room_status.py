@@ -29,7 +29,7 @@ from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
 from tests.compaction.rooms import Room, fold_until
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO, FakeLink, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeLink, FakeRoomChannel
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ async def kinds(
     speaks: bool = True,
 ) -> list[FaultKind]:
     """Return the kinds of the faults of a room in which that happened."""
-    room, link, place = RoomFaults(), FakeLink(Playback(), lambda _: None), FakePlace()
+    room, link, place = RoomFaults(), FakeLink(Playback(), lambda _: None), FakeRoomChannel()
     place.audible, place.deafened = audible, deafened
     link.down_since = None if down_s is None else NOW - down_s
     link.unheard = unheard
@@ -195,7 +195,7 @@ def _nobody(_: int) -> bool:
 
 def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
     """A later text replaces the person's earlier one and comes first; transcribed and dropped speech is over."""
-    speech = UnfinishedSpeech(FakePlace())
+    speech = UnfinishedSpeech(FakeRoomChannel())
     for speaker, text in ((ADA, "the"), (BO, "I am"), (ADA, "the key")):
         speech.on_event(events.InterimTranscribed(speaker.id, text, 1.0))
     assert speech.words(_nobody) == (ADA_SAYS, BO_SAYS)
@@ -207,7 +207,7 @@ def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
 
 def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     """Whoever opts out or leaves in mid-sentence is not shown with what they had said."""
-    place = FakePlace()
+    place = FakeRoomChannel()
     speech = UnfinishedSpeech(place)
     speech.on_event(events.InterimTranscribed(ADA.id, "the key", 1.0))
     speech.on_event(events.InterimTranscribed(BO.id, "I am", 1.0))

@@ -19,7 +19,7 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.test_responder import Thinker
 from tests.bot.room.room_scene import a_house, living, settle
 from tests.bot.room.test_room_participation import silenceable, thinking
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, House, a_house, living, settle
 from tests.fakes.brain import FakeVoice, ScriptedResponder
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

@@ -18,7 +18,7 @@ from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.brain import until
-from tests.fakes.place import ADA, FakePlace
+from tests.fakes.room_channel import ADA, FakeRoomChannel
 from tests.fakes.rooms import FakeRoom, House
 from tests.fakes.virtual_time import LoopClock, run_virtually
 from voice.errors import LinkError
@@ -26,18 +26,18 @@ from voice.errors import LinkError
 
 async def test_a_room_is_joined_asked_and_left() -> None:
     """A guild has one room. A second /join is refused, and /leave reports whether there was a room."""
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     async with house.running as rooms:
         assert not await rooms.leave(place.guild_id)
         await rooms.join(place)
-        assert rooms.place_of(place.guild_id) is place
+        assert rooms.room_channel_of(place.guild_id) is place
         assert rooms.status(place.guild_id) == "I am in Lounge."
         house.rooms[-1].words = (UnfinishedWords("Ada", "the key is"),)
         assert rooms.unfinished(place.guild_id) == (UnfinishedWords("Ada", "the key is"),)
         with pytest.raises(SetupError, match=r"already.*/leave"):
             await rooms.join(place)
         assert await rooms.leave(place.guild_id)
-        assert rooms.place_of(place.guild_id) is None
+        assert rooms.room_channel_of(place.guild_id) is None
         assert "/join" in rooms.status(place.guild_id)
         assert rooms.unfinished(place.guild_id) == ()
         await rooms.join(place)
@@ -57,39 +57,39 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
     """Commands that follow each other while the room is still ending: the last one says whether the bot is there."""
     house = House()
     async with house.running as rooms:
-        await rooms.join(FakePlace())
+        await rooms.join(FakeRoomChannel())
         house.rooms[0].stored.clear()
         told = []
         for command in commands:
-            place = FakePlace()
+            place = FakeRoomChannel()
             wish = rooms.join(place) if command == "join" else rooms.leave(place.guild_id)
             told.append(asyncio.ensure_future(wish))
             await asyncio.sleep(0)
-            assert rooms.place_of(place.guild_id) is (place if command == "join" else None)
+            assert rooms.room_channel_of(place.guild_id) is (place if command == "join" else None)
         house.rooms[0].stored.set()
         *replaced, last = await asyncio.gather(*told, return_exceptions=True)
         assert not isinstance(last, BaseException)
         assert [type(each) for each in replaced if isinstance(each, BaseException)] == [SetupError] * (
             commands[:-1].count("join")
         )
-        assert (rooms.place_of(FakePlace().guild_id) is not None) is comes
+        assert (rooms.room_channel_of(FakeRoomChannel().guild_id) is not None) is comes
     assert len(house.rooms) == 1 + comes
 
 
 async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
     """The bot counts as away or as coming to the next channel then, so somebody may ask who may not see the old one."""
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(place)
         old = house.rooms[0]
         old.words = (UnfinishedWords("Ada", "the key is"),)
         old.stored.clear()
         leaving = asyncio.create_task(rooms.leave(place.guild_id))
-        await until(lambda: rooms.place_of(place.guild_id) is None)
+        await until(lambda: rooms.room_channel_of(place.guild_id) is None)
         assert rooms.status(place.guild_id).startswith("I am not in a voice channel here.")
         assert rooms.unfinished(place.guild_id) == ()
-        joining = asyncio.create_task(rooms.join(FakePlace()))
-        await until(lambda: rooms.place_of(place.guild_id) is not None)
+        joining = asyncio.create_task(rooms.join(FakeRoomChannel()))
+        await until(lambda: rooms.room_channel_of(place.guild_id) is not None)
         assert rooms.status(place.guild_id) == f"I am coming to {place.name}."
         assert rooms.unfinished(place.guild_id) == ()
         old.stored.set()
@@ -101,31 +101,31 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
 async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         house.rooms[0].end_by_itself("longest")
         await rooms.join(place)
         assert house.rooms[0].end.cancelled()
-        assert (rooms.place_of(place.guild_id), len(house.rooms)) == (place, 2)
+        assert (rooms.room_channel_of(place.guild_id), len(house.rooms)) == (place, 2)
         assert house.sessions_ended == [place]
 
 
 async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     """If a room cannot open, the person who asked gets the error, and it is not tried again."""
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     house.fails_to_open = LinkError("No voice server answers. Try again.")
     async with house.running as rooms:
         with pytest.raises(LinkError, match="No voice server"):
             await rooms.join(place)
-        await until(lambda: rooms.place_of(place.guild_id) is None)
+        await until(lambda: rooms.room_channel_of(place.guild_id) is None)
     assert len(house.rooms) == 1
     assert place.written == []
 
 
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
     """A room gets the membership changes of its own channel only."""
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     joined = MembershipChange(ADA, joined=True)
     async with house.running as rooms:
         await rooms.join(place)
@@ -137,17 +137,17 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
 
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(place)
         await rooms.abandon()
-        assert rooms.place_of(place.guild_id) is None
+        assert rooms.room_channel_of(place.guild_id) is None
     assert house.rooms[0].end.cancelled()
 
 
 async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
     """The faults are each room's, one for a room that is started again, and one while all rooms end."""
-    house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
+    house, place, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
     deaf = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
     async with house.running as rooms:
         await rooms.join(place)
@@ -209,7 +209,7 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
     """The next process goes on with it. Nobody can open another room here."""
 
     async def hand_over() -> None:
-        house, place = House(), FakePlace()
+        house, place = House(), FakeRoomChannel()
         async with Rooms(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
             await rooms.join(place)
             await rooms.hand_over()
@@ -222,7 +222,7 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
 
 async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
     """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
-    house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
+    house, place, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
     async with house.running as rooms:
         await rooms.join(place)
         await rooms.join(other)
@@ -239,7 +239,7 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None
     """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
     that it may come back before.
     """
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     house.database_away = StoreError("The database is away.")
     with capture_logs() as logs:
         async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
@@ -260,7 +260,7 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None
 
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
     """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     async with house.running as rooms:
         await rooms.join(place)
         house.fails_to_open = StoreError("The database is away.")
@@ -286,7 +286,7 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
 
 async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
-    house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
+    house, place, other = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
     async with house.running as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
@@ -302,7 +302,7 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     """Neither one that takes too long to close nor one that resists its end keeps the process."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
     monkeypatch.setattr(guild_room, "CUT_OFF_S", 0.0)
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def resist() -> str:
@@ -320,7 +320,7 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
             await rooms.join(place)
     assert [line["event"] for line in logs] == ["room_close_timed_out"]
     let_go.set()
-    await until(lambda: rooms.place_of(place.guild_id) is None)
+    await until(lambda: rooms.room_channel_of(place.guild_id) is None)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     """An open session would bring it back at its next start. Where the process ends, that is what people want, and a
     room that ends in order ends its session by itself.
     """
-    house, place = House(), FakePlace()
+    house, place = House(), FakeRoomChannel()
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         if crashes:
@@ -349,17 +349,17 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
     or moved too.
     """
-    house, place = House(), FakePlace()
-    side, attic = FakePlace(channel_id=21), FakePlace(channel_id=22)
+    house, place = House(), FakeRoomChannel()
+    side, attic = FakeRoomChannel(channel_id=21), FakeRoomChannel(channel_id=22)
     async with house.running as rooms:
         await rooms.join(place)
-        rooms.on_bot_moved(FakePlace(guild_id=11))
+        rooms.on_bot_moved(FakeRoomChannel(guild_id=11))
         for there in (side, attic):
             rooms.on_bot_moved(there)
             await until(lambda: house.rooms[-1].place is there and house.rooms[-1].opened.is_set())  # noqa: B023
-            assert rooms.place_of(place.guild_id) is there
+            assert rooms.room_channel_of(place.guild_id) is there
         assert await rooms.leave(place.guild_id)
-        assert rooms.place_of(place.guild_id) is None
+        assert rooms.room_channel_of(place.guild_id) is None
     assert [room.end.result() for room in house.rooms] == ["moved", "moved", "left"]
     assert place.written == side.written == attic.written == []
 
@@ -383,7 +383,7 @@ async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
     """Also if an earlier room was asked for that, before a restart. What is said there is not written into the chat of
     the voice channel that it came from.
     """
-    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    house, place, side = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=21)
     house.opens = opens
     await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
     async with house.running as rooms:

@@ -28,8 +28,8 @@ from bot.server_settings import ListenOnly, ServerSettings, no_server_settings
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace
 from tests.fakes.recogniser import recognition
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
 
@@ -55,7 +55,7 @@ class Writing:
     """A writer into a thread, its clock and its place."""
 
     def __init__(self, target: str = "thread") -> None:
-        self.clock, self.place = FakeClock(), FakePlace()
+        self.clock, self.place = FakeClock(), FakeRoomChannel()
         # Until when these have had themselves forgotten.
         self.forgotten: dict[int, float] = {}
         self.excluded: set[int] = set()

@@ -24,7 +24,7 @@ from compaction.sentence_cache import clear_sentence_caches
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 from tests.bot.room.room_scene import a_house, living, settle
-from tests.fakes.place import ADA
+from tests.fakes.room_channel import ADA
 from tests.test_architecture import ROOT
 
 if TYPE_CHECKING:

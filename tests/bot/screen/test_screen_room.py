@@ -18,7 +18,7 @@ from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.cancellation import cancelled_elsewhere
-from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import Fault
 from voice.cancellation import CancelledInsideError
 
@@ -257,7 +257,7 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
     have the same one.
     """
     first, second = Person(11, "[Lantern] Sam", is_bot=False), Person(12, "[Lantern] Sam", is_bot=False)
-    watching = Watching(place=FakePlace(people=[first, second, BO]))
+    watching = Watching(place=FakeRoomChannel(people=[first, second, BO]))
     async with watching.room() as room:
         for person, text in ((first, "Tokyo 2099"), (second, "A spreadsheet")):
             sharer = await share(room, person, nonce=f"n{person.id}")

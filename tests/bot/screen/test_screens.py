@@ -13,7 +13,7 @@ from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.screens import LINK_VALID_S
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.screen.watching import PICTURES, Watching, until
-from tests.fakes.place import ADA, BO, OTHER_BOT
+from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

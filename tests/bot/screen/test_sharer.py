@@ -13,7 +13,7 @@ from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Share
 from bot.store.speech_forgetting import SpeechForgetter
 from tests.bot.evening import GUILD, Evening
 from tests.bot.screen.watching import FakeReaders
-from tests.fakes.place import ADA
+from tests.fakes.room_channel import ADA
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
 

@@ -12,7 +12,7 @@ from bot.screen.screens import WatchService
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching, until
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,7 +14,7 @@ from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import jpeg, own_frame, screen
@@ -96,7 +96,7 @@ class FakeReaders:
 class Watching:
     """Shared screens with all their fake surroundings."""
 
-    place: FakePlace = field(default_factory=FakePlace)
+    place: FakeRoomChannel = field(default_factory=FakeRoomChannel)
     clock: FakeClock = field(default_factory=FakeClock)
     readers: FakeReaders = field(default_factory=FakeReaders)
     store: InMemoryTurnStore = field(default_factory=InMemoryTurnStore)

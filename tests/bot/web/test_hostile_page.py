@@ -13,7 +13,7 @@ from bot.settings import WebSettings
 from bot.web.server import WebServer
 from rehearsal.people.screen_share import ScreenSharePage
 from tests.bot.screen.watching import PICTURES, Watching, until
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import promising
 from voice.screen.frame import MAX_FRAME_BYTES

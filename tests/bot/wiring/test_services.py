@@ -39,7 +39,7 @@ from tests.bot.brain.tools.calls import told
 from tests.bot.monitoring.test_metrics import samples, value
 from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO
+from tests.fakes.room_channel import ADA, BO
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import end_open_session, rejoin_sessions
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA as PERSON
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import ADA as PERSON
+from tests.fakes.room_channel import FakeRoomChannel
 from tests.fakes.rooms import House
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.store.dialects.port import BotLock
 
 
-def client_in(*places: FakePlace) -> Any:
+def client_in(*places: FakeRoomChannel) -> Any:
     """Return a client that serves every server and knows these voice channels, on all of them."""
     known = {place.channel_id: place for place in places}
 
@@ -53,7 +53,7 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
     """The room is told what was asked for before the restart, so it also holds where the bot is moved. A request of
     another session does not count.
     """
-    house, place = House(), FakePlace(people=[PERSON])
+    house, place = House(), FakeRoomChannel(people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())
         opened = await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
@@ -69,7 +69,7 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
 async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: Path) -> None:
     """A room that crashed while the bot was moved has left its session open."""
     clock, house = FakeClock(), House()
-    given_up, last = FakePlace(people=[PERSON]), FakePlace(channel_id=21, people=[PERSON])
+    given_up, last = FakeRoomChannel(people=[PERSON]), FakeRoomChannel(channel_id=21, people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, clock)
         for place in (given_up, last):
@@ -84,7 +84,7 @@ async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: P
 async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path) -> None:
     """Somebody has sent the bot away from one channel after a crash. The session of another server goes on."""
     house = House()
-    left, other = FakePlace(people=[PERSON]), FakePlace(guild_id=11, channel_id=21, people=[PERSON])
+    left, other = FakeRoomChannel(people=[PERSON]), FakeRoomChannel(guild_id=11, channel_id=21, people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())
         for place in (left, other):
@@ -93,12 +93,12 @@ async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
         async with house.running as rooms:
             await rejoin_sessions(client_in(left, other), rooms, cast("Any", stores), ONLY_SHARD)
-            assert (rooms.place_of(left.guild_id), rooms.place_of(other.guild_id)) == (None, other)
+            assert (rooms.room_channel_of(left.guild_id), rooms.room_channel_of(other.guild_id)) == (None, other)
 
 
 async def test_a_session_on_a_server_that_another_process_has_is_not_ended(tmp_path: Path) -> None:
     """That one's room may have taken it over while this process had no database."""
-    place = FakePlace(people=[PERSON])
+    place = FakeRoomChannel(people=[PERSON])
     lock = lock_of(has_rival=True)
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())

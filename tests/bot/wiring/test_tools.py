@@ -16,7 +16,7 @@ from tests.bot.brain.tools.test_built_in import MAP, View
 from tests.bot.memory.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, SAID
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -43,7 +43,7 @@ class NobodyElsewhere:
 
 
 async def toolbox(
-    place: FakePlace,
+    place: FakeRoomChannel,
     *,
     view: View | None = None,
     withheld: frozenset[str] = frozenset(),
@@ -79,13 +79,13 @@ MEMORY = {"memory_search", "recall_turns"}
 )
 async def test_what_is_not_there_has_no_tool(settings: dict[str, Any], offered: set[str]) -> None:
     """The other tools are offered."""
-    made = await toolbox(FakePlace(), **settings)
+    made = await toolbox(FakeRoomChannel(), **settings)
     assert {tool.name for tool in made.tools(ADA)} == offered
 
 
 async def test_they_reach_their_own_room() -> None:
     """Tools use the memory, the chat and the screens of their room."""
-    place, view = FakePlace(), View()
+    place, view = FakeRoomChannel(), View()
     box = await toolbox(place, view=view)
     use = box.for_asker(ADA)
     assert "lighthouse" in await told(use, MessageToolCall("c", "memory_search", '{"query": "lighthouse"}'))
@@ -105,7 +105,7 @@ async def test_they_reach_their_own_room() -> None:
 
 async def test_files_of_who_has_opted_out_are_not_read() -> None:
     """Whoever asks for them."""
-    place = FakePlace()
+    place = FakeRoomChannel()
     place.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
     for withheld, is_read in ((frozenset[str](), True), (frozenset({"2"}), False)):
         box = await toolbox(place, withheld=withheld)

@@ -10,7 +10,7 @@ from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSett
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_voices, voice_factory
 from tests.fakes.brain import FakeVoice
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 from voice.speaking.port import synthesize_all
 from voice.speaking.settings import SpeakingSettings
 
@@ -34,7 +34,7 @@ async def test_after_a_restart_a_room_has_the_voice_that_was_stored(
     tmp_path: Path, chosen: str | None, speaking: SpeakingSettings, told: str
 ) -> None:
     """Where no model is installed, the usual voice speaks, and the status says so unless the usual one was chosen."""
-    store, place, usual = MemoryServerSettings(), FakePlace(), FakeVoice()
+    store, place, usual = MemoryServerSettings(), FakeRoomChannel(), FakeVoice()
     await store.put(place.guild_id, ServerSettings(voice=chosen), by=None)
     servers = ServerSettingsBook(store)
     await servers.load()

@@ -11,7 +11,7 @@ from bot.brain.tools.tool import Asker, RoomTool, anybody
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import Person
 from compaction.payload import MessageToolCall
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ class Desk:
         self.error: BaseException | None = None
         self.goes_on = asyncio.Event()
         self.goes_on.set()
-        self.place = FakePlace(people=[ADA_HERSELF, BO])
+        self.place = FakeRoomChannel(people=[ADA_HERSELF, BO])
         self.echo = RoomTool("echo", "Echoes.", SCHEMA, self._call, asks=False, permits=anybody)
         self.post = replace(self.echo, name="post", description="Posts.", asks=True, permits=lambda _: self.allowed)
         self.allowed = True

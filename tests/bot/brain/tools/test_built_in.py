@@ -28,7 +28,7 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, told
 from tests.fakes.brain import until
 from tests.fakes.chat import FakeChat
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ async def test_a_model_gets_nothing_of_who_has_opted_out() -> None:
 
 async def test_a_file_of_somebody_else_waits_for_a_press() -> None:
     """At once only files are read that the person who asks has posted. The call for others' is posted and waits."""
-    chat, place = FakeChat(), FakePlace()
+    chat, place = FakeChat(), FakeRoomChannel()
     chat.drop("notes.txt", b"The gate code is 4411.")
     chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
     tools = attachment_tools(chat, ADA, max_bytes=20_000, zone=UTC)

@@ -14,7 +14,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
 from tests.bot.brain.test_responder import CONTEXT, Thinker
-from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[
 
     Return what the bot answered, and the tools that ran with their arguments.
     """
-    place, done = FakePlace(people=[ADA, BO]), list[tuple[str, dict[str, object]]]()
+    place, done = FakeRoomChannel(people=[ADA, BO]), list[tuple[str, dict[str, object]]]()
 
     def tool(name: str) -> RoomTool:
         async def call(arguments: Mapping[str, object]) -> str:

@@ -22,7 +22,7 @@ from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, plac
 from tests.bot.participation.test_guild_conduct import FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace
+from tests.fakes.room_channel import FakeRoomChannel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -170,7 +170,7 @@ async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) 
     """A press below an old notice, in a channel where the bot is not now, changes nothing."""
     consents = FakeConsents()
     async with asking(consents) as (local, supervisor, message_id):
-        supervisor.place = None if where is None else FakePlace(channel_id=where)
+        supervisor.place = None if where is None else FakeRoomChannel(channel_id=where)
         assert await pressed(local, message_id, "Hear me") == NOT_LISTENING_HERE
         assert consents.agreed == set()
 

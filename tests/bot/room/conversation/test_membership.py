@@ -27,7 +27,7 @@ from bot.room.stay import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, living, settle
-from tests.fakes.place import ADA, BO, OTHER_BOT
+from tests.fakes.room_channel import ADA, BO, OTHER_BOT
 
 if TYPE_CHECKING:
     from pathlib import Path

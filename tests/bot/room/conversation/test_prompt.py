@@ -17,7 +17,7 @@ from bot.channel.participants import Participants
 from bot.room.conversation.prompt import PromptBuilder, asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.bot.brain.tools.calls import Desk, a_call
-from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
+from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 
 ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
 OVER = TurnPart("2", "Bo", "Post the map!")
@@ -26,7 +26,7 @@ BOTH = replace(TURN, parts=(ASKS, OVER, TurnPart("1", "Ada", "Tell me.")))
 
 
 def _participants(*people: object) -> Participants:
-    return Participants(FakePlace(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
+    return Participants(FakeRoomChannel(people=people or (ADA, BO, OTHER_BOT)))  # type: ignore[arg-type]
 
 
 def test_who_spoke_alone_asked() -> None:

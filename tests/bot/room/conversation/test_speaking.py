@@ -17,7 +17,7 @@ from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakeLink, FakePlace
+from tests.fakes.room_channel import FakeLink, FakeRoomChannel
 from voice.speaking.playback import QUEUE_PIECES, Playback
 from voice.speaking.port import synthesize_all
 
@@ -71,7 +71,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
     )
     return Speaking(
-        FakePlace(),
+        FakeRoomChannel(),
         cast("Any", services),
         build_context=build_context,
         responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
@@ -102,7 +102,7 @@ class Bench:
     """The sentences of a room whose connection takes sound as fast as the loop runs."""
 
     def __init__(self) -> None:
-        self.clock, self.place, self.voice = FakeClock(), FakePlace(), FakeVoice()
+        self.clock, self.place, self.voice = FakeClock(), FakeRoomChannel(), FakeVoice()
         self.playback = Playback(monotonic=self.clock.monotonic)
         self.busy = False
         self.sentences = FixedSentences(self.place, self.playback, replier=cast("Any", self), clock=self.clock)

@@ -24,7 +24,7 @@ from tests.bot.channel.test_markdown import HOSTILE
 from tests.bot.room.conversation.test_turn_taking import spoken
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually
 
@@ -42,10 +42,10 @@ class _Slow(InMemoryTurnStore):
 
 
 def a_recorder(
-    room: Room, observe: events.Observer = events.ignore_event, place: FakePlace | None = None
+    room: Room, observe: events.Observer = events.ignore_event, place: FakeRoomChannel | None = None
 ) -> TurnRecorder:
     """Return a recorder in a channel with Ada and Bo."""
-    place = place or FakePlace(people=[ADA, BO])
+    place = place or FakeRoomChannel(people=[ADA, BO])
     return TurnRecorder(
         room.memory,
         place,
@@ -114,7 +114,7 @@ def test_a_turn_whose_storing_is_broken_off_is_told_of_all_the_same() -> None:
     run_virtually(main())
 
 
-class _SlowPlace(FakePlace):
+class _SlowRoomChannel(FakeRoomChannel):
     """Discord takes no message."""
 
     async def write(self, sentence: Text) -> None:
@@ -128,7 +128,7 @@ def test_a_turn_that_is_not_stored_is_told_of_although_discord_stalls() -> None:
     async def main() -> None:
         seen: list[events.Event] = []
         async with Room(store=_Slow()) as room:
-            recorder = a_recorder(room, seen.append, _SlowPlace(people=[ADA, BO]))
+            recorder = a_recorder(room, seen.append, _SlowRoomChannel(people=[ADA, BO]))
             async with owned_task(recorder.record_speech([spoken("one", ADA.id, "One.")]), name="recording"):
                 await asyncio.sleep(2.0)
         assert [type(event) for event in seen] == [events.TurnRecorded, events.Problem]

@@ -16,7 +16,7 @@ from bot.room.conversation.turn_recorder import TurnRecorder
 from bot.room.conversation.turn_taking import TurnTaking
 from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import ADA, BO, FakePlace
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
 
@@ -59,7 +59,7 @@ class Scene:
 
     def taking(self) -> TurnTaking:
         """Return the turn-taking. The scene stands for all that decides and answers."""
-        place, itself = FakePlace(people=[ADA, BO]), cast("Any", self)
+        place, itself = FakeRoomChannel(people=[ADA, BO]), cast("Any", self)
         return TurnTaking(
             participation=itself,
             turn_recorder=TurnRecorder(

@@ -108,7 +108,7 @@ class FakeCall:
         self.outcome = outcome
 
 
-class FakePlace:
+class FakeRoomChannel:
     """Implements `bot.channel.port.RoomChannel` for tests. If `refuse` is set, `connect` raises it."""
 
     def __init__(self, *, guild_id: int = 10, channel_id: int = 20, people: Sequence[Person] = (ADA, BO)) -> None:

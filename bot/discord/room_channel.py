@@ -62,7 +62,7 @@ NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission A
 NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
 
 
-class DiscordPlace:
+class DiscordRoomChannel:
     """One voice or stage channel with its own chat. Implements `bot.channel.port.RoomChannel`."""
 
     def __init__(

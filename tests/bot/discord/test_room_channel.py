@@ -12,8 +12,8 @@ import discord
 import pytest
 
 from bot.channel.port import Card, ChatError
-from bot.discord.place import NO_FILE, DiscordPlace
 from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
+from bot.discord.room_channel import NO_FILE, DiscordRoomChannel
 from bot.readers import Reader
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
@@ -50,7 +50,7 @@ def links(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
         links.append(Opened(**given))
         yield links[-1]
 
-    monkeypatch.setattr("bot.discord.place.VoiceLink", opened)
+    monkeypatch.setattr("bot.discord.room_channel.VoiceLink", opened)
     return links
 
 
@@ -62,7 +62,7 @@ async def test_what_is_said_goes_by_the_process_that_sends(links: list[Opened], 
     paced_sender, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordPlace(client, channel, paced_sender, require_e2ee=require_e2ee)
+    place = DiscordRoomChannel(client, channel, paced_sender, require_e2ee=require_e2ee)
     async with place.connect(source, lambda _: None, excludes={7}.__contains__):
         (link,) = links
     assert link.given["paced_sender"] is paced_sender
@@ -77,7 +77,7 @@ async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(links:
     channel.guild.get_member = {7: SimpleNamespace(bot=True), 8: SimpleNamespace(bot=False)}.get
     anew = SimpleNamespace(get_member=lambda _: None, get_channel=lambda _: None)
     for known in (channel.guild, anew, None):
-        place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
+        place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
         async with place.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
             is_excluded = links[-1].given["is_excluded"]
             assert (is_excluded(7), is_excluded(8), is_excluded(9)) == (True, False, False)
@@ -146,7 +146,7 @@ async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[
     lounge.voice_states = dict.fromkeys([*present, 99])
     guild.voice_channels, guild.stage_channels = [lounge, channel(STAFF, staff)], [channel(HALL, {})]
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordPlace(client, lounge)
+    place = DiscordRoomChannel(client, lounge)
     assert place.shared_channels() == {LOUNGE}
     await place.refresh_rights()
     assert place.shared_channels() == shared
@@ -194,7 +194,7 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     guild.voice_channels = guild.stage_channels = []
     channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=cached[:1], voice_states={1: None, 99: None})
-    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
+    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
 
     def with_role() -> list[bool]:
         return [7 in person.roles for person in place.members()]
@@ -241,7 +241,7 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     )
     guild.voice_channels, guild.stage_channels = [lounge], []
     servers = no_server_settings()
-    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: guild)), lounge, servers=servers)
+    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: guild)), lounge, servers=servers)
     guild.get_channel = lambda _: None
     here = frozenset({LOUNGE})
     closed = [Reader(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
@@ -261,7 +261,7 @@ async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None
     directory = Directory({1: SimpleNamespace(id=1, display_name="Ada", roles=[], guild_permissions=nobody)})
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=[cached], voice_states={1: None, 99: None})
-    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
+    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
 
     def names() -> list[str]:
         return [person.name for person in place.members()]
@@ -427,5 +427,5 @@ def test_a_place_knows_whether_somebody_has_muted_or_deafened_the_bot(
     off = dict.fromkeys(("mute", "deaf", "suppress", "self_mute", "self_deaf"), False)
     voice = None if changes is None else discord.VoiceState(data=cast("Any", off | changes))
     channel = SimpleNamespace(id=20, guild=SimpleNamespace(id=10, me=SimpleNamespace(voice=voice)))
-    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), cast("Any", channel))
+    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), cast("Any", channel))
     assert (place.audible, place.muted, place.deafened) == (heard, muted, deafened)
