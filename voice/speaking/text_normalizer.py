@@ -255,7 +255,8 @@ def _has_words(text: str) -> bool:
 def expand_symbols(text: str, language: str = "") -> str:
     """Return `text` with signs replaced by words. Signs without a word are removed.
 
-    Voices differ in how they read signs, so they get words instead. Digits remain, because every voice can read
+    Voices differ in how they read signs, so they get words instead. espeak reads '5 %' and '10,000' as we do, but
+    '1 €' as 'one euros', '50%ige' as two words, and nothing for '§§'. Digits remain, because every voice can read
     numbers. `language`: the code of the language in which it is read. The words are English in any but German.
     """
     for pattern, words in german_symbols.RULES if language == "de" else english_symbols.RULES:

@@ -288,6 +288,7 @@ def test_a_reply_that_begins_with_the_speakers_name_begins_behind_it() -> None:
         ("Open 8:00-10:00", "Open 8 o'clock to 10 o'clock"),
         ("9:30 am – 5:00 pm", "9 30 am to 5 pm"),
         ("8:30-10, 3:1", "8 30 to 10, 3:1"),
+        ("1 €, 1,200-1,500, the top 1%'s", "1 euro, 1200 to 1500, the top 1 percent's"),
         ("x^2 + y^3 = z^n", "x squared plus y cubed equals z to the power of n"),
     ],
 )
@@ -345,6 +346,8 @@ def test_signs_become_words(written: str, said: str) -> None:
         ("8.00–10.30 Uhr, 8:30 Uhr-10 Uhr", "8 Uhr bis 10 Uhr 30, 8 Uhr 30 bis 10 Uhr"),
         ("1 km, 1 ms, 20° C, 2 MB/ms", "1 Kilometer, 1 Millisekunde, 20 Grad Celsius, 2 Megabyte pro Millisekunde"),
         ("C# und C++", "C sharp und C plus plus"),
+        ("1.200-1.500, 1.200,50 €, eine 50%ige", "1200 bis 1500, 1200 Euro 50, eine 50 Prozentige"),
+        ("Gilt nach §§ 3 und 4", "Gilt nach Paragraf 3 und 4"),
     ],
 )
 def test_signs_become_german_words(written: str, said: str) -> None:
