@@ -15,6 +15,7 @@ import pytest_asyncio
 from bot.dashboard.access import Viewer
 from bot.settings import WebSettings
 from bot.shards import Shards
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.web import login_routes
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from bot.web.login_routes import LOGIN
@@ -238,6 +239,23 @@ async def test_opted_out_words_are_shown_nowhere(browser: Browser) -> None:
     await browser.log_in()
     assert (await browser.everything()).count("tangerine") > 8
     await house.opt_out(ADA)
+    shown = await browser.everything()
+    assert "tangerine" not in shown
+    assert "The weather is fine." in shown
+
+
+async def test_forgotten_words_are_shown_nowhere(browser: Browser) -> None:
+    """After somebody was forgotten no address has their words."""
+    house = browser.house
+    await house.say("The weather is fine.", BEN)
+    asked = await house.say(f"{SECRET} Roomtone, repeat it.", ADA)
+    await house.answer(asked, "Ada's code is tangerine.")
+    await browser.log_in()
+    assert "tangerine" in await browser.everything()
+    forgetter = SpeechForgetter(house.evening.database, house.clock)
+    (person,) = await forgetter.find("Ada")
+    await forgetter.forget(person)
+    await house.memory.refresh()
     shown = await browser.everything()
     assert "tangerine" not in shown
     assert "The weather is fine." in shown

@@ -89,8 +89,8 @@ class KeptHouse(House):
 
 
 async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Path) -> None:
-    """The prompt has facts that people said about themselves in an earlier session. After the session has ended, each
-    sent payload can be rebuilt word for word from the log and the database.
+    """The prompt has facts that people said about themselves in an earlier session, and none of who has opted out.
+    After the session has ended, each sent payload can be rebuilt word for word from the log and the database.
     """
     async with KeptHouse(tmp_path) as house:
         await house.remember(60)
@@ -107,13 +107,19 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
             async with living(house) as (room, task):
                 await house.say(BO.id, "Roomtone, what is my dog called?")
                 await house.reply(2)
+                await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+                await house.say(BO.id, "Roomtone, who is here?")
+                await house.reply(3)
                 room.close("left")
                 await settle(task.done)
         sent = house.of(events.ContextBuilt)
-        assert len(sent) == 2
+        assert len(sent) == 3
         _, section = [part for part in sent[1].parts if part.kind is PartKind.PARTICIPANTS]
         assert f"{ADA.name}: I live in Lisbon." in section.content
         assert "My dog is called Bruno." in section.content
+        here, section = [part for part in sent[2].parts if part.kind is PartKind.PARTICIPANTS]
+        assert "Bruno" in section.content
+        assert ADA.name not in here.content + section.content
         stored = [row[0] for row in await house.database.rows("SELECT session_id FROM sent_prompts ORDER BY id")]
         for event, session_id in zip(sent, stored, strict=True):
             explained = await Explainer(house.database, house.store).explain(SessionId(session_id), event.answer_to)

@@ -31,7 +31,7 @@ def sqlite_error(name: str, message: str = "trouble") -> sqlite3.OperationalErro
         ("SQLITE_LOCKED", "locked"),
         ("SQLITE_CORRUPT_INDEX", "damaged"),
         ("SQLITE_NOTADB", "database"),
-        ("SQLITE_PERM", "opened"),
+        ("SQLITE_PERM", "access"),
         ("SQLITE_NOMEM", "memory"),
     ],
 )
@@ -57,7 +57,7 @@ def test_an_io_error_on_a_full_disk_is_a_full_disk(monkeypatch: pytest.MonkeyPat
     assert "full" in str(sqlite_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 0, 10**9))
     assert "failed" in str(sqlite_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
-    assert "opened" in str(sqlite_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
+    assert "exists" in str(sqlite_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
 
 
 def test_what_the_driver_quotes_is_not_passed_on() -> None:
