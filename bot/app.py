@@ -219,7 +219,7 @@ async def _begin_work(
     parts.metrics.health.add_fault_check(rooms.faults)
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
-    await stack.enter_async_context(background_task(recaps.run(client.place), name="recap-renewal"))
+    await stack.enter_async_context(background_task(recaps.run(client.find_channel), name="recap-renewal"))
     expiry = TranscriptExpiry(parts.stores.sessions.posted_transcripts)
     await stack.enter_async_context(background_task(expiry.run(client.delete_message), name="transcript-expiry"))
     # Entered after the client, so that rooms end while the client is still connected.

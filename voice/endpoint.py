@@ -78,7 +78,12 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     where = address(base_url)
     # A proxy of the environment is on another machine, and what is said to this one stays here.
     stays = is_this_machine(urlsplit(where).hostname or "")
-    limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEEP_OPEN_S)
+    usual = openai.DEFAULT_CONNECTION_LIMITS
+    limits = httpx2.Limits(
+        max_connections=usual.max_connections,
+        max_keepalive_connections=usual.max_keepalive_connections,
+        keepalive_expiry=KEEP_OPEN_S,
+    )
     try:
         http_client = httpx2.AsyncClient(
             transport=httpx2.AsyncHTTPTransport(limits=limits) if stays else None,

@@ -199,8 +199,8 @@ def failure_sentence(error: Exception) -> Text:
     match error:
         case NotStoredError():
             return Text(
-                "That holds, but I could not store it: it ends when I am started again. Use the command once more in a "
-                "moment. {error}",
+                "That holds, but I could not store it: it may end when I am started again. Use the command once more "
+                "in a moment. {error}",
                 error=reason,
             )
         case StoreError():

@@ -126,7 +126,7 @@ class RoomtoneClient(discord.Client):
             servers=servers or no_server_settings(),
             shards=shards,
         )
-        add_room_commands(self.tree, supervisor, self.place)
+        add_room_commands(self.tree, supervisor, self.find_channel)
         for add in more_commands:
             add(self.tree)
         self.tree.apply_rules()
@@ -248,7 +248,7 @@ class RoomtoneClient(discord.Client):
                 self._supervisor.on_bot_taken_out(guild_id)
         elif before.channel is None:
             self.voice_requests.on_entered(guild_id)
-        elif (place := self.place(guild_id, after.channel.id)) is not None:
+        elif (place := self.find_channel(guild_id, after.channel.id)) is not None:
             self._supervisor.on_bot_moved(place)
 
     def _catch_up_on(self, guild: discord.Guild) -> None:
@@ -266,9 +266,9 @@ class RoomtoneClient(discord.Client):
             self._supervisor.on_membership(guild_id, left, MembershipChange(person, joined=False))
         if entered is not None:
             self._supervisor.on_membership(guild_id, entered, MembershipChange(person, joined=True))
-        if left is not None and (place := self.place(guild_id, left)) is not None:
+        if left is not None and (place := self.find_channel(guild_id, left)) is not None:
             self._supervisor.on_departure(place)
-        if entered is not None and (place := self.place(guild_id, entered)) is not None:
+        if entered is not None and (place := self.find_channel(guild_id, entered)) is not None:
             self._supervisor.on_arrival(place, person, came_from=left)
 
     async def on_voice_state_update(
@@ -284,7 +284,7 @@ class RoomtoneClient(discord.Client):
         if here is not None and isinstance(stage, discord.StageChannel) and stage.id == here.channel_id:
             await take_the_stage(member, stage, here)
 
-    def place(self, guild_id: int, channel_id: int) -> RoomChannel | None:
+    def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
         """Return a voice channel by its ids; None if it does not exist."""
         guild = self.get_guild(guild_id)
         channel = guild.get_channel(channel_id) if guild else None

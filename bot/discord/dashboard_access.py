@@ -48,7 +48,7 @@ ASK_S: Final = 5.0
 
 
 class ChannelNames:
-    """The names of places. `monotonic`: seconds. `within_s`: how long the names of a page may take."""
+    """The names of channels and servers. `monotonic`: seconds. `within_s`: how long the names of a page may take."""
 
     def __init__(self, client: RoomtoneClient, *, monotonic: Callable[[], float], within_s: float = ASK_S) -> None:
         self._client = client
@@ -60,9 +60,9 @@ class ChannelNames:
         self._one_page_at_a_time = asyncio.Lock()
 
     async def of(self, places: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
-        """Return the server's and the channel's name of each place that is there. Never raises.
+        """Return the server's and the channel's name of each channel that is there. Never raises.
 
-        A place of which Discord does not tell in time is left out.
+        One of which Discord does not tell in time is left out.
         """
         elsewhere = {each for each in places if not self._client.own_shards.serves(each[0])}
         fetch_guild = partial(self._client.fetch_guild, with_counts=False)
@@ -99,7 +99,7 @@ class ChannelNames:
 
     async def _learn(self, id_: int, fetch: Callable[[int], Awaitable[object]]) -> None:
         request = unless_gone(fetch(id_), None, gone=UNSEEN)
-        found = await attempt(request, False, event="place_name_not_told", place_id=id_)
+        found = await attempt(request, False, event="channel_name_not_told", place_id=id_)
         if found is False:
             return
         named = None

@@ -1,8 +1,8 @@
 """How the bot takes part on each server: when it speaks, under which names, whom it hears, and its costs.
 
-It is read when it is first needed, and changed by what people choose. The process has one `GuildConducts`,
-because servers outlive rooms. A silence or an opt-out takes effect at once and is stored afterwards. If the store
-fails, who chose gets `NotStoredError`: it holds as long as the process runs.
+Opt-outs are read when they are first needed. What a server has chosen is asked of `ServerSettingsBook`. The process
+has one `GuildConducts`, because servers outlive rooms. A silence or an opt-out takes effect at once and is stored
+afterwards. If the store fails, who chose gets `NotStoredError`: it holds as long as the process runs.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-SILENCE_UNSTORED = Text("I am silent, but could not store that: it ends when I am started again. {error}")
+SILENCE_UNSTORED = Text("I am silent, but could not store that: it may end when I am started again. {error}")
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
 

@@ -78,7 +78,7 @@ def _should_join(rules: ServerSettings, arrival: Arrival) -> bool:
 class JoinableRooms(Protocol):
     """The rooms of all guilds. `bot.room.rooms.Rooms` implements it."""
 
-    def room_place(self, guild_id: int) -> RoomChannel | None:
+    def current_channel(self, guild_id: int) -> RoomChannel | None:
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it
         ends because everybody has left.
         """
@@ -140,7 +140,7 @@ class AutoJoiner:
     def _consider(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
         """Begin a visit if the rules want it."""
         guild_id = place.guild_id
-        bot_place = self._rooms.room_place(guild_id)
+        bot_place = self._rooms.current_channel(guild_id)
         stay = None if bot_place is None else BotStay(bot_place.channel_id, _people_in(bot_place))
         came_from = stay.channel_id if stay is not None and stay.channel_id in left else None
         is_declined = place.channel_id in self._declined
@@ -182,7 +182,7 @@ class AutoJoiner:
             if follows:
                 self._rooms.on_bot_moved(place)
                 return
-            if self._rooms.room_place(place.guild_id) is not None:
+            if self._rooms.current_channel(place.guild_id) is not None:
                 # Somebody has called it meanwhile, perhaps elsewhere.
                 return
             try:

@@ -219,19 +219,19 @@ class RecapRenewal:
         """Somebody was forgotten: look soon. Does not wait."""
         self._wake.set()
 
-    async def run(self, room_channel_of: Callable[[int, int], RoomChannel | None]) -> None:
+    async def run(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
         """Renew what is marked, until cancelled. *Cancellation* is safe at any point."""
         while True:
             self._wake.clear()
             try:
-                await self.run_once(room_channel_of)
+                await self.run_once(find_channel)
             except StoreError as error:
                 log.warning("recaps_not_renewed", problem=error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._wake.wait()
 
-    async def run_once(self, room_channel_of: Callable[[int, int], RoomChannel | None]) -> None:
+    async def run_once(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
         """Renew what is marked now. A channel that is not there at the moment is tried again, and so is a session that
         cannot be read. Raises `StoreError`.
         """
@@ -241,7 +241,7 @@ class RecapRenewal:
             session = stale.session
             if session.guild_id is None or session.channel_id is None:
                 continue
-            place = room_channel_of(session.guild_id, session.channel_id)
+            place = find_channel(session.guild_id, session.channel_id)
             if place is None:
                 continue
             try:

@@ -221,7 +221,7 @@ class Rooms:
         room = self._rooms.get(guild_id)
         return None if room is None or room.is_ending else room
 
-    def room_place(self, guild_id: int) -> RoomChannel | None:
+    def current_channel(self, guild_id: int) -> RoomChannel | None:
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it
         ends because everybody has left.
         """

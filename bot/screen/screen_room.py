@@ -110,6 +110,8 @@ class RoomScreens:
                 closing.cancel()
             for sharer in self._sharers.values():
                 sharer.ended = ShareEnd.CLOSED
+                if sharer.share is not None:
+                    sharer.share.over = True
                 sharer.changed.set()
             self._sharers.clear()
             if self._closing:

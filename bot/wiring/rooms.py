@@ -125,7 +125,7 @@ async def _rejoin_session(
     if not await client.admission.serves(guild_id):
         log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
         return
-    place = client.place(guild_id, channel_id)
+    place = client.find_channel(guild_id, channel_id)
     if place is None or all(person.is_bot for person in place.members()):
         log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
         return

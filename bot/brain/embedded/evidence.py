@@ -118,8 +118,7 @@ def best_match(
     """Return the sentence that answers `question` best, or None if none is about it. `evidence`: oldest first.
 
     `ignore`: words to ignore, such as the bot's names. `asker`: the person that 'I' means in the question. Questions in
-    the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins. If none is about
-    it and it has no word but a person's name, what they said last is returned.
+    the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins.
     """
     asked = use_of_name(question, ignore).rest
     wanted, same = _wanted(asked, ignore), normalized_words(asked)
@@ -148,12 +147,6 @@ def best_match(
         # A sentence that repeats less than half of the question has less than nothing.
         if share >= ENOUGH and score > 0:
             scored.append((score, candidate))
-    # 'What did Ben say?' has a word like 'say', and 'Where is Ben?' has none: it does not ask for his words.
-    scored = scored or [
-        (1.0, candidate)
-        for candidate, _ in candidates
-        if wanted and wanted <= name_stems(candidate.speaker) and not _LIGHT.isdisjoint(words(asked))
-    ]
     top = max((score for score, _ in scored), default=0.0)
     near = [candidate for score, candidate in scored if score >= TIE_SHARE * top]
     return near[-1] if near else None

@@ -150,7 +150,7 @@ async def online(
 
 def place_in(client: RoomtoneClient, channel_id: int) -> DiscordRoomChannel:
     """Return one of the voice channels."""
-    place = client.place(client.guilds[0].id, channel_id)
+    place = client.find_channel(client.guilds[0].id, channel_id)
     assert isinstance(place, DiscordRoomChannel)
     return place
 
@@ -379,8 +379,8 @@ async def test_movements_are_handed_on() -> None:
         assert supervisor.departures == [600, 602]
         place = place_in(client, 602)
         assert place.name == "Side room"
-        assert client.place(local.guild.id, 601) is None
-        assert client.place(77, 602) is None
+        assert client.find_channel(local.guild.id, 601) is None
+        assert client.find_channel(77, 602) is None
 
 
 async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
@@ -532,7 +532,7 @@ def a_stage(*, moderator: bool) -> GuildSpec:
 async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
     """If the bot has the permission, it makes itself a speaker each time it joins a stage."""
     async with online(a_stage(moderator=True)) as (local, client, supervisor):
-        supervisor.place = client.place(local.guild.id, 603)
+        supervisor.place = client.find_channel(local.guild.id, 603)
         for _ in range(2):
             await local.join(ROOMTONE_BOT_ID, channel_id=603)
             await settle(lambda: local.status()["voice_states"][0]["suppress"] is False)
@@ -547,7 +547,7 @@ async def test_a_bot_in_a_stages_audience_asks_to_speak_and_says_what_helps() ->
     async with online(a_stage(moderator=False)) as (local, client, supervisor):
         me = client.guilds[0].me
         for room_id, channel_id in ((None, 603), (600, 603), (600, 600), (603, 603)):
-            supervisor.place = client.place(local.guild.id, room_id) if room_id else None
+            supervisor.place = client.find_channel(local.guild.id, room_id) if room_id else None
             await local.join(ROOMTONE_BOT_ID, channel_id=channel_id)
             await settle(lambda: me.voice is not None)
             if room_id != 603:

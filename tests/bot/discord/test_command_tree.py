@@ -51,7 +51,7 @@ class Missing:
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
     async with online() as (local, client, supervisor):
-        supervisor.place = client.place(local.guild.id, LOUNGE)
+        supervisor.place = client.find_channel(local.guild.id, LOUNGE)
         await enters(local, supervisor, BEN)
         client._connection._add_guild_from_data(cast("Any", {"id": str(local.guild.id), "unavailable": True}))
         for command in ("leave", "join"):
@@ -62,7 +62,7 @@ async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_se
 async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Permissions count on the whole server: who may manage the channel in which they type is no manager by that."""
     async with online() as (local, client, supervisor):
-        supervisor.place = client.place(local.guild.id, LOUNGE)
+        supervisor.place = client.find_channel(local.guild.id, LOUNGE)
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
         assert await answered(local, BEN, "leave") == [f"Only {PEOPLE[Who.PRESENT_OR_MANAGERS]} can do that."]
         assert await answered(local, ADA, "status") == ["I am well."]

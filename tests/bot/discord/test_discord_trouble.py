@@ -225,7 +225,7 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(fault: str, o
         await settle(lambda: len(supervisor.movements) == 2)
         supervisor.movements.clear()
         supervisor.arrivals.clear()
-        here = client.place(local.guild.id, CHANNEL)
+        here = client.find_channel(local.guild.id, CHANNEL)
         await local.fault(fault, user_id=ROOMTONE_BOT_ID, **options)
         await local.leave(ADA)
         await local.join(BEN, channel_id=SIDE_ROOM)

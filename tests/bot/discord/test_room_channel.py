@@ -169,7 +169,7 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
     every age, and is written into none.
     """
     async with online(ADULTS) as (local, client, _):
-        lounge, place = (client.place(local.guild.id, channel_id) for channel_id in (LOUNGE, STAFF))
+        lounge, place = (client.find_channel(local.guild.id, channel_id) for channel_id in (LOUNGE, STAFF))
         assert lounge is not None
         assert place is not None
         for here, shared in ((lounge, {LOUNGE}), (place, {LOUNGE, STAFF, HALL})):

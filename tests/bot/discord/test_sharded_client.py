@@ -46,7 +46,7 @@ async def test_a_process_serves_the_guilds_of_its_shards() -> None:
         connected(settings_for(even.discord), supervisor, shards=ODD_SHARD) as client,
     ):
         assert [guild.id for guild in client.guilds] == [ODD.id]
-        assert client.place(EVEN.id, 600) is None
+        assert client.find_channel(EVEN.id, 600) is None
         assert not even.discord.state.commands(1001, None), "shard 0 registers them"
         await even.discord.join(ADA)
         await odd.discord.join(ADA)
@@ -81,7 +81,7 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
             with capture_logs() as logged:
                 assert await names.of({there, own}) == found, "what was last known"
                 assert await names.of({there, own}) == found
-        assert [each["event"] for each in logged] == ["place_name_not_told"] * 2, "the server and the channel, once"
+        assert [each["event"] for each in logged] == ["channel_name_not_told"] * 2, "the server and the channel, once"
 
 
 async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:

@@ -115,7 +115,7 @@ async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_
             await local.join(GUEST, channel_id=LOUNGE)
             await settle(lambda: len(supervisor.movements) == 2)
             for name, person in product(ALLOWED, EVERYBODY):
-                supervisor.place = client.place(local.guild.id, LOUNGE)
+                supervisor.place = client.find_channel(local.guild.id, LOUNGE)
                 result = await local.invoke(person, name, NEEDED.get(name))
                 await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
                 if result.replies[0].content not in REFUSALS:

@@ -105,7 +105,7 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
             case _:
                 house.rooms[0].close("not_joined")
         await house.until_no_visit()
-        await until(lambda: rooms.room_channel_of(10) is rooms.room_place(10))
+        await until(lambda: rooms.room_channel_of(10) is rooms.current_channel(10))
         stays = rooms.room_channel_of(10)
         assert (None if stays is None else stays.channel_id) == ends_in
 

@@ -48,7 +48,6 @@ def sentences(talk: list[tuple[str, str]]) -> list[Evidence]:
         ("Where are we going to meet?", 8),
         ("Room tone, Tell Us Again Where We Meet.", 8),
         ("Roomtone, What Is the Budget for the Trip?", 5),
-        ("What did Bo say, Rumtone?", 4),
         ("What did Cy say about the budget?", 5),
     ],
 )
@@ -76,7 +75,7 @@ GERMAN_TALK = [
         ("Gegen welche Erdnüsse ist Cy allergisch?", 2),
         ("Wie ist das Passwort vom Server?", 5),
         ("Wie heißt der Vulkan?", None),
-        ("Was hat Cy gesagt?", 2),
+        ("Wann kommt Cy?", None),
         ("Wo ist Cy?", None),
     ],
 )
@@ -95,6 +94,7 @@ def test_the_fitting_sentence_is_found_in_german(question: str, answer: int | No
         "Who won the football match?",
         "What did Zoe say?",
         "Where is Bo?",
+        "When does Bo come?",
         "What do you think?",
     ],
 )
