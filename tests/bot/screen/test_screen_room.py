@@ -317,6 +317,18 @@ async def test_a_look_that_waited_past_the_end_sees_nothing(opts_out: bool) -> N
             await room.look("what?", who=None)
 
 
+async def test_a_look_that_waits_when_the_room_crashes_sees_nothing() -> None:
+    """The room's tasks are gone, and the reader of the whole process goes on."""
+    async with sharing() as (watching, room, sharer):
+        asked = await looking(watching, room, sharer)
+        looks = len(watching.readers.looks)
+    assert watching.readers.holding is not None
+    watching.readers.holding.set()
+    with pytest.raises(ToolError, match="over"):
+        await asked
+    assert len(watching.readers.looks) == looks
+
+
 async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
     """If the share ends while the reader has its picture, the answer is discarded."""
     async with sharing() as (watching, room, sharer):
