@@ -34,7 +34,7 @@ def client_in(*places: FakeRoomChannel) -> Any:
 
     return SimpleNamespace(
         admission=SimpleNamespace(serves=serves),
-        place=lambda _, channel_id: known.get(channel_id),
+        find_channel=lambda _, channel_id: known.get(channel_id),
         logged_shard=lambda _: nullcontext(),
     )
 
