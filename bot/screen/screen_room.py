@@ -109,10 +109,7 @@ class RoomScreens:
             for closing in self._closing.values():
                 closing.cancel()
             for sharer in self._sharers.values():
-                sharer.ended = ShareEnd.CLOSED
-                if sharer.share is not None:
-                    sharer.share.over = True
-                sharer.changed.set()
+                sharer.end(ShareEnd.CLOSED)
             self._sharers.clear()
             if self._closing:
                 await asyncio.wait(list(self._closing.values()))
@@ -239,12 +236,10 @@ class RoomScreens:
         """End a share, and return the task that closes it; None if there is nothing to close."""
         if sharer.ended is not None:
             return None
-        sharer.ended = ending
-        sharer.changed.set()
+        sharer.end(ending)
         del self._sharers[sharer.person.id]
         if sharer.share is None:
             return None
-        sharer.share.over = True
         closing = asyncio.create_task(self._close(sharer, sharer.share, ending), name="screen-share-ending")
         self._closing[sharer] = closing
         closing.add_done_callback(lambda _: self._closing.pop(sharer))

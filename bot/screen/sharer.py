@@ -76,6 +76,13 @@ class Sharer:
         self.for_page.append(message)
         self.changed.set()
 
+    def end(self, ending: ShareEnd) -> None:
+        """Mark the share as over: the page is told, and nobody gets a picture of it any more."""
+        self.ended = ending
+        if self.share is not None:
+            self.share.over = True
+        self.changed.set()
+
     def new_note_id(self) -> NoteId:
         """Return the id of the next note of this share."""
         self.notes += 1
