@@ -18,20 +18,17 @@ from voice.asr.sound_effect import is_sound_effect
 from voice.asr.unspaced import word_ends
 
 CASES = tomllib.loads((Path(__file__).parent / "gibberish_cases.toml").read_text("utf-8"))
-# All 32 are found. One of 16 may be missed for a rule that takes nobody's words.
-LEAST_FOUND = 0.9
 
 
 @pytest.mark.parametrize("part", ["tuning", "apart"])
 def test_gibberish_is_found_and_nothing_that_people_say(part: str) -> None:
-    """Of runs of one letter or syllable, mixed alphabets, broken signs and mere symbols at least `LEAST_FOUND` are
-    found. Names, laughter, drawn-out words, numbers and words full of consonants pass in every language of the table:
-    what somebody said is never dropped.
+    """Runs of one letter or syllable, mixed alphabets, broken signs and mere symbols are found. Names, laughter,
+    drawn-out words, numbers and words full of consonants pass in every language of the table: what somebody said is
+    never dropped.
     """
     cases = CASES[part]
     assert [text for text in cases["real"] if is_gibberish(text)] == []
-    missed = [text for text in cases["gibberish"] if not is_gibberish(text)]
-    assert len(missed) <= (1 - LEAST_FOUND) * len(cases["gibberish"]), missed
+    assert [text for text in cases["gibberish"] if not is_gibberish(text)] == []
 
 
 @given(st.text(max_size=40))

@@ -79,16 +79,14 @@ async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[
 
 async def test_nothing_runs_without_a_press() -> None:
     """Of the sixty none runs a tool, whatever a model proposes for them: somebody else's press counts for nothing."""
-    ran = [said["text"] for said in SAID if (await play(said, pressed=False))[1]]
-    assert ran == []
+    for said in SAID:
+        wanted = "I see." if "call" not in said else f"{PRESS_FIRST}\n"
+        assert await play(said, pressed=False) == ([wanted], []), said["text"]
 
 
 async def test_a_press_runs_exactly_what_the_model_proposes() -> None:
-    said = next(each for each in SAID if "call" in each)
-    call = said["call"]
-    assert await play(said, pressed=True) == ([f"{PRESS_FIRST}\n"], [(call["tool"], call["arguments"])])
-
-
-async def test_where_the_model_proposes_nothing_nobody_is_asked() -> None:
-    said = next(each for each in SAID if "call" not in each)
-    assert await play(said, pressed=True) == (["I see."], [])
+    """Where it proposes nothing, nobody is asked."""
+    for said in SAID:
+        call = said.get("call")
+        wanted = (["I see."], []) if call is None else ([f"{PRESS_FIRST}\n"], [(call["tool"], call["arguments"])])
+        assert await play(said, pressed=True) == wanted, said["text"]
