@@ -31,7 +31,7 @@ _CODE = re.compile(r"```\w*\n(.*?)\n```\n?", re.DOTALL)
 _LITERAL = re.compile(r"\\([^\w\s]|_)")
 _MENTION = re.compile(r"&lt;@!?(\d+)&gt;")
 _TIME = re.compile(r"&lt;t:(\d+)(?::(\w))?&gt;")
-_TIMES = {"t": "%-H:%M", "f": "%-d %B %Y %-H:%M"}
+_TIMES = {"t": "%-H:%M", "d": "%d/%m/%Y", "f": "%-d %B %Y %-H:%M"}
 _ITEM = re.compile(r"^- (.*)$")
 
 
