@@ -23,15 +23,15 @@ NOTICES_WAITING = 8
 
 
 class NoticeQueue:
-    """Writes sentences into the chat of `place`, in order. `name`: of the queue, in its figures.
+    """Writes sentences into the chat of `channel`, in order. `name`: of the queue, in its figures.
 
     At most `NOTICES_WAITING` wait. A further one is not written; it is counted and logged.
 
     *Ownership*: whoever calls `run`, on whose loop everything else is called too.
     """
 
-    def __init__(self, place: RoomChannel, *, name: str) -> None:
-        self._place = place
+    def __init__(self, channel: RoomChannel, *, name: str) -> None:
+        self._channel = channel
         self._name = name
         # Each with whether it repeats people, and what writes it.
         self._waiting: asyncio.Queue[tuple[Text, bool, Callable[[Text], Awaitable[None]]]] = asyncio.Queue(
@@ -54,7 +54,7 @@ class NoticeQueue:
             self._full += 1
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
             return
-        self._waiting.put_nowait((sentence, repeats, self._place.offer_talk if offers_talk else self._place.write))
+        self._waiting.put_nowait((sentence, repeats, self._channel.offer_talk if offers_talk else self._channel.write))
 
     def drop_repeats(self) -> None:
         """Drop the waiting sentences that may repeat what people said. The others stay in order."""

@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 class Participants:
     """The people of one room. Remembers the names of those who have left."""
 
-    def __init__(self, place: RoomChannel, name_of: Callable[[str, str], str] = lambda _, name: name) -> None:
+    def __init__(self, channel: RoomChannel, name_of: Callable[[str, str], str] = lambda _, name: name) -> None:
         """`name_of`: returns the name in the session's turns for an id and a display name."""
-        self._place = place
+        self._channel = channel
         self._name_of = name_of
         self._names: dict[int, str] = {}
 
     @property
     def people(self) -> list[Person]:
         """Return the people in the channel now, without bots."""
-        return [person for person in self._place.members() if not person.is_bot]
+        return [person for person in self._channel.members() if not person.is_bot]
 
     @property
     def everybody(self) -> list[Person]:
         """Return the members of the channel now, with other bots."""
-        return list(self._place.members())
+        return list(self._channel.members())
 
     def present(self) -> list[tuple[str, str]]:
         """Return id and name of the people in the channel now, in the form that turns use."""
@@ -38,11 +38,11 @@ class Participants:
 
     def find(self, user_id: int) -> Person | None:
         """Return the member of the channel with this id, people and other bots alike, or None."""
-        return next((person for person in self._place.members() if person.id == user_id), None)
+        return next((person for person in self._channel.members() if person.id == user_id), None)
 
     def name(self, user_id: int) -> str:
         """Return a person's name in the session, also after they have left."""
-        self._names.update((person.id, self._session_name(person)) for person in self._place.members())
+        self._names.update((person.id, self._session_name(person)) for person in self._channel.members())
         return self._names.get(user_id, "Somebody")
 
     def _session_name(self, person: Person) -> str:

@@ -123,7 +123,7 @@ class Directory(Protocol):
     def client_id(self) -> int | None:
         """Return the id of the bot's application on Discord, which is its OAuth2 client id too."""
 
-    async def names(self, places: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
+    async def names(self, channels: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
         """Return the names of servers and voice channels, by their ids, as far as the bot is there. Never raises."""
 
     async def access_of(self, user_id: int) -> Access:

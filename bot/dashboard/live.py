@@ -217,10 +217,10 @@ class LiveRooms:
 
     @contextmanager
     def show(
-        self, session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildConduct
+        self, session_id: SessionId, channel: RoomChannel, memory: SessionMemory, guild: GuildConduct
     ) -> Iterator[events.Observer]:
         """Show a room while the block runs. Yields what takes the room's events."""
-        room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish)
+        room = LiveRoom(session_id, channel, memory, guild, clock=self._clock, publish=self._publish)
         self._rooms[session_id] = room
         self._publish(room, "opened", {"room": room.brief()})
 
@@ -251,7 +251,7 @@ class LiveRooms:
 
     def rooms(self, access: Access) -> list[LiveRoom]:
         """Return the open rooms that somebody may see."""
-        return [room for room in self._rooms.values() if access.sees(room.place.guild_id, room.place.channel_id)]
+        return [room for room in self._rooms.values() if access.sees(room.channel.guild_id, room.channel.channel_id)]
 
     @contextmanager
     def follow(
@@ -278,15 +278,15 @@ class LiveRooms:
         if self._rooms.get(room.session_id) is not room:
             # It has ended, so nobody would drop these words when they are forgotten.
             return
-        place, turn = room.place, data.get("turn")
+        channel, turn = room.channel, data.get("turn")
         # What it tells began then: a turn, when somebody began to speak.
         began_at = turn.get("at") if isinstance(turn, Mapping) else None
         self._count += not latest_of
         event = LiveEvent(
             self.mark,
             room.session_id,
-            place.guild_id,
-            place.channel_id,
+            channel.guild_id,
+            channel.channel_id,
             kind,
             data,
             len(json.dumps(data)),

@@ -40,7 +40,7 @@ class LiveRoom:
     def __init__(
         self,
         session_id: SessionId,
-        place: RoomChannel,
+        channel: RoomChannel,
         memory: SessionMemory,
         guild: GuildConduct,
         *,
@@ -48,7 +48,7 @@ class LiveRoom:
         publish: Callable[[LiveRoom, str, Json, str], None],
     ) -> None:
         self.session_id = session_id
-        self.place = place
+        self.channel = channel
         self.memory = memory
         self.guild = guild
         self.opened_at = clock.now()
@@ -179,7 +179,7 @@ class LiveRoom:
         """Return the ids of the people in the channel who were there at a time (UTC epoch seconds) already, as far as
         that was looked at. Each event looks.
         """
-        now, here = self._clock.now(), (str(person.id) for person in self.place.members() if not person.is_bot)
+        now, here = self._clock.now(), (str(person.id) for person in self.channel.members() if not person.is_bot)
         self._here = {person_id: self._here.get(person_id, now) for person_id in here}
         return frozenset(person_id for person_id, since in self._here.items() if since <= at)
 
@@ -198,10 +198,10 @@ class LiveRoom:
         """Return the room for a list of rooms."""
         return {
             "session": self.session_id,
-            "guild": self.place.guild_name,
-            "room": self.place.name,
+            "guild": self.channel.guild_name,
+            "room": self.channel.name,
             "opened_at": self.opened_at,
-            "people": sum(not person.is_bot for person in self.place.members()),
+            "people": sum(not person.is_bot for person in self.channel.members()),
             "turns": self.memory.total_turns,
         }
 
@@ -246,7 +246,7 @@ class LiveRoom:
                     "bot": person.is_bot,
                     "heard": not person.is_bot and not self.guild.excludes(person.id),
                 }
-                for person in self.place.members()
+                for person in self.channel.members()
             ],
         }
 
@@ -271,7 +271,7 @@ class LiveRoom:
             self._tell_interim(user_id, "")
 
     def _name(self, user_id: int) -> str:
-        return next((person.name for person in self.place.members() if person.id == user_id), Text("Somebody"))
+        return next((person.name for person in self.channel.members() if person.id == user_id), Text("Somebody"))
 
     def _tell_cost(self) -> None:
         """Tell the pages what the last hour has cost if it has changed; keep a sample for the chart each minute."""

@@ -170,7 +170,7 @@ class DashboardService:
         # which does no harm: these have numbers. The figures have none.
         mark, figures = self.live.mark, room.figures()
         history = self._history()
-        withheld = await self._withheld(room.place.guild_id)
+        withheld = await self._withheld(room.channel.guild_id)
         visible = await history.filter_of(room.session_id, access, withheld)
         memory = room.memory_json() if visible.shows_derived else {**room.memory_json(), "summary": ""}
         room.add_speakers(visible.speakers)
@@ -288,8 +288,8 @@ class DashboardService:
 
     async def _sessions_json(self, stored: Sequence[StoredSession]) -> list[Json]:
         named = [each for each in stored if each.guild_id is not None and each.channel_id is not None]
-        places = {(each.guild_id or 0, each.channel_id or 0) for each in named}
-        names = {} if self.directory is None else await self.directory.names(places)
+        channels = {(each.guild_id or 0, each.channel_id or 0) for each in named}
+        names = {} if self.directory is None else await self.directory.names(channels)
         live = {room.session_id for room in self.live.rooms(EVERYTHING)}
         return [_session_json(each, names, is_live=each.id in live) for each in stored]
 

@@ -248,8 +248,8 @@ class RoomtoneClient(discord.Client):
                 self._supervisor.on_bot_taken_out(guild_id)
         elif before.channel is None:
             self.voice_requests.on_entered(guild_id)
-        elif (place := self.find_channel(guild_id, after.channel.id)) is not None:
-            self._supervisor.on_bot_moved(place)
+        elif (room_channel := self.find_channel(guild_id, after.channel.id)) is not None:
+            self._supervisor.on_bot_moved(room_channel)
 
     def _catch_up_on(self, guild: discord.Guild) -> None:
         """Forward what happened in a server's voice channels while Discord did not tell."""
@@ -266,10 +266,10 @@ class RoomtoneClient(discord.Client):
             self._supervisor.on_membership(guild_id, left, MembershipChange(person, joined=False))
         if entered is not None:
             self._supervisor.on_membership(guild_id, entered, MembershipChange(person, joined=True))
-        if left is not None and (place := self.find_channel(guild_id, left)) is not None:
-            self._supervisor.on_departure(place)
-        if entered is not None and (place := self.find_channel(guild_id, entered)) is not None:
-            self._supervisor.on_arrival(place, person, came_from=left)
+        if left is not None and (room_channel := self.find_channel(guild_id, left)) is not None:
+            self._supervisor.on_departure(room_channel)
+        if entered is not None and (room_channel := self.find_channel(guild_id, entered)) is not None:
+            self._supervisor.on_arrival(room_channel, person, came_from=left)
 
     async def on_voice_state_update(
         self, member: discord.Member, before: discord.VoiceState, after: discord.VoiceState

@@ -49,7 +49,7 @@ class VoiceRooms(Protocol):
     def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         """Return the channel that the bot is in, or None."""
 
-    async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
+    async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
 
     async def leave(self, guild_id: int) -> bool:
@@ -70,13 +70,13 @@ class VoiceRooms(Protocol):
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""
 
-    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
+    def on_arrival(self, channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Somebody has come into this voice channel of a server, from another one or from none."""
 
-    def on_departure(self, place: RoomChannel) -> None:
+    def on_departure(self, channel: RoomChannel) -> None:
         """Somebody has left this voice channel."""
 
-    def on_bot_moved(self, place: RoomChannel) -> None:
+    def on_bot_moved(self, channel: RoomChannel) -> None:
         """Somebody moved the bot from its voice channel into this one."""
 
     def on_bot_taken_out(self, guild_id: int) -> None:

@@ -59,29 +59,29 @@ class ChannelNames:
         # A second page wants what the first asks about.
         self._one_page_at_a_time = asyncio.Lock()
 
-    async def of(self, places: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
+    async def of(self, channels: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
         """Return the server's and the channel's name of each channel that is there. Never raises.
 
         One of which Discord does not tell in time is left out.
         """
-        elsewhere = {each for each in places if not self._client.own_shards.serves(each[0])}
+        elsewhere = {each for each in channels if not self._client.own_shards.serves(each[0])}
         fetch_guild = partial(self._client.fetch_guild, with_counts=False)
         async with self._one_page_at_a_time:
             await asyncio.gather(
                 self._ask({server for server, _ in elsewhere}, fetch_guild),
                 self._ask({channel for _, channel in elsewhere}, self._client.fetch_channel),
             )
-        found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
+        found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in channels}
         return {each: names for each, names in found.items() if names is not None}
 
-    def _own_names(self, place: ChannelKey) -> tuple[str, str] | None:
-        guild = self._client.get_guild(place[0])
-        channel = None if guild is None else guild.get_channel(place[1])
+    def _own_names(self, key: ChannelKey) -> tuple[str, str] | None:
+        guild = self._client.get_guild(key[0])
+        channel = None if guild is None else guild.get_channel(key[1])
         return None if guild is None or channel is None else (guild.name, channel.name)
 
-    def _told_names(self, place: ChannelKey) -> tuple[str, str] | None:
-        server, channel = (self._told[each][0] if each in self._told else None for each in place)
-        return None if not server or not channel or channel[0] != place[0] else (server[1], channel[1])
+    def _told_names(self, key: ChannelKey) -> tuple[str, str] | None:
+        server, channel = (self._told[each][0] if each in self._told else None for each in key)
+        return None if not server or not channel or channel[0] != key[0] else (server[1], channel[1])
 
     async def _ask(self, ids: Collection[int], fetch: Callable[[int], Awaitable[object]]) -> None:
         """Ask Discord about those that are not known."""
@@ -99,7 +99,7 @@ class ChannelNames:
 
     async def _learn(self, id_: int, fetch: Callable[[int], Awaitable[object]]) -> None:
         request = unless_gone(fetch(id_), None, gone=UNSEEN)
-        found = await attempt(request, False, event="channel_name_not_told", place_id=id_)
+        found = await attempt(request, False, event="channel_name_not_told", channel_id=id_)
         if found is False:
             return
         named = None
@@ -138,9 +138,9 @@ class DiscordDirectory:
         """See `Directory.client_id`."""
         return self._client.application_id
 
-    async def names(self, places: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
+    async def names(self, channels: Collection[ChannelKey]) -> Mapping[ChannelKey, tuple[str, str]]:
         """See `Directory.names`."""
-        return await self._names.of(places)
+        return await self._names.of(channels)
 
     async def access_of(self, user_id: int) -> Access:
         """See `Directory.access_of`."""

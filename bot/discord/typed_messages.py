@@ -96,12 +96,12 @@ class TypedMessages:
         """Return why a message in `channel` is not answered there, or None. `is_chosen`: the server has chosen this
         text channel for typed talk.
         """
-        place = self._rooms.room_channel_of(guild.id)
-        if place is None:
+        room_channel = self._rooms.room_channel_of(guild.id)
+        if room_channel is None:
             return None
-        if not is_chosen and channel.id != place.channel_id:
+        if not is_chosen and channel.id != room_channel.channel_id:
             return ELSEWHERE
-        heard_in = guild.get_channel(place.channel_id)
+        heard_in = guild.get_channel(room_channel.channel_id)
         if isinstance(heard_in, VoiceChannel) and not is_told_in(heard_in, channel):
             return FOR_EVERY_AGE.fill(channel=getattr(channel, "name", ""))
         return None

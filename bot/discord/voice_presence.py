@@ -123,20 +123,20 @@ class VoiceRequests:
         self._leaves.discard(guild_id)
 
 
-async def take_the_stage(me: discord.Member, stage: discord.StageChannel, place: RoomChannel) -> None:
+async def take_the_stage(me: discord.Member, stage: discord.StageChannel, channel: RoomChannel) -> None:
     """Become a speaker if permitted. Otherwise request to speak, and write into the chat how to permit it.
 
-    `me`: the bot as a listener in `stage`. `place`: the same channel.
+    `me`: the bot as a listener in `stage`. `channel`: the same channel.
     """
     may_speak = stage.permissions_for(me).mute_members
     request = me.edit(suppress=False) if may_speak else me.request_to_speak()
-    taken = await attempt(request, False, event="stage_not_taken", channel_id=place.channel_id)
+    taken = await attempt(request, False, event="stage_not_taken", channel_id=channel.channel_id)
     if may_speak and taken is not False:
         return
-    await place.write(
+    await channel.write(
         Text(
             "I am among the audience of {channel}, where nobody hears me. Invite me to speak; or give my role the "
             "permission Mute Members, then use /leave and /join.",
-            channel=place.name,
+            channel=channel.name,
         )
     )

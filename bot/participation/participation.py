@@ -88,7 +88,7 @@ class Participation:
         guild: GuildConduct,
         *,
         session_id: str,
-        place: RoomChannel,
+        channel: RoomChannel,
         participants: Participants,
         clock: Clock,
         replies: ReplyControl,
@@ -97,7 +97,7 @@ class Participation:
         self._guilds = guilds
         self._guild = guild
         self.session_id = session_id
-        self._place = place
+        self._channel = channel
         self._participants = participants
         self._clock = clock
         self._replies = replies
@@ -107,7 +107,7 @@ class Participation:
             every_s=60 * guilds.tuning.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
-        self._notices = NoticeQueue(place, name="notices")
+        self._notices = NoticeQueue(channel, name="notices")
         self._statistics = ParticipationStatistics()
         self._prompt_tokens = 0
         # Set by a silence that is not stored. Nobody who speaks waits for the database.
@@ -230,7 +230,7 @@ class Participation:
 
     def may_tell(self) -> bool:
         """Return whether the bot may say aloud what came of something that somebody has pressed for."""
-        return self._place.audible and self.why_not_written() is None
+        return self._channel.audible and self.why_not_written() is None
 
     def stop_speaking(self) -> None:
         self._replies.stop_speaking()
@@ -313,7 +313,7 @@ class Participation:
             by_bot=speaker is not None and self._is_bot(speaker),
             opted_out=speaker is not None and self.excludes(speaker),
             # What nobody can hear is not worth a model's work.
-            silenced=self.silenced or not self._place.audible,
+            silenced=self.silenced or not self._channel.audible,
             over_ceiling=self._guild.costs.is_over(self._clock.monotonic()),
             pending=state.waiting,
             busy=state.busy,

@@ -68,7 +68,7 @@ class RealtimeBridge:
         self,
         services: RealtimeServices,
         prompt: RealtimePrompt,
-        place: RoomChannel,
+        channel: RoomChannel,
         *,
         memory: SessionMemory,
         toolbox: Toolbox,
@@ -100,7 +100,7 @@ class RealtimeBridge:
         self._reply_conversation = 0
         # Whether the model was asked for the current reply; else its last reply is an earlier one.
         self._requested = False
-        self._notices = NoticeQueue(place, name="realtime_notices")
+        self._notices = NoticeQueue(channel, name="realtime_notices")
 
     # -- life ------------------------------------------------------------------------------------------------
 

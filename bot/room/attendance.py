@@ -38,14 +38,14 @@ class AttendanceRecorder:
 
     def __init__(
         self,
-        place: RoomChannel,
+        channel: RoomChannel,
         session: StoredSession,
         store: AttendanceStore,
         *,
         excludes: Callable[[int], bool],
         clock: Clock,
     ) -> None:
-        self._place = place
+        self._channel = channel
         self._session = session
         self._store = store
         self._excludes = excludes
@@ -61,7 +61,7 @@ class AttendanceRecorder:
 
     def look(self) -> None:
         """Note who has come and gone since the last look. Does not wait."""
-        people = (each for each in self._place.members() if not each.is_bot and not self._excludes(each.id))
+        people = (each for each in self._channel.members() if not each.is_bot and not self._excludes(each.id))
         self._note(frozenset(str(each.id) for each in people))
 
     def _note(self, here: frozenset[str]) -> None:

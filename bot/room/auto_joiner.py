@@ -83,11 +83,11 @@ class JoinableRooms(Protocol):
         ends because everybody has left.
         """
 
-    async def join(self, place: RoomChannel) -> None:
-        """Open a room in `place`. Raises what ended it before it was open."""
+    async def join(self, channel: RoomChannel) -> None:
+        """Open a room in `channel`. Raises what ended it before it was open."""
 
-    def on_bot_moved(self, place: RoomChannel) -> None:
-        """End the guild's room in order and open the next one in `place`."""
+    def on_bot_moved(self, channel: RoomChannel) -> None:
+        """End the guild's room in order and open the next one in `channel`."""
 
 
 class AutoJoiner:
@@ -116,84 +116,84 @@ class AutoJoiner:
             visit.cancel()
         await asyncio.gather(*visits, return_exceptions=True)
 
-    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
+    def on_arrival(self, channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
         if person.is_bot or self._is_closed:
             return
-        self._take(place, person, frozenset() if came_from is None else frozenset({came_from}))
+        self._take(channel, person, frozenset() if came_from is None else frozenset({came_from}))
 
-    def _take(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
+    def _take(self, channel: RoomChannel, person: Person, left: frozenset[int]) -> None:
         """Look at an arrival, now or after the visit that is under way. `left`: the channels that the person has left
         for this one.
         """
-        if place.guild_id not in self._visits:
-            self._consider(place, person, left)
+        if channel.guild_id not in self._visits:
+            self._consider(channel, person, left)
             return
-        missed = self._missed.setdefault(place.guild_id, {})
+        missed = self._missed.setdefault(channel.guild_id, {})
         before = missed.pop(person.id, None)
         if before is not None and left:
             # The bot may be on its way to any of the channels that somebody was moved through.
             left |= before[2]
         if len(missed) < MOST_MISSED:
-            missed[person.id] = place, person, left
+            missed[person.id] = channel, person, left
 
-    def _consider(self, place: RoomChannel, person: Person, left: frozenset[int]) -> None:
+    def _consider(self, channel: RoomChannel, person: Person, left: frozenset[int]) -> None:
         """Begin a visit if the rules want it."""
-        guild_id = place.guild_id
-        bot_place = self._rooms.current_channel(guild_id)
-        stay = None if bot_place is None else BotStay(bot_place.channel_id, _people_in(bot_place))
+        guild_id = channel.guild_id
+        bot_channel = self._rooms.current_channel(guild_id)
+        stay = None if bot_channel is None else BotStay(bot_channel.channel_id, _people_in(bot_channel))
         came_from = stay.channel_id if stay is not None and stay.channel_id in left else None
-        is_declined = place.channel_id in self._declined
-        arrival = Arrival(person.id, place.channel_id, _people_in(place), came_from, is_declined)
+        is_declined = channel.channel_id in self._declined
+        arrival = Arrival(person.id, channel.channel_id, _people_in(channel), came_from, is_declined)
         if not should_go(self._servers.of(guild_id), arrival, stay):
             return
-        log.info("visit_begun", guild_id=guild_id, channel_id=place.channel_id, follows=stay is not None)
+        log.info("visit_begun", guild_id=guild_id, channel_id=channel.channel_id, follows=stay is not None)
         visit = self._visits[guild_id] = logged_task(
-            self._visit(place, follows=stay is not None), name=f"visit-{guild_id}"
+            self._visit(channel, follows=stay is not None), name=f"visit-{guild_id}"
         )
-        visit.add_done_callback(lambda _: self._on_visit_over(place))
+        visit.add_done_callback(lambda _: self._on_visit_over(channel))
 
     def _on_visit_over(self, visited: RoomChannel) -> None:
         """Look again at who has moved meanwhile and is still where they moved to."""
         self._visits.pop(visited.guild_id, None)
-        for place, person, left in self._missed.pop(visited.guild_id, {}).values():
+        for channel, person, left in self._missed.pop(visited.guild_id, {}).values():
             # A visit that failed is not repeated for those who came while it lasted.
-            is_elsewhere = place.channel_id != visited.channel_id and not self._is_closed
-            if is_elsewhere and any(each.id == person.id for each in place.members()):
-                self._take(place, person, left)
+            is_elsewhere = channel.channel_id != visited.channel_id and not self._is_closed
+            if is_elsewhere and any(each.id == person.id for each in channel.members()):
+                self._take(channel, person, left)
 
-    def on_departure(self, place: RoomChannel) -> None:
+    def on_departure(self, channel: RoomChannel) -> None:
         """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
-        if place.channel_id in self._declined and not _people_in(place):
-            self._declined.discard(place.channel_id)
+        if channel.channel_id in self._declined and not _people_in(channel):
+            self._declined.discard(channel.channel_id)
 
-    def on_room_end(self, place: RoomChannel, reason: str) -> None:
+    def on_room_end(self, channel: RoomChannel, reason: str) -> None:
         """Handle that the bot's room has ended: whoever sent the bot away does not want it back at once."""
         if reason in DECLINING_ENDS:
-            self._missed.pop(place.guild_id, None)
+            self._missed.pop(channel.guild_id, None)
             # Nobody leaves a channel that has become empty while the room ended, so nothing would end the decline.
-            if _people_in(place):
-                self._declined.add(place.channel_id)
+            if _people_in(channel):
+                self._declined.add(channel.channel_id)
 
-    async def _visit(self, place: RoomChannel, *, follows: bool) -> None:
-        """Come into `place`, from another channel (`follows`) or from none. If that fails, write it there, once."""
-        refused = place.refusal()
+    async def _visit(self, channel: RoomChannel, *, follows: bool) -> None:
+        """Come into `channel`, from another channel (`follows`) or from none. If that fails, write it there, once."""
+        refused = channel.refusal()
         if refused is None:
             if follows:
-                self._rooms.on_bot_moved(place)
+                self._rooms.on_bot_moved(channel)
                 return
-            if self._rooms.current_channel(place.guild_id) is not None:
+            if self._rooms.current_channel(channel.guild_id) is not None:
                 # Somebody has called it meanwhile, perhaps elsewhere.
                 return
             try:
-                await self._rooms.join(place)
+                await self._rooms.join(channel)
             except Exception as error:  # noqa: BLE001 - a defect is logged by the room, and nobody else would say it
                 refused = crash_sentence(error)
-        if refused is not None and self._told.get(place.channel_id) != str(refused):
-            self._told[place.channel_id] = str(refused)
-            log.warning("visit_failed", guild_id=place.guild_id, channel_id=place.channel_id, problem=refused)
-            await place.write(Text("I could not come by myself. {why}", why=refused))
+        if refused is not None and self._told.get(channel.channel_id) != str(refused):
+            self._told[channel.channel_id] = str(refused)
+            log.warning("visit_failed", guild_id=channel.guild_id, channel_id=channel.channel_id, problem=refused)
+            await channel.write(Text("I could not come by myself. {why}", why=refused))
 
 
-def _people_in(place: RoomChannel) -> int:
-    return sum(not person.is_bot for person in place.members())
+def _people_in(channel: RoomChannel) -> int:
+    return sum(not person.is_bot for person in channel.members())

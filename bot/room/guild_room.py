@@ -50,12 +50,12 @@ RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is bei
 
 
 class GuildRoom:
-    """Runs the rooms of a guild, one after the other: `current` in `place`, which `make_room` makes. `listen`: the bot
-    only writes down there, also after a crash or a move; `stored_listen`: returns that of the session that has begun,
-    which an earlier room may have been asked for. `on_room_end`: gets the place and the reason when somebody ends the
-    room, also the place that it is moved to, and each time that one has ended in order or could tell nobody that it
-    listens. `end_session`: ends what the rooms of a place's server have left open and nobody shall resume, and raises
-    `StoreError`; None: rooms store no sessions.
+    """Runs the rooms of a guild, one after the other: `current` in `channel`, which `make_room` makes. `listen`: the
+    bot only writes down there, also after a crash or a move; `stored_listen`: returns that of the session that has
+    begun, which an earlier room may have been asked for. `on_room_end`: gets the channel and the reason when somebody
+    ends the room, also the channel that it is moved to, and each time that one has ended in order or could tell nobody
+    that it listens. `end_session`: ends what the rooms of a channel's server have left open and nobody shall resume,
+    and raises `StoreError`; None: rooms store no sessions.
 
     `session_left_open`: once it is over, whether nobody shall resume the session, and the database did not end it.
 
@@ -64,7 +64,7 @@ class GuildRoom:
 
     def __init__(
         self,
-        place: RoomChannel,
+        channel: RoomChannel,
         *,
         make_room: MakeRoom,
         listen: ListenRequest | None,
@@ -73,8 +73,8 @@ class GuildRoom:
         on_room_end: Callable[[RoomChannel, str], None],
         end_session: EndSession | None,
     ) -> None:
-        self.current = make_room(place, listen)
-        self._lifecycle = RoomLifecycle(place)
+        self.current = make_room(channel, listen)
+        self._lifecycle = RoomLifecycle(channel)
         self._make_room = make_room
         self._listen = listen
         self._stored_listen = stored_listen
@@ -88,9 +88,9 @@ class GuildRoom:
         self.session_left_open = False
 
     @property
-    def place(self) -> RoomChannel:
+    def channel(self) -> RoomChannel:
         """Return where the room is."""
-        return self._lifecycle.state.place
+        return self._lifecycle.state.channel
 
     @property
     def bound_for(self) -> RoomChannel | None:
@@ -126,7 +126,7 @@ class GuildRoom:
 
     def begin(self, on_over: Callable[[GuildRoom], None]) -> None:
         """Start the first room. `on_over` is called with it when no further room follows."""
-        self._task = logged_task(self._run(on_over), name=f"room-{self.place.guild_id}")
+        self._task = logged_task(self._run(on_over), name=f"room-{self.channel.guild_id}")
 
     async def wait_opened(self) -> None:
         """Wait until the bot has joined the channel. Raises what ended the room before that.
@@ -159,7 +159,7 @@ class GuildRoom:
             return
         done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
-            log.warning("room_close_timed_out", guild_id=self.place.guild_id, timeout_s=CLOSE_TIMEOUT_S)
+            log.warning("room_close_timed_out", guild_id=self.channel.guild_id, timeout_s=CLOSE_TIMEOUT_S)
             self._take_note_of_own_end()
             self._cut_off()
             await asyncio.wait({self._task}, timeout=CUT_OFF_S)
@@ -171,16 +171,16 @@ class GuildRoom:
         # What opens for the first time has asked to come in by itself.
         room_sees_it = self.current.opened.is_set() or not self._first_opened.done()
         if self._lifecycle.overlooks_removal(room_sees_it=room_sees_it):
-            log.info("bot_taken_out", guild_id=self.place.guild_id)
+            log.info("bot_taken_out", guild_id=self.channel.guild_id)
             self._ask_to_end(EXPELLED)
 
     def _ask_to_end(self, reason: str) -> None:
-        before, where = self._lifecycle.state, {self.place, self._lifecycle.bound_for}
+        before, where = self._lifecycle.state, {self.channel, self._lifecycle.bound_for}
         self._take_note_of_own_end()
         self._lifecycle.ask_to_end(reason)
-        for place in where:
+        for channel in where:
             # Now: a room that has crashed, or is cut off, does not end in order any more.
-            self._on_room_end(place, reason)
+            self._on_room_end(channel, reason)
         match before:
             case Running() | Moving() | Ending():
                 self.current.close(reason)
@@ -194,7 +194,7 @@ class GuildRoom:
     def _take_note_of_own_end(self) -> None:
         """Nobody wants a room back that crashes, or is cut off, while it ends by itself."""
         if (reason := self._own_end) is not None:
-            self._on_room_end(self.place, reason)
+            self._on_room_end(self.channel, reason)
             self._lifecycle.ask_to_end(reason)
 
     def cancel(self) -> None:
@@ -210,9 +210,9 @@ class GuildRoom:
             self._is_cut_off = True
             self._task.cancel()
 
-    def move_to(self, place: RoomChannel) -> None:
-        """End the room in order and open the next one in `place`, unless the room is there or ends already."""
-        if self._lifecycle.move_to(place):
+    def move_to(self, channel: RoomChannel) -> None:
+        """End the room in order and open the next one in `channel`, unless the room is there or ends already."""
+        if self._lifecycle.move_to(channel):
             self.current.close(MOVED)
 
     def faults(self) -> list[HealthFault]:
@@ -236,7 +236,7 @@ class GuildRoom:
             self._lifecycle.cut_off(has_opened=self.current.opened.is_set())
             try:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
-                await run_shielded(self._end_open_session(), name=f"room-end-{self.place.guild_id}")
+                await run_shielded(self._end_open_session(), name=f"room-end-{self.channel.guild_id}")
             finally:
                 on_over(self)
                 self._fail_opening(SetupError(Text("The room closed before it was open. Try /join again.")))
@@ -249,17 +249,17 @@ class GuildRoom:
             notice = self._take_note_of(ended, ran_s=self._clock.monotonic() - begun_at)
             state = self._lifecycle.state
             if notice is not None:
-                await state.place.write(notice)
+                await state.channel.write(notice)
             if isinstance(state, Pausing):
                 await self._clock.sleep(state.pause_s)
                 self._lifecycle.pause_over()
             if self._is_over:
                 return
-            self.current = self._make_room(self.place, self._listen)
+            self.current = self._make_room(self.channel, self._listen)
 
     async def _run_current(self) -> str | Exception:
         """Run the room once. Return why it ended in order, or the error that it crashed with."""
-        guild_id, room = self.place.guild_id, self.current
+        guild_id, room = self.channel.guild_id, self.current
         try:
             async with background_task(self._notice_opening(room), name=f"room-opening-{guild_id}"):
                 reason = await room.run()
@@ -299,12 +299,12 @@ class GuildRoom:
             error = ended
             self._take_note_of_own_end()
             if isinstance(error, NotAnnouncedError):
-                self._on_room_end(self.place, NOT_ANNOUNCED)
+                self._on_room_end(self.channel, NOT_ANNOUNCED)
             is_awaited = not self._first_opened.done()
             notice = self._lifecycle.room_crashed(Crash(error, ran_s, has_opened=has_opened, is_awaited=is_awaited))
         else:
             error = RemovedFromChannelError() if ended == EXPELLED else None
-            self._on_room_end(self.place, ended)
+            self._on_room_end(self.channel, ended)
             self._lifecycle.room_ended(ended, has_opened=has_opened, left_open=self.current.left_session_open)
         if error is not None and not isinstance(self._lifecycle.state, Running):
             self._fail_opening(error)
@@ -313,7 +313,7 @@ class GuildRoom:
     def _listen_in(self, moving: Moving) -> ListenRequest | None:
         """Return how the bot writes down where it is moved to."""
         listen = self.listen
-        if listen is not None and listen.channel_id == moving.place.channel_id:
+        if listen is not None and listen.channel_id == moving.channel.channel_id:
             # What is said in one voice channel does not go into the chat of another.
             return replace(listen, channel_id=moving.to.channel_id)
         return listen
@@ -326,10 +326,10 @@ class GuildRoom:
             return
         try:
             async with asyncio.timeout(END_SESSION_S):
-                await self._end_session(self.place)
+                await self._end_session(self.channel)
         except (StoreError, TimeoutError) as error:
             self.session_left_open = True
-            log.warning("session_left_open", guild_id=self.place.guild_id, problem=error, remedy=COMES_BACK)
+            log.warning("session_left_open", guild_id=self.channel.guild_id, problem=error, remedy=COMES_BACK)
 
 
 # At first a real pause is needed, and less and less of one as time passes; then the room is left in any case.

@@ -118,7 +118,7 @@ class Running:
     one before could not open because the database was away.
     """
 
-    place: RoomChannel
+    channel: RoomChannel
     is_moved: bool = False
     waits: bool = False
 
@@ -127,7 +127,7 @@ class Running:
 class Moving:
     """The room is asked to end, so that the next one opens in `to`."""
 
-    place: RoomChannel
+    channel: RoomChannel
     to: RoomChannel
 
 
@@ -139,15 +139,15 @@ class Pausing:
     pause_s: float
 
     @property
-    def place(self) -> RoomChannel:
-        return self.following.place
+    def channel(self) -> RoomChannel:
+        return self.following.channel
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """The room is asked to end, and no other follows. `ends_session`: nor shall one resume its session."""
 
-    place: RoomChannel
+    channel: RoomChannel
     ends_session: bool
 
 
@@ -157,7 +157,7 @@ class Over:
     room shall resume one that is open.
     """
 
-    place: RoomChannel
+    channel: RoomChannel
     session: LastSession
     ends_session: bool = False
 
@@ -178,10 +178,10 @@ class Crash:
 
 
 class RoomLifecycle:
-    """The state of one guild's room, which begins in `place`."""
+    """The state of one guild's room, which begins in `channel`."""
 
-    def __init__(self, place: RoomChannel) -> None:
-        self.state: State = Running(place)
+    def __init__(self, channel: RoomChannel) -> None:
+        self.state: State = Running(channel)
         # A room has left a session open that nobody shall resume, unless another one opens.
         self._is_left_open = False
         self._restarts = RoomRestarts()
@@ -189,7 +189,7 @@ class RoomLifecycle:
     @property
     def bound_for(self) -> RoomChannel:
         """Return where the next room opens if the bot is being moved, else where it is."""
-        return self.state.to if isinstance(self.state, Moving) else self.state.place
+        return self.state.to if isinstance(self.state, Moving) else self.state.channel
 
     @property
     def waits(self) -> bool:
@@ -225,21 +225,21 @@ class RoomLifecycle:
             case Ending() | Over() as state:
                 self.state = replace(state, ends_session=state.ends_session or ends_session)
             case Running() | Moving() | Pausing() as state:
-                self.state = Ending(state.place, ends_session)
+                self.state = Ending(state.channel, ends_session)
             case _ as never:
                 assert_never(never)
 
-    def move_to(self, place: RoomChannel) -> bool:
-        """Somebody has moved the bot to `place`. Return whether the room has to end for that: not if it is there or is
-        ending, nor in a pause, because the next room takes the bot back.
+    def move_to(self, channel: RoomChannel) -> bool:
+        """Somebody has moved the bot to `channel`. Return whether the room has to end for that: not if it is there or
+        is ending, nor in a pause, because the next room takes the bot back.
 
         A room that ends by itself (nobody is left, the session is as long as it may be, there is no notice or thread)
         is moved too: whoever drags the bot just then wants it there, and the other channel begins a session of its own,
         for which none of these reasons holds. Only who has sent the bot away, or taken it out, wants it nowhere.
         """
-        if not isinstance(self.state, Running | Moving) or place.channel_id == self.bound_for.channel_id:
+        if not isinstance(self.state, Running | Moving) or channel.channel_id == self.bound_for.channel_id:
             return False
-        self.state = Moving(self.state.place, to=place)
+        self.state = Moving(self.state.channel, to=channel)
         return True
 
     def room_ended(self, reason: str, *, has_opened: bool, left_open: bool = False) -> None:
@@ -294,7 +294,7 @@ class RoomLifecycle:
         if pause_s is None:
             self._stop(LastSession.OPEN, ends_session=True)
             return giving_up(error, crashes=self._restarts.crashes)
-        self.state = Pausing(Running(crashed.place), pause_s)
+        self.state = Pausing(Running(crashed.channel), pause_s)
         return pausing(error, pause_s=pause_s)
 
     def pause_over(self) -> None:
@@ -316,4 +316,4 @@ class RoomLifecycle:
 
     def _stop(self, session: LastSession, *, ends_session: bool = False) -> None:
         ends_session |= self._is_left_open or (isinstance(self.state, Ending) and self.state.ends_session)
-        self.state = Over(self.state.place, session, ends_session)
+        self.state = Over(self.state.channel, session, ends_session)

@@ -188,7 +188,7 @@ class Announcer:
 
     def __init__(
         self,
-        place: RoomChannel,
+        channel: RoomChannel,
         notice: ListeningNotice,
         *,
         speak: Callable[[Sequence[Text]], Awaitable[bool]],
@@ -199,7 +199,7 @@ class Announcer:
     ) -> None:
         self._asks = asks
         self._on_told = on_told
-        self._place = place
+        self._channel = channel
         self._notice = notice
         self._speak = speak
         self._clock = clock
@@ -217,7 +217,7 @@ class Announcer:
 
         Nobody waits for Discord then: a room that goes on hears at once.
         """
-        if not self._told or untold(self._place.members(), self._told):
+        if not self._told or untold(self._channel.members(), self._told):
             await self._give()
 
     def on_joined(self) -> None:
@@ -228,30 +228,30 @@ class Announcer:
         """Give the notice to people who come later. Never returns. Raises `NotAnnouncedError`."""
         if not self._is_marked:
             # Usually it is there: a room that has crashed leaves it.
-            await self._place.show_listening(on=True)
+            await self._channel.show_listening(on=True)
         while True:
             await self._somebody_came.wait()
             self._somebody_came.clear()
             if (wait_s := self._given_at + GATHER_S - self._clock.monotonic()) > 0:
                 await self._clock.sleep(wait_s)
-            if untold(self._place.members(), self._told):
+            if untold(self._channel.members(), self._told):
                 await self._give()
 
     async def _give(self) -> None:
-        people = untold(self._place.members(), self._told)
-        marked = await self._place.show_listening(on=True)
-        if await self._place.write_notice(self._notice.written(marked=marked, asks=self._asks), asks=self._asks):
+        people = untold(self._channel.members(), self._told)
+        marked = await self._channel.show_listening(on=True)
+        if await self._channel.write_notice(self._notice.written(marked=marked, asks=self._asks), asks=self._asks):
             how = "written"
         elif not self._asks and await self._speak(self._notice.spoken()):
             how = "spoken"
         else:
-            log.warning("notice_refused", channel_id=self._place.channel_id)
+            log.warning("notice_refused", channel_id=self._channel.channel_id)
             raise NotAnnouncedError(
                 Text(
                     "I may only listen where people know it, and I could neither write into the chat of {channel} nor "
                     "speak there. Give my role the permissions View Channel and Send Messages in that channel, then "
                     "use /join.",
-                    channel=self._place.name,
+                    channel=self._channel.name,
                 )
             )
         now_told = frozenset(person.id for person in people)

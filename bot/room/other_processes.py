@@ -136,7 +136,7 @@ class ForgettingWatch:
             room.on_forgotten()
 
 
-def people_known(place: RoomChannel, memory: SessionMemory) -> set[str]:
+def people_known(channel: RoomChannel, memory: SessionMemory) -> set[str]:
     """Return the ids of the people in the channel, and of those whose turns are in memory."""
-    present = {str(person.id) for person in place.members()}
+    present = {str(person.id) for person in channel.members()}
     return present | {part.speaker_id for turn in memory.turns for part in turn.parts}

@@ -72,14 +72,14 @@ class LiveMessage:
 
     def __init__(
         self,
-        place: RoomChannel,
+        channel: RoomChannel,
         *,
         doing: Callable[[], Text],
         costs: CostLedger,
         hidden: Callable[[int], bool],
         clock: Clock,
     ) -> None:
-        self._place = place
+        self._channel = channel
         self._doing = doing
         self._costs = costs
         self._cost_before = costs.total
@@ -126,7 +126,7 @@ class LiveMessage:
         card = self._card(doing)
         if card == self._shown:
             return True
-        shown_in = await self._place.show_card(card, edits=self._message_id)
+        shown_in = await self._channel.show_card(card, edits=self._message_id)
         if shown_in is not None:
             self._message_id, self._shown, self._failures = shown_in, card, 0
             return True
@@ -163,7 +163,7 @@ _HURRIED = frozenset({PROCESS_ENDS, MOVED})
 async def post_recap(ended: SessionParts, *, reason: str) -> None:
     """Post the recap of a session that has just ended. `reason`: why it ended. A failure is logged."""
     sessions, readable = ended.services.memory.sessions, ended.services.memory.readable
-    guild_id = ended.place.guild_id
+    guild_id = ended.channel.guild_id
     if readable is None or reason == NOT_ANNOUNCED or not ended.services.servers.of(guild_id).posts_recap:
         return
     try:
@@ -184,20 +184,20 @@ async def post_recap(ended: SessionParts, *, reason: str) -> None:
 
 async def _post(digest: Digest, ended: SessionParts) -> None:
     """Post a recap, and remember in which message."""
-    message_id = await ended.place.write_recap(digest)
+    message_id = await ended.channel.write_recap(digest)
     if message_id is None:
         log.info("recap_not_posted", session_id=ended.id, reason="discord_refused")
         return
     log.info("recap_posted", session_id=ended.id)
     try:
-        sessions, place = ended.services.memory.sessions, ended.place
+        sessions, channel = ended.services.memory.sessions, ended.channel
         # So that it can be made anew when words in it are forgotten, and goes when the session is deleted.
-        posted = TranscriptMessage(place.guild_id, place.channel_id, message_id)
+        posted = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
         await sessions.posted_transcripts.note(ended.id, posted)
         await sessions.recap_posted(ended.id, message_id)
     except StoreError as error:
         log.warning("recap_not_remembered", session_id=ended.id, problem=error)
-        await ended.place.renew_recap(message_id, None)
+        await ended.channel.renew_recap(message_id, None)
 
 
 # For what another process forgot, and after a failure of Discord or of the store.
@@ -241,8 +241,8 @@ class RecapRenewal:
             session = stale.session
             if session.guild_id is None or session.channel_id is None:
                 continue
-            place = find_channel(session.guild_id, session.channel_id)
-            if place is None:
+            channel = find_channel(session.guild_id, session.channel_id)
+            if channel is None:
                 continue
             try:
                 digest = await self._digests.of(session, model_timeout_s=0.0)
@@ -250,7 +250,7 @@ class RecapRenewal:
                 log.warning("recap_not_renewed", session_id=session.id, problem=error)
                 continue
             left = digest if digest.turn_count >= LEAST_SAID else None
-            if await place.renew_recap(stale.message_id, left):
+            if await channel.renew_recap(stale.message_id, left):
                 await self._sessions.recap_renewed(stale, deleted=left is None)
                 log.info("recap_renewed", session_id=session.id, deleted=left is None)
 

@@ -124,7 +124,7 @@ class RoomFaults:
         """Whether the recogniser has failed several times in a row."""
         return self._failed_recognitions >= FAILURES_OF_RECOGNISER
 
-    def faults(self, link: VoiceConnection, place: RoomChannel, *, speaks: bool, now: float) -> list[HealthFault]:
+    def faults(self, link: VoiceConnection, channel: RoomChannel, *, speaks: bool, now: float) -> list[HealthFault]:
         """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this
         room. `now`: monotonic seconds.
         """
@@ -132,11 +132,11 @@ class RoomFaults:
         if link.down_since is not None and now - link.down_since >= LINK_GRACE_S:
             return [DOWN, *unstored]
         deaf = [
-            HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._why_deaf(link, deafened=place.deafened)
+            HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._why_deaf(link, deafened=channel.deafened)
         ]
-        if not speaks or (place.audible and not self._unspoken):
+        if not speaks or (channel.audible and not self._unspoken):
             return [*deaf, *unstored]
-        return [*deaf, *unstored, HealthFault(FaultKind.ROOM_MUTE, INAUDIBLE if not place.audible else UNSPOKEN)]
+        return [*deaf, *unstored, HealthFault(FaultKind.ROOM_MUTE, INAUDIBLE if not channel.audible else UNSPOKEN)]
 
     def _why_deaf(self, link: VoiceConnection, *, deafened: bool) -> list[str]:
         found = []
@@ -154,31 +154,31 @@ class RoomFaults:
             )
         return found
 
-    def news(self, place: RoomChannel, *, answers: bool, now: float) -> list[Text]:
+    def news(self, channel: RoomChannel, *, answers: bool, now: float) -> list[Text]:
         """Return the sentences to write into the channel now. `answers`: the bot does not only write down there.
 
         Who arrives in the audience of a stage says so there (`bot.discord.voice_presence`).
         """
-        suppressed = answers and not place.audible and not place.muted
+        suppressed = answers and not channel.audible and not channel.muted
         if self._is_first and suppressed:
             self._suppressed.take_as_told()
         self._is_first = False
         told = (
             self._not_understanding.next(is_there=self.understands_nobody, now=now),
-            self._muted.next(is_there=answers and place.muted, now=now),
+            self._muted.next(is_there=answers and channel.muted, now=now),
             self._suppressed.next(is_there=suppressed, now=now),
-            self._deafened.next(is_there=place.deafened, now=now),
+            self._deafened.next(is_there=channel.deafened, now=now),
         )
         return [sentence for sentence in told if sentence is not None]
 
 
-def status_before_opening(place: RoomChannel) -> Text:
+def status_before_opening(channel: RoomChannel) -> Text:
     """Return the status of a room that has not joined its channel yet."""
-    return COMING.fill(channel=place.name)
+    return COMING.fill(channel=channel.name)
 
 
 def room_status(
-    place: RoomChannel,
+    channel: RoomChannel,
     conversation: Conversation,
     memory: SessionMemory,
     link: VoiceConnection,
@@ -192,17 +192,17 @@ def room_status(
     does not work. `health`: which parts of the process do not work. `open_s`: for how long the room has been open.
     `now`: monotonic seconds.
     """
-    people = sum(not person.is_bot for person in place.members())
+    people = sum(not person.is_bot for person in channel.members())
     return joined(
         (
-            _hearing_sentence(place, link, now),
+            _hearing_sentence(channel, link, now),
             joined(
-                (_voice_sentence(place), conversation.participation.why_silent() or _responder_sentence(conversation))
+                (_voice_sentence(channel), conversation.participation.why_silent() or _responder_sentence(conversation))
             ),
             health or Text("Everything works."),
             Text(
                 "I have been in {channel} for {minutes}, with {people}.",
-                channel=place.name,
+                channel=channel.name,
                 minutes=format_duration(open_s),
                 people=counted(people, "{count} person", "{count} people"),
             ),
@@ -221,11 +221,11 @@ def _responder_sentence(conversation: Conversation) -> Text:
     return joined((responder, conversation.answering.speaking.voice.status()))
 
 
-def _voice_sentence(place: RoomChannel) -> Text:
+def _voice_sentence(channel: RoomChannel) -> Text:
     """Return why nobody can hear the bot; nothing if they can."""
-    if place.muted:
+    if channel.muted:
         return MUTED
-    return verbatim("") if place.audible else SUPPRESSED
+    return verbatim("") if channel.audible else SUPPRESSED
 
 
 def memory_sentence(memory: SessionMemory) -> Text:
@@ -283,13 +283,13 @@ def _dropped_sentence(dropped: Counter[str]) -> Text:
     )
 
 
-def _hearing_sentence(place: RoomChannel, link: VoiceConnection, now: float) -> Text:
+def _hearing_sentence(channel: RoomChannel, link: VoiceConnection, now: float) -> Text:
     if link.down_since is not None:
         return Text(
             "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
             seconds=round(now - link.down_since),
         )
-    return DEAFENED if place.deafened else Text("I can hear this channel.")
+    return DEAFENED if channel.deafened else Text("I can hear this channel.")
 
 
 def _round_trip_sentence(link: VoiceConnection) -> Text:
@@ -316,8 +316,8 @@ class UnfinishedSpeech:
     never stored or logged. Give it all events of the room.
     """
 
-    def __init__(self, place: RoomChannel) -> None:
-        self._place = place
+    def __init__(self, channel: RoomChannel) -> None:
+        self._channel = channel
         self._texts: dict[int, str] = {}
 
     def on_event(self, event: events.Event) -> None:
@@ -332,7 +332,7 @@ class UnfinishedSpeech:
 
     def _take(self, speaker_id: int, text: str) -> None:
         """Keep the words of somebody in the channel, and of nobody who has left it."""
-        present = {person.id for person in self._place.members()}
+        present = {person.id for person in self._channel.members()}
         # Whose words are the latest comes last.
         self._texts = {each: said for each, said in self._texts.items() if each in present and each != speaker_id}
         if speaker_id in present:
@@ -342,7 +342,7 @@ class UnfinishedSpeech:
         """Return the words of the people in the channel, the latest first. `hides`: returns whether nobody is shown
         what a person says.
         """
-        names = {person.id: person.name for person in self._place.members()}
+        names = {person.id: person.name for person in self._channel.members()}
         return tuple(
             UnfinishedWords(names[user_id], text)
             for user_id, text in reversed(self._texts.items())

@@ -43,7 +43,7 @@ DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is b
 
 
 class Rooms:
-    """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
+    """Runs rooms. `make_room` makes a room for a channel; it is called for each start. `servers`: when to come unasked.
     `end_session`: see `GuildRoom`.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
@@ -102,23 +102,23 @@ class Rooms:
 
     # -- what people ask --------------------------------------------------------------------------------------------
 
-    async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
-        """Open a room in `place`; return when the bot has joined the channel and receives its sound.
+    async def join(self, channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
+        """Open a room in `channel`; return when the bot has joined the channel and receives its sound.
 
         A room that is ending, also by itself, is waited for; a later `join` or `leave` replaces this one meanwhile.
         `listen`: the bot only writes down there. Raises the room's error, or `SetupError` if it takes too long, was
         replaced, or the guild has a room already. *Cancellation*: the room goes on.
         """
-        guild_id = place.guild_id
+        guild_id = channel.guild_id
         ending = self._rooms.get(guild_id)
         if ending is None or ending.is_ending:
-            await self._wait_for_turn(place, ending)
+            await self._wait_for_turn(channel, ending)
         if self._closing:
             raise SetupError(Text("I am shutting down. Try again in a moment."))
         if guild_id in self._rooms:
-            here = self._rooms[guild_id].place.name
+            here = self._rooms[guild_id].channel.name
             raise SetupError(HERE_ALREADY.fill(channel=here))
-        opening = self._begun(place, listen)
+        opening = self._begun(channel, listen)
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
                 await opening.wait_opened()
@@ -126,11 +126,11 @@ class Rooms:
             await opening.end(NOT_JOINED)
             raise SetupError(NOT_CONNECTED.fill(seconds=JOIN_TIMEOUT_S)) from None
 
-    def _begun(self, place: RoomChannel, listen: ListenRequest | None) -> GuildRoom:
-        """Begin to open a room in `place`, and return it."""
-        guild_id = place.guild_id
+    def _begun(self, channel: RoomChannel, listen: ListenRequest | None) -> GuildRoom:
+        """Begin to open a room in `channel`, and return it."""
+        guild_id = channel.guild_id
         opening = self._rooms[guild_id] = GuildRoom(
-            place,
+            channel,
             make_room=self._make_room,
             listen=listen,
             stored_listen=partial(stored_request, guild_id, self._servers),
@@ -143,35 +143,35 @@ class Rooms:
 
     def _on_over(self, room: GuildRoom) -> None:
         """No further room follows on that server."""
-        guild_id = room.place.guild_id
+        guild_id = room.channel.guild_id
         del self._rooms[guild_id]
         if room.session_left_open and self._end_session is not None and guild_id not in self._ending_sessions:
             self._ending_sessions[guild_id] = logged_task(
-                self._end_left_open(room.place, self._end_session), name=f"session-end-{guild_id}"
+                self._end_left_open(room.channel, self._end_session), name=f"session-end-{guild_id}"
             )
 
-    async def _end_left_open(self, place: RoomChannel, end_session: EndSession) -> None:
-        """End what a room in `place` has left open, once the database takes it. A room that opens there does so too."""
+    async def _end_left_open(self, channel: RoomChannel, end_session: EndSession) -> None:
+        """End what a room in `channel` has left open, once the database takes it. A room that opens there does so."""
         try:
             is_open = True
-            while is_open and place.guild_id not in self._rooms:
+            while is_open and channel.guild_id not in self._rooms:
                 await self._clock.sleep(DATABASE_PAUSE_S)
                 with suppress(StoreError):
-                    await end_session(place)
+                    await end_session(channel)
                     is_open = False
         finally:
-            del self._ending_sessions[place.guild_id]
+            del self._ending_sessions[channel.guild_id]
 
-    async def _wait_for_turn(self, place: RoomChannel, ending: GuildRoom | None) -> None:
+    async def _wait_for_turn(self, channel: RoomChannel, ending: GuildRoom | None) -> None:
         """Wait until the guild's last room has ended. Raises `SetupError` if somebody wants something else by then."""
-        self._next[place.guild_id] = place
+        self._next[channel.guild_id] = channel
         try:
             if ending is not None:
                 await ending.let_end()
         finally:
-            replaced = self._next.get(place.guild_id) is not place
+            replaced = self._next.get(channel.guild_id) is not channel
             if not replaced:
-                del self._next[place.guild_id]
+                del self._next[channel.guild_id]
         if replaced:
             raise SetupError(Text("Somebody has told me something else meanwhile."))
 
@@ -209,7 +209,7 @@ class Rooms:
     def room_channel_of(self, guild_id: int) -> RoomChannel | None:
         """Return where the bot is or is coming to. A room that is ending is none any more."""
         room = self._room_in(guild_id)
-        return self._next.get(guild_id) if room is None else room.place
+        return self._next.get(guild_id) if room is None else room.channel
 
     def only_listens(self, guild_id: int) -> bool:
         """Return whether the bot only writes down in the guild's room. False: it takes part, or there is none."""
@@ -242,24 +242,24 @@ class Rooms:
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         room = self._rooms.get(guild_id)
-        if room is not None and room.place.channel_id == channel_id:
+        if room is not None and room.channel.channel_id == channel_id:
             room.current.on_membership(change)
 
-    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
+    def on_arrival(self, channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
         """Handle that somebody has come into a voice channel: the bot may come by itself, or go along."""
-        self._auto_joiner.on_arrival(place, person, came_from=came_from)
+        self._auto_joiner.on_arrival(channel, person, came_from=came_from)
 
-    def on_departure(self, place: RoomChannel) -> None:
+    def on_departure(self, channel: RoomChannel) -> None:
         """Handle that somebody has left a voice channel: once it is empty, the bot may come there again."""
-        self._auto_joiner.on_departure(place)
+        self._auto_joiner.on_departure(channel)
 
-    def on_bot_moved(self, place: RoomChannel) -> None:
-        """Handle a move of the bot to `place` by somebody else: end the room in order and open the next one there.
+    def on_bot_moved(self, channel: RoomChannel) -> None:
+        """Handle a move of the bot to `channel` by somebody else: end the room in order and open the next one there.
 
         A room that goes on where it was, although the bot was moved while nobody looked, has moved the bot itself.
         """
-        if (room := self._rooms.get(place.guild_id)) is not None:
-            room.move_to(place)
+        if (room := self._rooms.get(channel.guild_id)) is not None:
+            room.move_to(channel)
 
     def on_bot_taken_out(self, guild_id: int) -> None:
         """Handle that somebody has taken the bot out of its voice channel: it stays away, whatever its room does."""

@@ -206,7 +206,7 @@ class SessionParts:
     `listen`: the bot only writes down there. `report`: called with the place in the code and the error of each problem.
     """
 
-    place: RoomChannel
+    channel: RoomChannel
     services: RoomServices
     opened: OpenedSession
     memory: SessionMemory

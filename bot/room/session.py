@@ -55,14 +55,14 @@ UPKEEP_S = 4.0
 
 
 class Session:
-    """A voice session in `place`. Make a new one for each start. `listen`: the bot only writes down there.
+    """A voice session in `channel`. Make a new one for each start. `listen`: the bot only writes down there.
 
     *Ownership*: the guild's room runs `run` in a task. *Cancellation*: stored turns stay stored, and the stored session
     stays open for the next room; what people say at that moment is lost.
     """
 
-    def __init__(self, place: RoomChannel, services: RoomServices, listen: ListenRequest | None = None) -> None:
-        self._place = place
+    def __init__(self, channel: RoomChannel, services: RoomServices, listen: ListenRequest | None = None) -> None:
+        self._channel = channel
         self._listen = listen
         self._services = services
         self._clock = services.clock
@@ -103,19 +103,19 @@ class Session:
     async def take_typed(self, message: TypedMessage) -> Text | None:
         """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
         if self._open is None:
-            return status_before_opening(self._place)
+            return status_before_opening(self._channel)
         return await self._open.conversation.answering.typed_talk.take(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
         if self._open is None:
-            return status_before_opening(self._place)
+            return status_before_opening(self._channel)
         async with self._services.using_voice(voice) as synthesizer:
             return await self._open.conversation.answering.play_sample(voice.sample, synthesizer)
 
     def status(self) -> Text:
         """Return what /status says."""
-        return status_before_opening(self._place) if self._open is None else self._open.status()
+        return status_before_opening(self._channel) if self._open is None else self._open.status()
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying, as far as it is recognised; the latest first."""
@@ -131,11 +131,11 @@ class Session:
         """Run until closed and return the reason. Raises `LinkError`, `StoreError`, `NotAnnouncedError`, or the error
         of the part that failed; `StaleOwnerError` if another process has taken the room over.
         """
-        guild_id, sessions = self._place.guild_id, self._services.memory.sessions
+        guild_id, sessions = self._channel.guild_id, self._services.memory.sessions
         guild = await self._services.participation.of_guild(guild_id)
         opened = await sessions.open(
             guild_id=guild_id,
-            channel_id=self._place.channel_id,
+            channel_id=self._channel.channel_id,
             resume_within_s=RESUME_WITHIN_S,
             running=guild.running_session(self._clock.monotonic(), within_s=RESUME_WITHIN_S),
         )
@@ -169,17 +169,17 @@ class Session:
 
     async def _run_opened(self, opened: OpenedSession) -> str:
         """Run an opened session and end it in order. Returns the reason."""
-        place, services, session_id = self._place, self._services, opened.session.id
+        channel, services, session_id = self._channel, self._services, opened.session.id
         async with services.memory.open_memory(session_id, opened.claim, self._on_compaction) as memory:
             self._upkeep = services.memory.open_upkeep(session_id, opened.claim, memory)
-            listen = await remembered_request(self._listen, session_id, place.guild_id, services.servers)
+            listen = await remembered_request(self._listen, session_id, channel.guild_id, services.servers)
             guild = await services.participation.begin_session(
-                place.guild_id, session_id, listens_only=listen is not None
+                channel.guild_id, session_id, listens_only=listen is not None
             )
             memory.withhold(guild.opted_out_ids)
-            with services.measure() as measure, services.show_live(session_id, place, memory, guild) as show:
+            with services.measure() as measure, services.show_live(session_id, channel, memory, guild) as show:
                 services = self._services = services.also_observed_by(measure, show, self._on_event)
-                session = SessionParts(place, services, opened, memory, self._upkeep, guild, listen, self._report)
+                session = SessionParts(channel, services, opened, memory, self._upkeep, guild, listen, self._report)
                 reason = CRASHED
                 try:
                     reason = await self._run_begun(session)
@@ -219,7 +219,7 @@ class Session:
                     sharing = stack.enter_context(
                         screens.room_for(
                             session.id,
-                            self._place,
+                            self._channel,
                             memory=session.memory,
                             on_turn=conversation.answering.on_screen_turn,
                             on_note=conversation.answering.on_note,
@@ -267,7 +267,7 @@ class Session:
             raise
         finally:
             if not is_elsewhere:
-                await self._place.show_listening(on=False)
+                await self._channel.show_listening(on=False)
 
     # -- events ---------------------------------------------------------------------------------------------
 

@@ -64,8 +64,8 @@ class RoomStay:
         opened: asyncio.Event,
         ending: RoomEnding,
     ) -> None:
-        place, services, sessions = session.place, session.services, session.services.memory.sessions
-        self._session, self._place, self._services, self._clock = session, place, services, services.clock
+        channel, services, sessions = session.channel, session.services, session.services.memory.sessions
+        self._session, self._channel, self._services, self._clock = session, channel, services, services.clock
         self._screens, self._opened, self._ending = screens, opened, ending
         self.conversation = conversation
         self._opened_at = self._clock.monotonic()
@@ -73,7 +73,7 @@ class RoomStay:
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given = False
         # What is shown and told of the room.
-        self._unfinished, self._faults = UnfinishedSpeech(place), RoomFaults()
+        self._unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults()
         # A failure from before the room is told by /status.
         self._gpu_failed = services.speech.gpu_failure() is not None
         self._limits = SessionLimits(
@@ -81,12 +81,16 @@ class RoomStay:
         )
         self._claim_watch = ClaimWatch(sessions, session.opened.claim, self._clock)
         self._forgetting_watch = ForgettingWatch(
-            sessions, session.id, session.guild, people=partial(people_known, place, session.memory), clock=self._clock
+            sessions,
+            session.id,
+            session.guild,
+            people=partial(people_known, channel, session.memory),
+            clock=self._clock,
         )
         # What is written about it, for people and into the database.
         self._announcer = self._new_announcer()
         self._live_message = LiveMessage(
-            place,
+            channel,
             doing=conversation.doing,
             costs=session.guild.costs,
             hidden=conversation.hides,
@@ -94,7 +98,7 @@ class RoomStay:
         )
         self._writer = transcript_writer(session, drops=conversation.participation.drops)
         self._attendance = AttendanceRecorder(
-            place,
+            channel,
             session.opened.session,
             sessions.attendance_for(session.opened.claim),
             excludes=session.guild.excludes,
@@ -103,11 +107,11 @@ class RoomStay:
 
     def _new_announcer(self) -> Announcer:
         session, guild = self._session, self._session.guild
-        chosen = self._services.servers.of(self._place.guild_id)
+        chosen = self._services.servers.of(self._channel.guild_id)
         notice = self._services.notice.for_room(chosen, listen=session.listen)
         digest = notice.digest(asks=guild.asks)
         return Announcer(
-            self._place,
+            self._channel,
             notice,
             speak=self.conversation.answering.speaking.speak_notice,
             clock=self._clock,
@@ -123,7 +127,7 @@ class RoomStay:
         session, now = self._session, self._clock.monotonic()
         assert self._link is not None, "the room is open"
         return room_status(
-            self._place,
+            self._channel,
             self.conversation,
             session.memory,
             self._link,
@@ -141,7 +145,7 @@ class RoomStay:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
         assert self._link is not None, "the room is open"
         speaks = self._session.listen is None
-        return self._faults.faults(self._link, self._place, speaks=speaks, now=self._clock.monotonic())
+        return self._faults.faults(self._link, self._channel, speaks=speaks, now=self._clock.monotonic())
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
@@ -163,7 +167,7 @@ class RoomStay:
 
     def connection(self) -> AbstractAsyncContextManager[VoiceConnection]:
         """Return the voice connection, to be opened. Who has not had the notice is not heard over it."""
-        return self._place.connect(
+        return self._channel.connect(
             self.conversation.answering.speaking.playback,
             self.conversation.hear,
             excludes=self._excludes_sound,
@@ -199,13 +203,13 @@ class RoomStay:
     def _on_opened(self) -> None:
         stored, resumed = self._session.opened.session, self._session.opened.resumed
         self._opened_at = self._clock.monotonic()
-        log.info("room_opened", channel_id=self._place.channel_id, resumed=resumed)
+        log.info("room_opened", channel_id=self._channel.channel_id, resumed=resumed)
         self._opened.set()
         self._services.observe(
-            events.RoomOpened(stored.id, self._place.guild_id, self._place.channel_id, resumed, self._opened_at)
+            events.RoomOpened(stored.id, self._channel.guild_id, self._channel.channel_id, resumed, self._opened_at)
         )
         if self._session.upkeep is not None:
-            self._session.upkeep.on_join(str(person.id) for person in self._place.members())
+            self._session.upkeep.on_join(str(person.id) for person in self._channel.members())
 
     def _work(self, link: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
@@ -226,7 +230,7 @@ class RoomStay:
         """Yield the same of the tasks that write what people read in the chat."""
         if self._writer is not None:
             yield "transcript", partial(self._work_or_leave, self._writer.run, NO_TRANSCRIPT)
-        if self._services.servers.of(self._place.guild_id).live_message:
+        if self._services.servers.of(self._channel.guild_id).live_message:
             yield "live-message", self._live_message.run
 
     async def _record_the_rest(self, reason: str) -> None:
@@ -251,7 +255,7 @@ class RoomStay:
         except (NotAnnouncedError, ChatError) as error:
             self._notice_given = False
             self._session.report(reason, error)
-            await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
+            await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
 
     async def _watch_link(self, link: VoiceConnection) -> None:
@@ -271,7 +275,7 @@ class RoomStay:
             due = self._clock.monotonic() - asked_at >= REFRESH_RIGHTS_S
             if due:
                 asked_at = self._clock.monotonic()
-            await self._place.refresh_rights(newcomers_only=not due)
+            await self._channel.refresh_rights(newcomers_only=not due)
             await self._attendance.store()
             await self._clock.sleep(CHECK_NEWCOMERS_S)
 
@@ -297,15 +301,15 @@ class RoomStay:
     async def _end_at_limit(self) -> bool:
         """Ask the room to end, if the session has reached a limit. Return whether it has."""
         reached = self._limits.check(
-            self._services.servers.of(self._place.guild_id),
-            accompanied=any(not person.is_bot for person in self._place.members()),
+            self._services.servers.of(self._channel.guild_id),
+            accompanied=any(not person.is_bot for person in self._channel.members()),
             epoch=self._clock.now(),
             now=self._clock.monotonic(),
         )
         if reached is None:
             return False
         if reached.sentence is not None:
-            await self._place.write(reached.sentence)
+            await self._channel.write(reached.sentence)
         self._ending.ask(reached.reason)
         return True
 
@@ -330,13 +334,13 @@ class RoomStay:
             return
         self._gpu_failed = True
         self._session.report("recogniser", failure)
-        await self._place.write(GPU_FAILED)
+        await self._channel.write(GPU_FAILED)
 
     async def _tell_troubles(self) -> None:
         """Tell the channel of a trouble that has begun or is over."""
         answers = self._session.listen is None
-        for sentence in self._faults.news(self._place, answers=answers, now=self._clock.monotonic()):
-            await self._place.write(sentence)
+        for sentence in self._faults.news(self._channel, answers=answers, now=self._clock.monotonic()):
+            await self._channel.write(sentence)
 
     def _measure(self, link: VoiceConnection) -> None:
         """Tell observers the state of the connection, and how much waits in the room's queues."""

@@ -81,7 +81,7 @@ class TranscriptWriter:
 
     def __init__(
         self,
-        place: RoomChannel,
+        channel: RoomChannel,
         request: ListenRequest,
         *,
         drops: Drops,
@@ -91,7 +91,7 @@ class TranscriptWriter:
         on_thread: Callable[[int], Awaitable[None]],
         on_posted: Callable[[int, int], Awaitable[None]],
     ) -> None:
-        self._place = place
+        self._channel = channel
         self._request = request
         self._drops = drops
         self._clock = clock
@@ -154,18 +154,18 @@ class TranscriptWriter:
             if self._request.target == "file":
                 file = await self._read()
                 if file.lines:
-                    text = Text("This is what was said in {channel}.", channel=self._place.name)
-                    message_id = await self._place.post_file(file.name, file.content, text)
-                    await self._on_posted(self._place.channel_id, message_id)
+                    text = Text("This is what was said in {channel}.", channel=self._channel.name)
+                    message_id = await self._channel.post_file(file.name, file.content, text)
+                    await self._on_posted(self._channel.channel_id, message_id)
             elif self._thread is not None:
                 await self._write()
         except (ChatError, StoreError) as error:
             log.warning("transcript_not_written", problem=error)
             why = sentence_of(error)
-            await self._place.write(why if self._thread is None else END_MISSING.fill(why=why))
+            await self._channel.write(why if self._thread is None else END_MISSING.fill(why=why))
 
     async def _open_thread(self) -> None:
-        self._thread = await self._place.open_thread(self._request.channel_id, begun=self._thread_id)
+        self._thread = await self._channel.open_thread(self._request.channel_id, begun=self._thread_id)
         await self._keep_thread(self._thread)
 
     async def _write_or_wait(self) -> None:
@@ -229,9 +229,9 @@ def transcript_writer(session: SessionParts, *, drops: Drops) -> TranscriptWrite
     """Return what writes a session down as it was asked for; None if nobody asked."""
     if session.listen is None:
         return None
-    guild_id, servers = session.place.guild_id, session.services.servers
+    guild_id, servers = session.channel.guild_id, session.services.servers
     return TranscriptWriter(
-        session.place,
+        session.channel,
         session.listen,
         drops=drops,
         clock=session.services.clock,
@@ -244,7 +244,7 @@ def transcript_writer(session: SessionParts, *, drops: Drops) -> TranscriptWrite
 
 async def _remember(session: SessionParts, channel_id: int, message_id: int) -> None:
     """Note that a message has words of a session, so that it is deleted with the session. A failure is logged."""
-    posted = TranscriptMessage(session.place.guild_id, channel_id, message_id)
+    posted = TranscriptMessage(session.channel.guild_id, channel_id, message_id)
     try:
         await session.services.memory.sessions.posted_transcripts.note(session.id, posted)
     except StoreError as error:
@@ -253,10 +253,10 @@ async def _remember(session: SessionParts, channel_id: int, message_id: int) -> 
 
 async def _read_transcript(session: SessionParts) -> TranscriptFile:
     """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
-    place, services, stored = session.place, session.services, session.opened.session
+    channel, services, stored = session.channel, session.services, session.opened.session
     assert services.memory.readable is not None, "a bot on Discord can read its memory"
     found = await services.memory.readable.reader.read(stored)
-    head = TranscriptHead(stored.id, place.guild_name, place.name, stored.started_at, None, missing=found.cut)
+    head = TranscriptHead(stored.id, channel.guild_name, channel.name, stored.started_at, None, missing=found.cut)
     return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=services.zone)
 
 
@@ -308,10 +308,10 @@ def stored_thread(session_id: SessionId, guild_id: int, servers: ServerSettingsB
 async def _note_thread(session: SessionParts, thread_id: int) -> None:
     """Store into which thread a session is written. A failure is told: after a crash another thread is begun."""
     try:
-        await store_thread(thread_id, session.id, session.place.guild_id, session.services.servers)
+        await store_thread(thread_id, session.id, session.channel.guild_id, session.services.servers)
     except StoreError as error:
         log.warning("thread_not_stored", problem=error)
-        await session.place.write(THREAD_UNSTORED.fill(error=sentence_of(error)))
+        await session.channel.write(THREAD_UNSTORED.fill(error=sentence_of(error)))
 
 
 async def store_thread(thread_id: int, session_id: SessionId, guild_id: int, servers: ServerSettingsBook) -> None:

@@ -51,7 +51,7 @@ class RoomScreens:
     def __init__(
         self,
         session_id: SessionId,
-        place: RoomChannel,
+        channel: RoomChannel,
         *,
         memory: SessionMemory,
         readers: ScreenReaders,
@@ -63,7 +63,7 @@ class RoomScreens:
         on_idle: Callable[[], Awaitable[None]],
     ) -> None:
         self.session_id = session_id
-        self.place = place
+        self.channel = channel
         self._memory = memory
         self._readers = readers
         self._most_shares = most_shares
@@ -71,10 +71,10 @@ class RoomScreens:
         self._excludes = excludes
         self._on_idle = on_idle
         self._recorder = ShareRecorder(
-            memory, guild_id=place.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
+            memory, guild_id=channel.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
         )
         # Pages call from tasks whose log context lacks the session.
-        self._log = log.bind(session_id=session_id, guild_id=place.guild_id)
+        self._log = log.bind(session_id=session_id, guild_id=channel.guild_id)
         self._sharers: dict[int, Sharer] = {}
         # Those whose share has ended and whose last notes are not stored yet, with the task that stores them.
         self._closing: dict[Sharer, asyncio.Task[None]] = {}
@@ -134,7 +134,7 @@ class RoomScreens:
         while True:
             await self._clock.sleep(CHECK_INTERVAL_S)
             now = self._clock.monotonic()
-            here = {person.id for person in self.place.members()}
+            here = {person.id for person in self.channel.members()}
             for sharer in list(self._sharers.values()):
                 ending = sharer.due_end(
                     now, present=sharer.person.id in here, excluded=self._excludes(sharer.person.id)
@@ -146,13 +146,15 @@ class RoomScreens:
 
     def person(self, user_id: int) -> Person | None:
         """Return the person, or None if they are a bot or not in the channel now."""
-        return next((each for each in self.place.members() if each.id == user_id and not each.is_bot), None)
+        return next((each for each in self.channel.members() if each.id == user_id and not each.is_bot), None)
 
     def require_present(self, user_id: int) -> None:
         """Raises `ScreenError` unless that person is in the channel now."""
         if self.person(user_id) is None:
             raise ScreenError(
-                Text("Join {channel} first: I watch a screen only with people who are there.", channel=self.place.name)
+                Text(
+                    "Join {channel} first: I watch a screen only with people who are there.", channel=self.channel.name
+                )
             )
 
     def require_heard(self, user_id: int) -> None:

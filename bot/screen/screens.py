@@ -82,7 +82,7 @@ class Screens:
     def room_for(
         self,
         session_id: SessionId,
-        place: RoomChannel,
+        channel: RoomChannel,
         *,
         memory: SessionMemory,
         on_turn: Callable[[Turn], None],
@@ -94,7 +94,7 @@ class Screens:
         """
         room = RoomScreens(
             session_id,
-            place,
+            channel,
             memory=memory,
             readers=self._readers,
             most_shares=self._most_shares,
@@ -104,12 +104,12 @@ class Screens:
             excludes=excludes,
             on_idle=self._unload_readers,
         )
-        self._rooms[place.guild_id] = room
+        self._rooms[channel.guild_id] = room
         try:
             yield room
         finally:
-            if self._rooms.get(place.guild_id) is room:
-                del self._rooms[place.guild_id]
+            if self._rooms.get(channel.guild_id) is room:
+                del self._rooms[channel.guild_id]
 
     async def _unload_readers(self) -> None:
         """Unload the readers if nobody shares in any room."""
@@ -172,8 +172,8 @@ class Screens:
         """Open a connection of a page, which ends an earlier one of it."""
         welcome = Welcome(
             who=sharer.person.name,
-            room=room.place.name,
-            server=room.place.guild_name,
+            room=room.channel.name,
+            server=room.channel.guild_name,
             bot=self._bot_name,
             reading=self._reading,
             resume_secret=resume_secret,

@@ -98,16 +98,16 @@ def quoting_factory(
     `withheld`: returns the ids of people of a guild whose words may not be quoted.
     """
 
-    def quoting(scope: RecallScope, place: RoomChannel) -> QuoteFinder | None:
+    def quoting(scope: RecallScope, channel: RoomChannel) -> QuoteFinder | None:
         if not settings.recall.enabled or not settings.tuning.quotes:
             return None
         room = RoomRecall(
             recall,
             scope,
             reach=settings.recall.scope,
-            shared_channels=place.shared_channels,
+            shared_channels=channel.shared_channels,
             withheld=withheld,
-            audience=RoomAudience(place.readers, attendance, scope.session_id),
+            audience=RoomAudience(channel.readers, attendance, scope.session_id),
         )
         return QuoteFinder(
             recall,

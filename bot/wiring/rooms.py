@@ -125,27 +125,27 @@ async def _rejoin_session(
     if not await client.admission.serves(guild_id):
         log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
         return
-    place = client.find_channel(guild_id, channel_id)
-    if place is None or all(person.is_bot for person in place.members()):
+    channel = client.find_channel(guild_id, channel_id)
+    if channel is None or all(person.is_bot for person in channel.members()):
         log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
         return
     with client.logged_shard(guild_id):
         try:
-            await rooms.join(place, listen=stored_request(guild_id, stores.servers, session.id))
+            await rooms.join(channel, listen=stored_request(guild_id, stores.servers, session.id))
         except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from it
             log.warning("session_not_resumed", session_id=session.id, reason="not_joined", problem=error)
-            await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))
+            await channel.write(Text("I could not come back. {why}", why=crash_sentence(error)))
 
 
-async def end_open_session(sessions: Sessions, lock: BotLock, place: RoomChannel) -> None:
-    """End what the room in `place`, or an earlier one of its server, has left open. Raises `StoreError`.
+async def end_open_session(sessions: Sessions, lock: BotLock, channel: RoomChannel) -> None:
+    """End what the room in `channel`, or an earlier one of its server, has left open. Raises `StoreError`.
 
     Does nothing if another process has the server by now: the open session may be that of a room which runs there.
     """
     if await lock.look():
-        log.warning("open_session_left_to_other_process", guild_id=place.guild_id)
+        log.warning("open_session_left_to_other_process", guild_id=channel.guild_id)
         return
-    for session_id in await sessions.end_open(place.guild_id):
+    for session_id in await sessions.end_open(channel.guild_id):
         log.info("open_session_ended", session_id=session_id)
 
 
@@ -182,7 +182,7 @@ async def open_rooms(
         traces=process.traces,
     )
     rooms = Rooms(
-        lambda place, listen: Session(place, services, listen),
+        lambda channel, listen: Session(channel, services, listen),
         clock=parts.clock,
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),

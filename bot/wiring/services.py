@@ -81,35 +81,35 @@ def toolbox_factory(
     `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
-    def open_toolbox(here: RecallScope, place: RoomChannel) -> Toolbox:
+    def open_toolbox(here: RecallScope, channel: RoomChannel) -> Toolbox:
         tools: list[RoomTool] = []
         if reach is not None:
             room = RoomRecall(
                 recall,
                 here,
                 reach=reach,
-                shared_channels=place.shared_channels,
+                shared_channels=channel.shared_channels,
                 accesses=accesses,
                 withheld=withheld,
-                audience=RoomAudience(place.readers, attendance, here.session_id),
+                audience=RoomAudience(channel.readers, attendance, here.session_id),
             )
             tools += memory_tools(room, zone=zone, now=clock.now, question=lambda: toolbox.question)
         if screens is not None:
-            tools.append(screen_tool(partial(screens, place)))
+            tools.append(screen_tool(partial(screens, channel)))
 
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
-            """Return the tools that use the chat of `place` with the permissions of the person who asks."""
-            chat, left_out = place.chat_for(asker.user_id), partial(withheld, place.guild_id)
+            """Return the tools that use the chat of `channel` with the permissions of the person who asks."""
+            chat, left_out = channel.chat_for(asker.user_id), partial(withheld, channel.guild_id)
             files = attachment_tools(chat, asker, max_bytes=ATTACHMENT_BYTES, zone=zone, withheld=left_out)
             return *files, link_tool(chat)
 
         toolbox = Toolbox(
             tools,
-            more=partial(more, place.guild_id),
+            more=partial(more, channel.guild_id),
             personal=chat_tools,
-            ask_for_press=place.ask_for_press,
-            is_present=lambda user_id: any(person.id == user_id for person in place.members() if not person.is_bot),
-            language=lambda: place.language,
+            ask_for_press=channel.ask_for_press,
+            is_present=lambda user_id: any(person.id == user_id for person in channel.members() if not person.is_bot),
+            language=lambda: channel.language,
         )
         return toolbox
 
@@ -263,7 +263,7 @@ def _reply_services(
         clock=parts.clock,
         zone=parts.zone,
         more=mcp_tools,
-        screens=None if screens is None or not screens.enabled else lambda place: screens.room(place.guild_id),
+        screens=None if screens is None or not screens.enabled else lambda channel: screens.room(channel.guild_id),
         withheld=participation.opted_out_of,
     )
     return ReplyServices(

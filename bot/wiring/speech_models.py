@@ -168,9 +168,9 @@ def voice_factory(settings: SpeakingSettings, servers: ServerSettingsBook, voice
     what has a sentence written into the channel.
     """
 
-    def open_voice(place: RoomChannel, usual: Synthesizer, tell: Callable[[Text], None]) -> ServerVoice:
+    def open_voice(channel: RoomChannel, usual: Synthesizer, tell: Callable[[Text], None]) -> ServerVoice:
         def chosen() -> str | None:
-            name = servers.of(place.guild_id).voice
+            name = servers.of(channel.guild_id).voice
             return None if name is None or _is_usual(name, settings) else name
 
         # The voices of endpoints speak any language.

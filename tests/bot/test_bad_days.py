@@ -120,12 +120,12 @@ async def test_a_bad_day_loses_no_turn(
             for number in (1, 2, 3):
                 await day.say(number)
             await day.until_ready(503, {"database"})
-            (told,) = day.house.place.written
+            (told,) = day.house.channel.written
             assert told.startswith("I cannot store what is said: ")
             assert said in told
         await day.until_ready(200, set())
         await day.say(4)
-        assert len(day.house.place.written) == 1
+        assert len(day.house.channel.written) == 1
     await assert_stored(place, 5)
 
 

@@ -52,7 +52,7 @@ class Evening:
         self.web = web
         self.screens = screens
         self.context = context
-        self.place = FakeRoomChannel()
+        self.channel = FakeRoomChannel()
         self.store = InMemoryTurnStore()
         self.notes: list[Note] = []
         self.turns: list[Turn] = []
@@ -158,7 +158,7 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
             ) as here.memory:
                 with screens.room_for(
                     EVENING,
-                    here.place,
+                    here.channel,
                     memory=here.memory,
                     on_turn=here.turns.append,
                     on_note=here.notes.append,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class FakeRoom:
     """A fake room that opens at once and ends or crashes when the test says so."""
 
-    def __init__(self, place: RoomChannel, *, fails_to_open: Exception | None = None, opens: bool = True) -> None:
-        self.place = place
+    def __init__(self, channel: RoomChannel, *, fails_to_open: Exception | None = None, opens: bool = True) -> None:
+        self.channel = channel
         self.opened = asyncio.Event()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
@@ -85,7 +85,7 @@ class FakeRoom:
 
     def status(self) -> Text:
         """Return the name of the channel in a sentence."""
-        return verbatim(f"I am in {self.place.name}.")
+        return verbatim(f"I am in {self.channel.name}.")
 
 
 class House:
@@ -111,15 +111,15 @@ class House:
             while visits := [task for task in asyncio.all_tasks() if task.get_name().startswith("visit-")]:
                 await asyncio.wait(visits)
 
-    def make(self, place: RoomChannel, listen: ListenRequest | None) -> Session:
+    def make(self, channel: RoomChannel, listen: ListenRequest | None) -> Session:
         """Return a new room, and remember it."""
         self.listens.append(listen)
-        self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open, opens=self.opens))
+        self.rooms.append(FakeRoom(channel, fails_to_open=self.fails_to_open, opens=self.opens))
         return cast("Session", self.rooms[-1])
 
-    async def end_session(self, place: RoomChannel) -> None:
-        """End what a room in `place` has left open, unless the test says that the database is away."""
+    async def end_session(self, channel: RoomChannel) -> None:
+        """End what a room in `channel` has left open, unless the test says that the database is away."""
         self.endings_tried += 1
         if self.database_away is not None:
             raise self.database_away
-        self.sessions_ended.append(place)
+        self.sessions_ended.append(channel)

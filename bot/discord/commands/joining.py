@@ -67,11 +67,11 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
     @app_commands.guild_only()
     async def leave(interaction: discord.Interaction) -> None:
         guild_id = guild_id_of(interaction)
-        place = rooms.room_channel_of(guild_id)
-        if place is None:
+        room_channel = rooms.room_channel_of(guild_id)
+        if room_channel is None:
             await answer(interaction, Text("I am not in a voice channel here."))
             return
-        leaving = Text("I am leaving {channel}. What was said stays remembered.", channel=place.name)
+        leaving = Text("I am leaving {channel}. What was said stays remembered.", channel=room_channel.name)
         await _answer_while(rooms.leave(guild_id), interaction, leaving)
 
     @tree.command(
@@ -81,9 +81,9 @@ def add_room_commands(tree: CheckedCommandTree, rooms: VoiceRooms, find_channel:
     @app_commands.guild_only()
     async def status(interaction: discord.Interaction) -> None:
         guild_id = guild_id_of(interaction)
-        place = rooms.room_channel_of(guild_id)
+        room_channel = rooms.room_channel_of(guild_id)
         # A manager may ask from elsewhere.
-        may_hear = place is not None and hears(tree.reader_of(interaction), place.channel_id)
+        may_hear = room_channel is not None and hears(tree.reader_of(interaction), room_channel.channel_id)
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
         sentences = (rooms.status(guild_id), *map(unfinished_sentence, words))
         await answer(interaction, joined(sentences, "\n"))
@@ -123,23 +123,23 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     return None
 
 
-def _is_here(rooms: VoiceRooms, place: RoomChannel, listen: ListenRequest | None) -> Text:
+def _is_here(rooms: VoiceRooms, room_channel: RoomChannel, listen: ListenRequest | None) -> Text:
     """Return that the bot is in the person's channel; for `listen`, that it only writes down there, or how it can come
     to that.
     """
     if listen is None:
-        return Text("I am in {channel} already.", channel=place.name)
-    if rooms.only_listens(place.guild_id):
-        return Text("I am in {channel} already, and only write down what is said.", channel=place.name)
-    return HERE_ALREADY.fill(channel=place.name)
+        return Text("I am in {channel} already.", channel=room_channel.name)
+    if rooms.only_listens(room_channel.guild_id):
+        return Text("I am in {channel} already, and only write down what is said.", channel=room_channel.name)
+    return HERE_ALREADY.fill(channel=room_channel.name)
 
 
 async def _join(
     interaction: discord.Interaction, rooms: VoiceRooms, find_channel: FindChannel, listen: ListenRequest | None = None
 ) -> None:
     guild, channel = interaction.guild, voice_channel_of(member_of(interaction))
-    place = None if guild is None or channel is None else find_channel(guild.id, channel.id)
-    if guild is None or channel is None or place is None:
+    room_channel = None if guild is None or channel is None else find_channel(guild.id, channel.id)
+    if guild is None or channel is None or room_channel is None:
         await answer(interaction, Text("Join a voice channel first, then use this command again."))
         return
     here = rooms.room_channel_of(guild.id)
@@ -147,14 +147,14 @@ async def _join(
         is_here = here.channel_id == channel.id
         await answer(interaction, _is_here(rooms, here, listen) if is_here else ELSEWHERE)
         return
-    if (refused := place.refusal()) is not None:
+    if (refused := room_channel.refusal()) is not None:
         await answer(interaction, refused)
         return
     coming = COMING.fill(channel=channel.name)
     if listen is not None:
         coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
     try:
-        await _answer_while(rooms.join(place, listen=listen), interaction, coming)
+        await _answer_while(rooms.join(room_channel, listen=listen), interaction, coming)
     except KNOWN_ERRORS as error:
         log.warning("join_failed", guild_id=guild.id, channel_id=channel.id, error=error)
         await answer(

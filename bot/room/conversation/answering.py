@@ -47,21 +47,21 @@ class Answering:
     """
 
     def __init__(self, session: SessionParts, listener: RoomListener) -> None:
-        place, services = session.place, session.services
+        channel, services = session.channel, session.services
         self._session, self._services, self._clock = session, services, services.clock
         self._listener = listener
         self._finishing = False
         # Held by the result that is told next, so that none takes the place of another.
         self._telling = asyncio.Lock()
-        here = RecallScope(session.id, place.guild_id, place.channel_id)
-        self.toolbox = services.replies.open_toolbox(here, place)
+        here = RecallScope(session.id, channel.guild_id, channel.channel_id)
+        self.toolbox = services.replies.open_toolbox(here, channel)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
-        self.participants = Participants(place, session.memory.name_of)
+        self.participants = Participants(channel, session.memory.name_of)
         self.participation = Participation(
             services.participation,
             session.guild,
             session_id=session.id,
-            place=place,
+            channel=channel,
             participants=self.participants,
             clock=self._clock,
             replies=self,
@@ -72,7 +72,7 @@ class Answering:
         self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
         self.turn_recorder = TurnRecorder(
             session.memory,
-            place,
+            channel,
             self.participants,
             own_name=services.brain.name,
             clock=self._clock,
@@ -85,7 +85,7 @@ class Answering:
             session,
             participants=self.participants,
             participation=self.participation,
-            quoting=services.memory.open_quoting(here, place),
+            quoting=services.memory.open_quoting(here, channel),
             toolbox=self.toolbox,
         )
         self.bridge = self._open_bridge(prompts)
@@ -102,11 +102,11 @@ class Answering:
         # In a session that is only written down it would only cost.
         if services is None or self.participation.listens_only:
             return None
-        return RealtimeBridge(services, prompts, session.place, memory=session.memory, toolbox=self.toolbox)
+        return RealtimeBridge(services, prompts, session.channel, memory=session.memory, toolbox=self.toolbox)
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
         return Speaking(
-            self._session.place,
+            self._session.channel,
             self._services,
             build_context=prompts.build_context,
             responder=responder,
@@ -118,7 +118,7 @@ class Answering:
 
     def _new_typed_talk(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> TypedTalk:
         return TypedTalk(
-            self._session.place,
+            self._session.channel,
             participation=self.participation,
             turn_recorder=self.turn_recorder,
             reply_recorder=recorder,
@@ -175,7 +175,7 @@ class Answering:
         if played:
             return None
         return self.participation.why_silent() or Text(
-            "I could not speak in {channel} now.", channel=self._session.place.name
+            "I could not speak in {channel} now.", channel=self._session.channel.name
         )
 
     # -- what happens in the room ---------------------------------------------------------------------------
@@ -293,4 +293,4 @@ class Answering:
 
     def _screens(self) -> RoomScreens | None:
         screens = self._services.screens
-        return None if screens is None else screens.room(self._session.place.guild_id)
+        return None if screens is None else screens.room(self._session.channel.guild_id)

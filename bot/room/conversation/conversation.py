@@ -199,7 +199,7 @@ class Conversation:
         """
         await self.answering.stop(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
-        await self.hearing.finish([person.id for person in self._session.place.members()], within_s=within_s)
+        await self.hearing.finish([person.id for person in self._session.channel.members()], within_s=within_s)
         await self.answering.toolbox.frozen.finish(within_s=LAST_CALLS_S)
         await self.participation.wait_until_written(within_s=LAST_NOTICES_S)
 

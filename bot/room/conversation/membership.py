@@ -173,11 +173,11 @@ class MembershipRecorder:
 
     async def _offer_catch_up(self, person: Person, away_s: float) -> None:
         """Offer somebody who was away for `away_s` what was said, if the server wants it and they may be heard."""
-        place, services = self._session.place, self._session.services
-        is_wanted = services.servers.of(place.guild_id).offers_catch_up
+        channel, services = self._session.channel, self._session.services
+        is_wanted = services.servers.of(channel.guild_id).offers_catch_up
         if services.memory.readable is None or not is_wanted or self._session.guild.excludes(person.id):
             return
-        offered = await place.offer_catch_up(person, minutes=round(away_s / 60))
+        offered = await channel.offer_catch_up(person, minutes=round(away_s / 60))
         log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)
 
     def _tell_parts(self, change: MembershipChange) -> None:

@@ -58,15 +58,15 @@ class PromptBuilder:
         quoting: QuoteFinder | None,
         toolbox: Toolbox,
     ) -> None:
-        self._services, self._place = session.services, session.place
+        self._services, self._channel = session.services, session.channel
         self._memory, self._upkeep, self._report = session.memory, session.upkeep, session.report
         self._participants = participants
         self._participation = participation
         self._quoting = quoting
         self._toolbox = toolbox
         self._external_changes = session.memory.external_changes
-        self._channels = session.place.shared_channels()
-        self._people = _people_in(session.place)
+        self._channels = session.channel.shared_channels()
+        self._people = _people_in(session.channel)
 
     async def build_context(self, question: Question) -> ModelContext:
         """Return the prompt for `question`. Raises `CompactionError`."""
@@ -192,13 +192,13 @@ class PromptBuilder:
 
     def _audience(self, asker: Asker) -> Audience:
         asker_id = str(asker.user_id) if asker.present else None
-        return Audience(self._place.guild_id, self._place.shared_channels(), asker_id)
+        return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
 
     def drop_outdated(self) -> None:
         """Drop tool results that may contain somebody's forgotten words, or words that somebody who came since may not
         read, and calls with such forgotten words that run or wait for a press.
         """
-        channels, people = self._place.shared_channels(), _people_in(self._place)
+        channels, people = self._channel.shared_channels(), _people_in(self._channel)
         forgotten = self._memory.external_changes != self._external_changes
         if forgotten:
             self._toolbox.drop_derived()
@@ -215,7 +215,7 @@ class PromptBuilder:
         """Return the guild's prompt policy, after putting the session into its mode."""
         if self._services.replies.guild_policy is None:
             return None
-        policy = self._services.replies.guild_policy.prompt_policy(self._place.guild_id)
+        policy = self._services.replies.guild_policy.prompt_policy(self._channel.guild_id)
         try:
             await self._memory.set_mode(policy.mode)
         except StoreError as error:
@@ -273,5 +273,5 @@ def sent_prompt(
     )
 
 
-def _people_in(place: RoomChannel) -> frozenset[int]:
-    return frozenset(person.id for person in place.members() if not person.is_bot)
+def _people_in(channel: RoomChannel) -> frozenset[int]:
+    return frozenset(person.id for person in channel.members() if not person.is_bot)

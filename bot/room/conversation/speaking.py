@@ -49,16 +49,16 @@ MOST_TRIES = 3
 
 
 class Speaking:
-    """The bot's speech in `place`. `tell`: has a sentence written into the channel, and returns at once. `wake_names`:
-    the bot's names there besides its own. `bridge`: speech-to-speech, asked before the language model; None: there is
-    none.
+    """The bot's speech in `channel`. `tell`: has a sentence written into the channel, and returns at once.
+    `wake_names`: the bot's names there besides its own. `bridge`: speech-to-speech, asked before the language model;
+    None: there is none.
 
     *Ownership*: `replier.run` and `replies.run` are the conversation's tasks.
     """
 
     def __init__(
         self,
-        place: RoomChannel,
+        channel: RoomChannel,
         services: RoomServices,
         *,
         build_context: Callable[[Question], Awaitable[ModelContext]],
@@ -68,8 +68,8 @@ class Speaking:
         wake_names: Sequence[str],
         bridge: RealtimeBridge | None,
     ) -> None:
-        self._place = place
-        voice = self.voice = services.open_voice(place, services.speech.synthesizer, tell)
+        self._channel = channel
+        voice = self.voice = services.open_voice(channel, services.speech.synthesizer, tell)
         self.playback = Playback(monotonic=services.clock.monotonic)
         synthesizer = RoomSynthesizer(voice)
         self.replies = ReplySource(
@@ -86,10 +86,10 @@ class Speaking:
 
         self.rules = SpeechRules(
             own_names=(services.brain.name, *wake_names),
-            pronunciations=services.speaking.pronounced_in(place.guild_id),
-            blocked_words=services.speaking.blocked_in(place.guild_id),
+            pronunciations=services.speaking.pronounced_in(channel.guild_id),
+            blocked_words=services.speaking.blocked_in(channel.guild_id),
             moderator=services.speech.moderator,
-            language=lambda: place.language,
+            language=lambda: channel.language,
             voice_language=lambda: voice.language,
         )
         self.replier = Replier(
@@ -103,7 +103,7 @@ class Speaking:
             speech_to_speech=bridge,
             on_begun=lambda question: voice.prefer(question.language),
         )
-        self._fixed_sentences = FixedSentences(place, self.playback, replier=self.replier, clock=services.clock)
+        self._fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)
 
     def _new_reader(self, question: Question) -> SentenceReader:
         # The first sentence is synthesised before the answer begins.
@@ -131,7 +131,7 @@ class Speaking:
 
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
-        spoken = [in_language(sentence, self._place.language) for sentence in sentences]
+        spoken = [in_language(sentence, self._channel.language) for sentence in sentences]
         self.voice.prefer("")
         return await self._fixed_sentences.say(spoken, self.voice)
 
@@ -144,8 +144,8 @@ class Speaking:
 class FixedSentences:
     """Says fixed sentences in one room. A reply of `replier` that is in progress comes first."""
 
-    def __init__(self, place: RoomChannel, playback: Playback, *, replier: Replier, clock: Clock) -> None:
-        self._place = place
+    def __init__(self, channel: RoomChannel, playback: Playback, *, replier: Replier, clock: Clock) -> None:
+        self._channel = channel
         self._playback = playback
         self._replier = replier
         self._clock = clock
@@ -175,7 +175,7 @@ class FixedSentences:
     async def _say_all(self, sentences: Iterable[str], synthesizer: Synthesizer, may_say: Callable[[], bool]) -> bool:
         for sentence in sentences:
             await self._until_no_reply()
-            if not self._place.audible or not may_say():
+            if not self._channel.audible or not may_say():
                 return False
             try:
                 speech = await synthesize_all(synthesizer, sentence)

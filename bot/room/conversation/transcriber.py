@@ -243,21 +243,21 @@ def room_transcriber(session: SessionParts, answering: Answering, *, observe: ev
     """Return the transcriber of a session's room: it expects the names and languages of the people there, and nobody's
     words in what the bot says. A speech-to-speech model that answers there recognises too.
     """
-    place, services, participation = session.place, session.services, answering.participation
+    channel, services, participation = session.channel, session.services, answering.participation
 
     def glossary() -> tuple[str, ...]:
         return choose_glossary(
             wake_names=participation.wake_names,
-            display_names=[person.name for person in place.members() if not participation.excludes(person.id)],
-            words=(*services.asr.glossary_words, place.guild_name, place.name),
-            occasions=place.occasions,
+            display_names=[person.name for person in channel.members() if not participation.excludes(person.id)],
+            words=(*services.asr.glossary_words, channel.guild_name, channel.name),
+            occasions=channel.occasions,
         )
 
     def languages() -> tuple[str, ...]:
-        return services.servers.of(place.guild_id).languages_spoken(services.asr.languages)
+        return services.servers.of(channel.guild_id).languages_spoken(services.asr.languages)
 
     def assumed_language() -> str:
-        spoken, assumed = languages(), language_to_assume(services.servers.of(place.guild_id), place.language)
+        spoken, assumed = languages(), language_to_assume(services.servers.of(channel.guild_id), channel.language)
         return assumed if not spoken or assumed in spoken else spoken[0]
 
     return Transcriber(

@@ -46,7 +46,7 @@ class TurnRecorder:
     def __init__(
         self,
         memory: SessionMemory,
-        place: RoomChannel,
+        channel: RoomChannel,
         participants: Participants,
         *,
         own_name: str,
@@ -54,7 +54,7 @@ class TurnRecorder:
         observe: events.Observer,
     ) -> None:
         self._memory = memory
-        self._place = place
+        self._channel = channel
         self._participants = participants
         # Reserved, so that nobody else's turns bear it.
         self._own_name = memory.name_of(OWN_ID, own_name)
@@ -174,7 +174,7 @@ class TurnRecorder:
         self._store_failing = True
         log.error("turn_not_stored", seq=turn.seq, problem=error)
         self._observe(events.Problem("store", sentence_of(error), self._clock.monotonic()))
-        await self._place.write(Text("I cannot store what is said: {error}", error=sentence_of(error)))
+        await self._channel.write(Text("I cannot store what is said: {error}", error=sentence_of(error)))
 
     def _epoch(self, monotonic: float) -> float:
         return self._clock.now() - (self._clock.monotonic() - monotonic)

@@ -52,7 +52,7 @@ class TypedTalk:
 
     def __init__(
         self,
-        place: RoomChannel,
+        channel: RoomChannel,
         *,
         participation: Participation,
         turn_recorder: TurnRecorder,
@@ -62,7 +62,7 @@ class TypedTalk:
         rules: SpeechRules,
         clock: Clock,
     ) -> None:
-        self._place = place
+        self._channel = channel
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._reply_recorder = reply_recorder
@@ -88,7 +88,7 @@ class TypedTalk:
         person, asked_at = message.person, self._clock.monotonic()
         if self._closed or self._participation.excludes(person.id):
             return None
-        if all(each.id != person.id for each in self._place.members()):
+        if all(each.id != person.id for each in self._channel.members()):
             return COME_IN
         turn = await self._turn_recorder.record_typed(person, message.text)
         if self._closed or self._participation.drops(person.id, started_at=asked_at):
@@ -105,7 +105,7 @@ class TypedTalk:
         """
         if last_turn is None or self._closed or self._participation.excludes(message.person.id):
             return
-        is_there = any(each.id == message.person.id for each in self._place.members())
+        is_there = any(each.id == message.person.id for each in self._channel.members())
         if is_there and self._participation.why_not_written() is None:
             self._ask(Question(last_turn, asker_id=str(message.person.id), pressed=call, typed=message))
 

@@ -88,7 +88,7 @@ class House:
         self.written: list[str] = []
         self.page = "A page."
         schema = {"type": "object", "properties": {"who": {"type": "string"}}}
-        self.place = FakeRoomChannel(people=[ADA_HERSELF])
+        self.channel = FakeRoomChannel(people=[ADA_HERSELF])
         ban = RoomTool("ban", "Bans.", schema, self._ban)
         self.toolbox = Toolbox(
             [
@@ -103,7 +103,7 @@ class House:
                     self._write,
                 ),
             ],
-            ask_for_press=self.place.ask_for_press,
+            ask_for_press=self.channel.ask_for_press,
             is_present=lambda user_id: user_id == ADA.user_id,
         )
 
@@ -175,8 +175,12 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
                 await room.answer(said, asker)
         await room.toolbox.frozen.finish(within_s=PATIENCE_S)
         assert room.done == []
-        assert {call.request.tool for call in room.place.calls} == {"ban", "fs_write_file", "read_attachment_of_others"}
-        assert {call.request.asker for call in room.place.calls} == {"Ada"}
+        assert {call.request.tool for call in room.channel.calls} == {
+            "ban",
+            "fs_write_file",
+            "read_attachment_of_others",
+        }
+        assert {call.request.asker for call in room.channel.calls} == {"Ada"}
         results = room.toolbox.exchanges.messages({turn.seq for turn in memory.window}).values()
         given = [each for messages in results for each in messages if ORDER in each.content]
         assert bool(given) == (source in {"file", "tool"})

@@ -79,10 +79,10 @@ class Looking:
 
     def __init__(self) -> None:
         self.slow: asyncio.Event | None = None
-        self.place = FakeRoomChannel()
+        self.channel = FakeRoomChannel()
         look = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False)
         post = replace(look, name="post", asks=True)
-        self.toolbox = Toolbox([look, post], ask_for_press=self.place.ask_for_press, language=lambda: "de")
+        self.toolbox = Toolbox([look, post], ask_for_press=self.channel.ask_for_press, language=lambda: "de")
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
         if self.slow is not None:
@@ -133,7 +133,7 @@ async def test_a_call_that_waits_is_told_in_a_fixed_sentence(language: str) -> N
     waits = PRESS_FIRST if language else "Das mache ich, sobald du im Chat meines Sprachkanals auf „Mach es“ drückst."
     said = await answer(model, replace(room.context, language=language))
     assert said == ["Well.", "\n", f"{waits}\n"]
-    assert len(model.asked) == len(room.place.calls) == 1
+    assert len(model.asked) == len(room.channel.calls) == 1
     kept = room.toolbox.exchanges.messages({CONTEXT.current.seq})[CONTEXT.current.seq]
     assert [message.content for message in kept] == ["Well.", WAITS]
     room.toolbox.frozen.withdraw()

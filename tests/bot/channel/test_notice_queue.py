@@ -11,29 +11,29 @@ from tests.fakes.room_channel import FakeRoomChannel
 from tests.patience import PATIENCE_S
 
 
-async def written(place: FakeRoomChannel, notices: NoticeQueue) -> list[str]:
+async def written(channel: FakeRoomChannel, notices: NoticeQueue) -> list[str]:
     """Let the queue write all that waits, and return it."""
     async with background_task(notices.run(), name="notices-under-test"), asyncio.timeout(PATIENCE_S):
         await notices.until_written()
-    return place.written
+    return channel.written
 
 
 async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
     """The first ones stay: people read in order what has happened."""
-    place = FakeRoomChannel()
-    notices = NoticeQueue(place, name="notices")
+    channel = FakeRoomChannel()
+    notices = NoticeQueue(channel, name="notices")
     for number in range(NOTICES_WAITING + 2):
         notices.add(verbatim(str(number)))
     figures = notices.figures
     assert (figures.name, figures.waiting, figures.dropped) == ("notices", NOTICES_WAITING, {"full": 2})
-    assert await written(place, notices) == [str(number) for number in range(NOTICES_WAITING)]
+    assert await written(channel, notices) == [str(number) for number in range(NOTICES_WAITING)]
 
 
 async def test_sentences_that_may_repeat_people_can_be_dropped() -> None:
     """The others are written in their order."""
-    place = FakeRoomChannel()
-    notices = NoticeQueue(place, name="notices")
+    channel = FakeRoomChannel()
+    notices = NoticeQueue(channel, name="notices")
     for sentence in ("one", "Ada said walrus", "two"):
         notices.add(verbatim(sentence), repeats="Ada" in sentence)
     notices.drop_repeats()
-    assert await written(place, notices) == ["one", "two"]
+    assert await written(channel, notices) == ["one", "two"]

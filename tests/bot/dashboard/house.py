@@ -90,10 +90,10 @@ class FakeDirectory:
         self.answers = asyncio.Event()
         self.answers.set()
 
-    async def names(self, places: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
+    async def names(self, channels: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[str, str]]:
         """Return the names of the lounge, and of a channel that another process of the bot serves."""
         known = {(GUILD, CHANNEL): ("The Lantern Society", "Lounge"), ELSEWHERE: ("The Night Ferry", "Deck")}
-        return {each: names for each, names in known.items() if each in places}
+        return {each: names for each, names in known.items() if each in channels}
 
     async def access_of(self, user_id: int) -> Access:
         """Return what the test says."""
@@ -109,7 +109,7 @@ class House:
         self.evening = evening
         self.clock = evening.clock
         self.memory = evening.memory
-        self.place = FakeRoomChannel(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
+        self.channel = FakeRoomChannel(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
         self.directory = FakeDirectory()
         self.opt_outs = FakeOptOuts()
         self.participation = GuildConducts(
@@ -315,5 +315,7 @@ async def open_house(
         )
         await house.web.start()
         if shown:
-            house.observe = stack.enter_context(house.live.show(evening.session_id, house.place, evening.memory, guild))
+            house.observe = stack.enter_context(
+                house.live.show(evening.session_id, house.channel, evening.memory, guild)
+            )
         yield house

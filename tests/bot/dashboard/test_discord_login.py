@@ -100,7 +100,7 @@ async def test_another_browser_or_state_or_a_second_time_is_refused(logging_in: 
 OWN = DiscordLogin(SecretStr(SECRET), api_base="http://127.0.0.1:9", monotonic=FakeClock().monotonic)
 BEGUN = OWN.start(int(CLIENT_ID), BACK)
 CHANGED = st.builds(
-    lambda place, letter: BEGUN.proof[:place] + letter + BEGUN.proof[place + 1 :],
+    lambda channel, letter: BEGUN.proof[:channel] + letter + BEGUN.proof[channel + 1 :],
     st.integers(0, len(BEGUN.proof) - 1),
     st.sampled_from("0123456789abcdefg \u00e9"),
 )

@@ -237,7 +237,7 @@ async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> No
     async with open_house(tmp_path, shown=False) as house:
         guild = await house.participation.of_guild(GUILD)
         with house.live.follow(everything, "") as feed:
-            with house.live.show(house.evening.session_id, house.place, house.memory, guild) as house.observe:
+            with house.live.show(house.evening.session_id, house.channel, house.memory, guild) as house.observe:
                 await house.say(SECRET)
             assert [kind for _, kind, _ in await waiting(feed)] == ["closed"]
     assert await feed.next() is None
@@ -253,7 +253,7 @@ async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) ->
     with house.live.follow(outsider, "") as feed:
         await house.say("Now about Dee's birthday.")
         assert [(kind, "birthday" in str(data)) for _, kind, data in await waiting(feed)] == [("turn", False)]
-        house.place.people.append(Person(2009, "Dee", is_bot=False))
+        house.channel.people.append(Person(2009, "Dee", is_bot=False))
         house.observe(UtteranceTranscribed("u1", ADA.id, "Hello, Dee.", 0.0, 1.0, 2.0))
         assert [kind for _, kind, _ in await waiting(feed)] == ["heard"]
         await house.say("How are you?")
@@ -270,12 +270,12 @@ async def test_people_and_costs_are_told_when_they_change(house: House) -> None:
         assert [kind for _, kind, _ in await waiting(feed, with_looks=True)] == ["people", "cost"]
         await house.look()
         assert await waiting(feed, with_looks=True) == []
-        house.place.people = [ADA]
+        house.channel.people = [ADA]
         await house.look()
         ((_, kind, data),) = await waiting(feed, with_looks=True)
         assert kind == "people"
         assert [person["name"] for person in data["people"]] == ["Ada"]
-        house.place.people = [ADA, BEN]
+        house.channel.people = [ADA, BEN]
         await house.look()
         await waiting(feed, with_looks=True)
         # Within the minute of the last sample it is told, but not kept as a sample.
@@ -300,12 +300,12 @@ async def test_a_fault_of_the_dashboard_does_not_reach_the_room(house: House, mo
         with monkeypatch.context() as patched:
             patched.setattr("bot.dashboard.live_room.turn_json", fails)
             await house.say("One.")
-            patched.setattr(house.place, "members", fails)
+            patched.setattr(house.channel, "members", fails)
             await house.look()
         await waiting(feed)
         await house.say("Two.")
         assert [kind for _, kind, _ in await waiting(feed)] == ["heard", "turn"]
-        house.place.people = [ADA]
+        house.channel.people = [ADA]
         await house.look()
         assert "people" in [kind for _, kind, _ in await waiting(feed, with_looks=True)]
 
@@ -326,7 +326,7 @@ async def test_of_a_room_that_has_ended_nothing_more_is_told(house: House) -> No
     guild = await house.participation.of_guild(GUILD)
     landed = CompactionLanded(0, 1, 0, SECRET, 1.0, at=house.clock.monotonic())
     with house.live.follow(everything, "") as feed:
-        with house.live.show(SessionId("over"), house.place, house.memory, guild) as observe:
+        with house.live.show(SessionId("over"), house.channel, house.memory, guild) as observe:
             observe(landed)
         observe(landed)
         assert [kind for _, kind, _ in await waiting(feed)][-1] == "closed"

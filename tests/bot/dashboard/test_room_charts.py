@@ -39,8 +39,8 @@ def room(clock: FakeClock) -> LiveRoom:
         external_changes=0, total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn
     )
     guild = GuildConduct(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING))
-    place = FakeRoomChannel(channel_id=600)
-    return LiveRoom(SessionId("s"), place, memory, guild, clock=clock, publish=lambda *_: None)
+    channel = FakeRoomChannel(channel_id=600)
+    return LiveRoom(SessionId("s"), channel, memory, guild, clock=clock, publish=lambda *_: None)
 
 
 def shown(room: LiveRoom, name: str) -> list[Json]:

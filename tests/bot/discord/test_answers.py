@@ -31,7 +31,7 @@ from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits import check_embeds
 from tests.bot.discord.commands.test_participation import participation_with
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, room_channel_in, settings_for, settle
 from tests.fakes.choices import FakeOptOuts
 from tests.patience import PATIENCE_S
 
@@ -56,8 +56,8 @@ async def test_people_read_their_own_language_and_channels_the_servers() -> None
             ADA: "Geh zuerst in einen Sprachkanal, dann benutze diesen Befehl noch einmal.",
             BEN: "Join a voice channel first, then use this command again.",
         }
-        place = place_in(client, 600)
-        await place.write(Text("I may speak again."))
+        room_channel = room_channel_in(client, 600)
+        await room_channel.write(Text("I may speak again."))
         await settle(lambda: local.messages)
         assert local.messages[0].content == "Ich darf wieder sprechen."
 
@@ -100,8 +100,8 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
     line = DigestLine(AT, "Who brings **the** map, @everyone?", "Ben")
     digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
     async with connected(settings_for(local), FakeSupervisor()) as client:
-        place = place_in(client, 600)
-        assert await place.write_recap(digest)
+        room_channel = room_channel_in(client, 600)
+        assert await room_channel.write_recap(digest)
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert (embed["title"], message.channel_id) == ("Worum es in Evening ging", 600)
@@ -114,23 +114,23 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(
             "inline": False,
         }
 
-        assert await place.renew_recap(message.id, Digest(AT, AT + 60, 6, ("Ada",)))
+        assert await room_channel.renew_recap(message.id, Digest(AT, AT + 60, 6, ("Ada",)))
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert [field["value"] for field in embed["fields"]] == ["Ada"]
         assert embed["description"].endswith("\n/suche findet wörtlich, was gesagt wurde.")
-        assert await place.renew_recap(message.id, None)
+        assert await room_channel.renew_recap(message.id, None)
         assert local.messages == ()
         # Somebody else has deleted it.
-        assert await place.renew_recap(message.id, digest)
+        assert await room_channel.renew_recap(message.id, digest)
 
         async def refuse(*_: object, **__: object) -> None:
             raise TimeoutError
 
         monkeypatch.setattr(discord.VoiceChannel, "send", refuse)
-        assert await place.write_recap(digest) is None
+        assert await room_channel.write_recap(digest) is None
         monkeypatch.setattr(discord.PartialMessage, "edit", refuse)
-        assert not await place.renew_recap(message.id, digest)
+        assert not await room_channel.renew_recap(message.id, digest)
 
 
 def test_each_line_leads_to_its_place_on_the_dashboard() -> None:

@@ -25,7 +25,7 @@ from bot.discord.posting import MESSAGE_CHARS
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from tests.bot.discord.test_client import ADA, FakeSupervisor, place_in, settings_for, settle
+from tests.bot.discord.test_client import ADA, FakeSupervisor, room_channel_in, settings_for, settle
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -260,10 +260,10 @@ async def test_over_the_wire(local: LocalDiscord) -> None:
         await local.join(ADA)
         await settle(lambda: client.guilds[0].get_channel(channel.id).members)  # type: ignore[union-attr]
         await local.invoke(ADA, "join", channel_id=local.guild.text_channel.id)
-        await settle(lambda: supervisor.place is not None)
-        place = supervisor.place
-        assert place is not None
-        own = place.chat_for(ADA)
+        await settle(lambda: supervisor.room_channel is not None)
+        room_channel = supervisor.room_channel
+        assert room_channel is not None
+        own = room_channel.chat_for(ADA)
         (file,) = await own.files(most=5)
         assert (file.name, file.size_bytes, file.by) == ("notes.txt", 22, local.guild.member(ADA).name)
         assert await own.fetch(file, max_bytes=1_000) == b"The gate code is 4411."
@@ -272,7 +272,7 @@ async def test_over_the_wire(local: LocalDiscord) -> None:
         unfolds_nothing = discord.MessageFlags.suppress_embeds.flag
         assert written[2:] == [(channel.id, "https://maps.example", unfolds_nothing)]
         with pytest.raises(ChatError, match="one person"):
-            await place.chat_for(7).files(most=5)
+            await room_channel.chat_for(7).files(most=5)
 
 
 def _app(notes: Any) -> web.Application:
@@ -302,8 +302,8 @@ async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -
     tool = RoomTool("files_write_file", "", {"type": "object"}, write, server="files", title="write_file")
     ask = [MessageToolCall("c", tool.name, json.dumps({"path": "plan.txt", "text": "Coffee at nine."}))]
     async with connected(settings_for(local), ROOMS) as client:
-        place = place_in(client, LOUNGE)
-        toolbox = Toolbox([tool], ask_for_press=place.ask_for_press, is_present=lambda user_id: user_id == ADA)
+        room_channel = room_channel_in(client, LOUNGE)
+        toolbox = Toolbox([tool], ask_for_press=room_channel.ask_for_press, is_present=lambda user_id: user_id == ADA)
         use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
         await use.run_all(ask)
         (posted,) = local.messages

@@ -60,7 +60,7 @@ class FakeSupervisor:
     """Stands for the room supervisor, and records the calls."""
 
     def __init__(self) -> None:
-        self.place: RoomChannel | None = None
+        self.room_channel: RoomChannel | None = None
         self.refuse: Exception | None = None
         self.listens: ListenRequest | None = None
         self.state = Text("I am well.")
@@ -75,17 +75,17 @@ class FakeSupervisor:
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
 
-    async def join(self, place: RoomChannel, *, listen: ListenRequest | None = None) -> None:
+    async def join(self, room_channel: RoomChannel, *, listen: ListenRequest | None = None) -> None:
         if self.refuse is not None:
             raise self.refuse
-        self.place, self.listens = place, listen
+        self.room_channel, self.listens = room_channel, listen
 
     async def leave(self, guild_id: int) -> bool:
-        was_there, self.place = self.place is not None, None
+        was_there, self.room_channel = self.room_channel is not None, None
         return was_there
 
     def room_channel_of(self, guild_id: int) -> RoomChannel | None:
-        return self.place
+        return self.room_channel
 
     def only_listens(self, guild_id: int) -> bool:
         return self.listens is not None
@@ -106,14 +106,14 @@ class FakeSupervisor:
         self.movements.append((guild_id, channel_id, change))
         self.told.set()
 
-    def on_arrival(self, place: RoomChannel, person: Person, *, came_from: int | None) -> None:
-        self.arrivals.append((place.channel_id, person.name, came_from))
+    def on_arrival(self, room_channel: RoomChannel, person: Person, *, came_from: int | None) -> None:
+        self.arrivals.append((room_channel.channel_id, person.name, came_from))
 
-    def on_departure(self, place: RoomChannel) -> None:
-        self.departures.append(place.channel_id)
+    def on_departure(self, room_channel: RoomChannel) -> None:
+        self.departures.append(room_channel.channel_id)
 
-    def on_bot_moved(self, place: RoomChannel) -> None:
-        self.drags.append((place.guild_id, place.channel_id))
+    def on_bot_moved(self, room_channel: RoomChannel) -> None:
+        self.drags.append((room_channel.guild_id, room_channel.channel_id))
 
     def on_bot_taken_out(self, guild_id: int) -> None:
         self.taken_out.append(guild_id)
@@ -148,11 +148,11 @@ async def online(
         yield opened.discord, client, supervisor
 
 
-def place_in(client: RoomtoneClient, channel_id: int) -> DiscordRoomChannel:
+def room_channel_in(client: RoomtoneClient, channel_id: int) -> DiscordRoomChannel:
     """Return one of the voice channels."""
-    place = client.find_channel(client.guilds[0].id, channel_id)
-    assert isinstance(place, DiscordRoomChannel)
-    return place
+    room_channel = client.find_channel(client.guilds[0].id, channel_id)
+    assert isinstance(room_channel, DiscordRoomChannel)
+    return room_channel
 
 
 async def answered(local: LocalDiscord, user_id: int, command: str, replies: int = 1, **options: object) -> list[str]:
@@ -226,11 +226,11 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert await say("leave") == ["I am not in a voice channel here."]
         await enters(local, supervisor, ADA)
         assert await say("join") == ["I am coming to Evening."]
-        await settle(lambda: supervisor.place is not None)
-        place = supervisor.place
-        assert place is not None
-        assert (place.guild_id, place.channel_id, place.name) == (local.guild.id, 600, "Evening")
-        assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
+        await settle(lambda: supervisor.room_channel is not None)
+        room_channel = supervisor.room_channel
+        assert room_channel is not None
+        assert (room_channel.guild_id, room_channel.channel_id, room_channel.name) == (local.guild.id, 600, "Evening")
+        assert [(person.id, person.name, person.is_bot) for person in room_channel.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
         assert await say("join", listen="file") == [WRITES_NOTHING_DOWN]
         await client.tree.servers.change(local.guild.id, lambda now: replace(now, posts_transcripts=True), by=None)
@@ -255,7 +255,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
             assert await say("status") == ["I am well."]
         supervisor.words = ()
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
-        await settle(lambda: supervisor.place is None)
+        await settle(lambda: supervisor.room_channel is None)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         result = await local.invoke(BEN, "join", {"listen": where}, channel_id=typed_in)
         assert result.replies[0].content == answered
         comes = answered.startswith("I am coming")
-        await settle(lambda: (supervisor.place is not None) is comes)
+        await settle(lambda: (supervisor.room_channel is not None) is comes)
         assert supervisor.listens == (ListenRequest(where, typed_in) if comes else None)
 
 
@@ -330,7 +330,7 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
         await enters(local, supervisor, BEN)
         result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=601)
         assert result.replies[0].content == NO_THREAD_HERE
-        assert supervisor.place is None
+        assert supervisor.room_channel is None
 
 
 async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,9 +345,9 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         await enters(local, supervisor, ADA)
         monkeypatch.setattr(room_commands, "answer", slowly)
         joining = asyncio.create_task(local.invoke(ADA, "join"), name="joining")
-        await settle(lambda: supervisor.place is not None)
+        await settle(lambda: supervisor.room_channel is not None)
         leaving = asyncio.create_task(local.invoke(ADA, "leave"), name="leaving")
-        await settle(lambda: supervisor.place is None)
+        await settle(lambda: supervisor.room_channel is None)
         answered.set()
         assert (await joining).replies[0].content == "I am coming to Evening."
         assert (await leaving).replies[0].content == "I am leaving Evening. What was said stays remembered."
@@ -377,8 +377,8 @@ async def test_movements_are_handed_on() -> None:
         assert supervisor.drags == [(local.guild.id, 602)]
         assert supervisor.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
         assert supervisor.departures == [600, 602]
-        place = place_in(client, 602)
-        assert place.name == "Side room"
+        room_channel = room_channel_in(client, 602)
+        assert room_channel.name == "Side room"
         assert client.find_channel(local.guild.id, 601) is None
         assert client.find_channel(77, 602) is None
 
@@ -408,8 +408,8 @@ class Visit(FakeRoom):
 
     async def run(self) -> str:
         silence = cast("FrameSource", SimpleNamespace(next_frame=lambda: None))
-        async with self.place.connect(silence, lambda _: None, excludes=lambda _: False):
-            await self.place.write(verbatim("I listen."))
+        async with self.channel.connect(silence, lambda _: None, excludes=lambda _: False):
+            await self.channel.write(verbatim("I listen."))
             return await super().run()
 
 
@@ -419,8 +419,8 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
     """
     visits: list[Visit] = []
 
-    def make(place: RoomChannel, _: ListenRequest | None) -> Visit:
-        visits.append(Visit(place))
+    def make(room_channel: RoomChannel, _: ListenRequest | None) -> Visit:
+        visits.append(Visit(room_channel))
         return visits[-1]
 
     rooms, servers = Rooms(cast("MakeRoom", make), clock=FakeClock()), no_server_settings()
@@ -429,8 +429,8 @@ async def test_a_bot_that_is_dragged_listens_where_it_may_and_says_so() -> None:
         local = opened.discord
         await servers.change(guild.id, lambda now: replace(now, channels=(600, 602)), by=None)
         async with connected(settings_for(local), rooms, servers=servers) as client, rooms:
-            place = place_in(client, 600)
-            await rooms.join(place)
+            room_channel = room_channel_in(client, 600)
+            await rooms.join(room_channel)
             await local.join(ROOMTONE_BOT_ID, channel_id=602)
             await settle(lambda: len(visits) == 2 and visits[1].opened.is_set())
             here = rooms.room_channel_of(guild.id)
@@ -474,10 +474,10 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
     monkeypatch.setattr("bot.discord.room_channel.VoiceLink", refuse)
     settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
     async with connected(settings, FakeSupervisor()) as client:
-        place = place_in(client, 600)
+        room_channel = room_channel_in(client, 600)
         source = cast("FrameSource", None)
         with pytest.raises(LinkError):
-            async with place.connect(source, lambda _: None, excludes=lambda _: False):
+            async with room_channel.connect(source, lambda _: None, excludes=lambda _: False):
                 pass
     assert given == [require_e2ee]
 
@@ -490,15 +490,15 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it(lo
     async with connected(settings_for(local), FakeSupervisor()) as client:
         voice = client.get_channel(lounge)
         assert isinstance(voice, discord.VoiceChannel)
-        place = DiscordRoomChannel(client, voice)
-        assert await place.write_notice("I listen.")
+        room_channel = DiscordRoomChannel(client, voice)
+        assert await room_channel.write_notice("I listen.")
         assert [(message.channel_id, message.content) for message in local.messages] == [(lounge, "I listen.")]
-        assert await place.show_listening(on=True)
+        assert await room_channel.show_listening(on=True)
         await settle(lambda: voice.guild.me.display_name == "[LISTENING] Roomtone")
-        await place.show_listening(on=False)
+        await room_channel.show_listening(on=False)
         await settle(lambda: voice.guild.me.nick is None)
-        assert await place.show_listening(on=True)
-        assert place.audible
+        assert await room_channel.show_listening(on=True)
+        assert room_channel.audible
     async with connected(settings_for(local), FakeSupervisor()) as client:
         guild = client.get_guild(local.guild.id)
         assert guild is not None
@@ -532,7 +532,7 @@ def a_stage(*, moderator: bool) -> GuildSpec:
 async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
     """If the bot has the permission, it makes itself a speaker each time it joins a stage."""
     async with online(a_stage(moderator=True)) as (local, client, supervisor):
-        supervisor.place = client.find_channel(local.guild.id, 603)
+        supervisor.room_channel = client.find_channel(local.guild.id, 603)
         for _ in range(2):
             await local.join(ROOMTONE_BOT_ID, channel_id=603)
             await settle(lambda: local.status()["voice_states"][0]["suppress"] is False)
@@ -547,7 +547,7 @@ async def test_a_bot_in_a_stages_audience_asks_to_speak_and_says_what_helps() ->
     async with online(a_stage(moderator=False)) as (local, client, supervisor):
         me = client.guilds[0].me
         for room_id, channel_id in ((None, 603), (600, 603), (600, 600), (603, 603)):
-            supervisor.place = client.find_channel(local.guild.id, room_id) if room_id else None
+            supervisor.room_channel = client.find_channel(local.guild.id, room_id) if room_id else None
             await local.join(ROOMTONE_BOT_ID, channel_id=channel_id)
             await settle(lambda: me.voice is not None)
             if room_id != 603:

@@ -27,7 +27,7 @@ from config.schema import Settings
 from rehearsal.discord.guild import payloads, permissions
 from tests.bot.discord.commands.test_sessions import catching_up
 from tests.bot.discord.remembered import GUILD, LOUNGE
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online, place_in
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, answered, enters, online, room_channel_in
 
 if TYPE_CHECKING:
     import asyncio
@@ -51,18 +51,18 @@ class Missing:
 async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
     """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
     async with online() as (local, client, supervisor):
-        supervisor.place = client.find_channel(local.guild.id, LOUNGE)
+        supervisor.room_channel = client.find_channel(local.guild.id, LOUNGE)
         await enters(local, supervisor, BEN)
         client._connection._add_guild_from_data(cast("Any", {"id": str(local.guild.id), "unavailable": True}))
         for command in ("leave", "join"):
             assert await answered(local, BEN, command) == [NOT_SHOWN]
-        assert supervisor.place is not None
+        assert supervisor.room_channel is not None
 
 
 async def test_rights_in_one_channel_make_nobody_a_manager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Permissions count on the whole server: who may manage the channel in which they type is no manager by that."""
     async with online() as (local, client, supervisor):
-        supervisor.place = client.find_channel(local.guild.id, LOUNGE)
+        supervisor.room_channel = client.find_channel(local.guild.id, LOUNGE)
         monkeypatch.setattr(payloads, "permission_bits", lambda _guild, _user_id: str(permissions.ALL))
         assert await answered(local, BEN, "leave") == [f"Only {PEOPLE[Who.PRESENT_OR_MANAGERS]} can do that."]
         assert await answered(local, ADA, "status") == ["I am well."]
@@ -157,8 +157,8 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
         await fail()
 
     async with catching_up(tmp_path) as here:
-        place = place_in(here.client, LOUNGE)
-        assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
+        room_channel = room_channel_in(here.client, LOUNGE)
+        assert await room_channel.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
         (offer,) = here.local.messages
         monkeypatch.setattr(SessionReader, "find", fail_late)
         with capture_logs() as logs:

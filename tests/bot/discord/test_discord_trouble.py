@@ -23,7 +23,7 @@ from rehearsal.discord.rest import gate
 from rehearsal.errors import LocalDiscordError
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.commands.test_recall import searching
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, place_in, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, room_channel_in, settings_for, settle
 from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 
@@ -167,7 +167,7 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
     sent.
     """
     async with online() as (local, client, _):
-        here = place_in(client, CHANNEL)
+        here = room_channel_in(client, CHANNEL)
         await local.fault("rest_limit", count=1, retry_after_s=3600, everywhere=1)
         limit = asyncio.timeout(None)
         with monkeypatch.context() as hurried:
@@ -184,7 +184,7 @@ async def test_a_message_that_discord_holds_back_too_long_does_not_silence_the_b
 async def test_a_notice_is_posted_once_though_discords_servers_fail(status: int, carried_out: int) -> None:
     """Without the notice the bot would not listen, and leave. Discord may have posted it and told of an error."""
     async with online() as (local, client, _):
-        here = place_in(client, CHANNEL)
+        here = room_channel_in(client, CHANNEL)
         await local.fault("rest_errors", count=1, status=status, carried_out=carried_out)
         assert await here.write_notice("I listen.")
         assert [message.content for message in local.messages] == ["I listen."]
@@ -196,7 +196,7 @@ async def test_a_notice_is_posted_once_though_discords_servers_fail(status: int,
 async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(carried_out: int) -> None:
     """Nobody makes it again: a room's transcript is posted when the room ends."""
     async with online() as (local, client, _):
-        here = place_in(client, CHANNEL)
+        here = room_channel_in(client, CHANNEL)
         await local.fault("rest_errors", count=1, status=503, carried_out=carried_out)
         await here.post_file("transcript.md", b"x" * 1_000, Text("I answer."))
         assert [each["size"] for message in local.messages for each in message.payload["attachments"]] == [1_000]

@@ -93,7 +93,7 @@ async def test_join_says_why_it_cannot_come(channel_id: int, answered: str) -> N
         result = await local.invoke(ADA, "join")
         await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
         assert answered in result.replies[0].content
-        assert supervisor.place is None
+        assert supervisor.room_channel is None
         await local.join(BEN, channel_id=600)
         await settle(lambda: client.get_channel(600).members)  # type: ignore[union-attr]
         result = await local.invoke(BEN, "join")

@@ -20,7 +20,7 @@ from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_set
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from tests.bot.discord.test_admission import FORBIDDEN, NOT_FOUND
-from tests.bot.discord.test_client import BEN, online, place_in, settle
+from tests.bot.discord.test_client import BEN, online, room_channel_in, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,8 +62,8 @@ async def test_what_is_said_goes_by_the_process_that_sends(links: list[Opened], 
     paced_sender, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordRoomChannel(client, channel, paced_sender, require_e2ee=require_e2ee)
-    async with place.connect(source, lambda _: None, excludes={7}.__contains__):
+    room_channel = DiscordRoomChannel(client, channel, paced_sender, require_e2ee=require_e2ee)
+    async with room_channel.connect(source, lambda _: None, excludes={7}.__contains__):
         (link,) = links
     assert link.given["paced_sender"] is paced_sender
     assert link.given["require_e2ee"] is require_e2ee
@@ -77,8 +77,8 @@ async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(links:
     channel.guild.get_member = {7: SimpleNamespace(bot=True), 8: SimpleNamespace(bot=False)}.get
     anew = SimpleNamespace(get_member=lambda _: None, get_channel=lambda _: None)
     for known in (channel.guild, anew, None):
-        place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
-        async with place.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
+        room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
+        async with room_channel.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
             is_excluded = links[-1].given["is_excluded"]
             assert (is_excluded(7), is_excluded(8), is_excluded(9)) == (True, False, False)
 
@@ -146,12 +146,12 @@ async def test_a_channel_is_shared_if_everybody_present_may_enter(present: list[
     lounge.voice_states = dict.fromkeys([*present, 99])
     guild.voice_channels, guild.stage_channels = [lounge, channel(STAFF, staff)], [channel(HALL, {})]
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordRoomChannel(client, lounge)
-    assert place.shared_channels() == {LOUNGE}
-    await place.refresh_rights()
-    assert place.shared_channels() == shared
+    room_channel = DiscordRoomChannel(client, lounge)
+    assert room_channel.shared_channels() == {LOUNGE}
+    await room_channel.refresh_rights()
+    assert room_channel.shared_channels() == shared
     guild.voice_channels.pop()
-    assert place.shared_channels() == shared - {STAFF}
+    assert room_channel.shared_channels() == shared - {STAFF}
 
 
 ADULTS = GuildSpec(
@@ -169,18 +169,18 @@ async def test_words_of_an_age_restricted_channel_go_only_to_age_restricted_ones
     every age, and is written into none.
     """
     async with online(ADULTS) as (local, client, _):
-        lounge, place = (client.find_channel(local.guild.id, channel_id) for channel_id in (LOUNGE, STAFF))
+        lounge, room_channel = (client.find_channel(local.guild.id, channel_id) for channel_id in (LOUNGE, STAFF))
         assert lounge is not None
-        assert place is not None
-        for here, shared in ((lounge, {LOUNGE}), (place, {LOUNGE, STAFF, HALL})):
+        assert room_channel is not None
+        for here, shared in ((lounge, {LOUNGE}), (room_channel, {LOUNGE, STAFF, HALL})):
             await local.join(BEN, channel_id=here.channel_id)
             await settle(lambda here=here: bool(here.members()))
             await here.refresh_rights()
             assert here.shared_channels() == shared
         for channel_id in (700, LOUNGE):
             with pytest.raises(ChatError, match="age-restricted"):
-                await place.open_thread(channel_id)
-        await (await place.open_thread(HALL)).post("Ben: Hello.")
+                await room_channel.open_thread(channel_id)
+        await (await room_channel.open_thread(HALL)).post("Ben: Hello.")
         assert [message.channel_id for message in local.messages] == [HALL]
 
 
@@ -194,26 +194,26 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     guild.voice_channels = guild.stage_channels = []
     channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=cached[:1], voice_states={1: None, 99: None})
-    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
+    room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
 
     def with_role() -> list[bool]:
-        return [7 in person.roles for person in place.members()]
+        return [7 in person.roles for person in room_channel.members()]
 
     assert with_role() == [False]
-    await place.refresh_rights()
+    await room_channel.refresh_rights()
     assert with_role() == [True]
     channel.members, channel.voice_states = cached, {1: None, 2: None, 99: None}
-    await place.refresh_rights(newcomers_only=True)
+    await room_channel.refresh_rights(newcomers_only=True)
     assert (with_role(), directory.asked) == ([True, False], [1, 2])
     directory.known[1].roles = []
-    await place.refresh_rights()
+    await room_channel.refresh_rights()
     assert with_role() == [False, False]
     directory.known[1].roles = roles[1]
-    await place.refresh_rights()
+    await room_channel.refresh_rights()
     directory.known.clear()
-    await place.refresh_rights()
+    await room_channel.refresh_rights()
     assert with_role() == [False, False]
-    assert place.shared_channels() == {LOUNGE}
+    assert room_channel.shared_channels() == {LOUNGE}
 
 
 async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_whom_that_is_known() -> None:
@@ -241,15 +241,15 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     )
     guild.voice_channels, guild.stage_channels = [lounge], []
     servers = no_server_settings()
-    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: guild)), lounge, servers=servers)
+    room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: guild)), lounge, servers=servers)
     guild.get_channel = lambda _: None
     here = frozenset({LOUNGE})
     closed = [Reader(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
-    assert place.readers() == closed
+    assert room_channel.readers() == closed
     await servers.change(500, lambda now: replace(now, opens_history=True), by=None)
-    assert place.readers() == closed
-    await place.refresh_rights()
-    assert place.readers() == [replace(closed[0], opened=here), closed[1]]
+    assert room_channel.readers() == closed
+    await room_channel.refresh_rights()
+    assert room_channel.readers() == [replace(closed[0], opened=here), closed[1]]
 
 
 async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None:
@@ -261,21 +261,21 @@ async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None
     directory = Directory({1: SimpleNamespace(id=1, display_name="Ada", roles=[], guild_permissions=nobody)})
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=[cached], voice_states={1: None, 99: None})
-    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
+    room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
 
     def names() -> list[str]:
-        return [person.name for person in place.members()]
+        return [person.name for person in room_channel.members()]
 
     assert names() == ["Ada"]
-    await place.refresh_rights()
+    await room_channel.refresh_rights()
     directory.known[1].display_name = "Countess"
-    await place.refresh_rights()
+    await room_channel.refresh_rights()
     assert names() == ["Countess"]
     directory.known.clear()
-    await place.refresh_rights()
+    await room_channel.refresh_rights()
     assert names() == ["Countess"]
     channel.members, channel.voice_states = [], {99: None}
-    await place.refresh_rights(newcomers_only=True)
+    await room_channel.refresh_rights(newcomers_only=True)
     cached.display_name = "Ada again"
     channel.members, channel.voice_states = [cached], {1: None, 99: None}
     assert names() == ["Ada again"]
@@ -284,14 +284,16 @@ async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None
 async def test_a_card_is_one_message_that_is_edited() -> None:
     """The second card changes the first message, in the language that the server has chosen."""
     async with online() as (local, client, _):
-        place = place_in(client, LOUNGE)
-        first = await place.show_card(Card(Text("This session"), Text("I answer."), ((Text("how long"), Text("1")),)))
+        room_channel = room_channel_in(client, LOUNGE)
+        first = await room_channel.show_card(
+            Card(Text("This session"), Text("I answer."), ((Text("how long"), Text("1")),))
+        )
         await client.tree.servers.change(local.guild.id, lambda _: ServerSettings(language="de"), by=1)
-        assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=first) == first
+        assert await room_channel.show_card(Card(Text("This session"), Text("I answer.")), edits=first) == first
         (message,) = local.messages
         (embed,) = message.payload["embeds"]
         assert (embed["title"], embed["description"]) == ("Diese Sitzung", "Ich antworte.")
-        assert await place.show_card(Card(Text("This session"), Text("I answer.")), edits=7) is None
+        assert await room_channel.show_card(Card(Text("This session"), Text("I answer.")), edits=7) is None
 
 
 @pytest.mark.parametrize(
@@ -303,22 +305,22 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
     discord.py has closed its session, as after a reset of the token.
     """
     async with online() as (local, client, _):
-        place = place_in(client, LOUNGE)
-        thread = await place.open_thread(local.guild.text_channel.id)
+        room_channel = room_channel_in(client, LOUNGE)
+        thread = await room_channel.open_thread(local.guild.text_channel.id)
 
         async def broken(*_: object, **__: object) -> None:
             raise error
 
         monkeypatch.setattr(client.http, "request", broken)
-        assert not await place.write_notice(Text("I answer."))
-        assert await place.show_card(Card(Text("This session"), Text("I answer."))) is None
+        assert not await room_channel.write_notice(Text("I answer."))
+        assert await room_channel.show_card(Card(Text("This session"), Text("I answer."))) is None
         for on in (True, False):
-            await place.show_listening(on=on)
-        await place.refresh_rights()
+            await room_channel.show_listening(on=on)
+        await room_channel.refresh_rights()
         for request in (
-            place.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")),
+            room_channel.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")),
             thread.post("Ada: Hello."),
-            place.open_thread(local.guild.text_channel.id),
+            room_channel.open_thread(local.guild.text_channel.id),
         ):
             with pytest.raises(ChatError):
                 await request
@@ -337,19 +339,22 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
 ) -> None:
     """Who reads why a transcript is not there does not look for a permission that the bot has or does not need."""
     async with online() as (local, client, _):
-        place = place_in(client, LOUNGE)
-        thread = await place.open_thread(local.guild.text_channel.id)
-        chat = await place.open_thread(LOUNGE)
+        room_channel = room_channel_in(client, LOUNGE)
+        thread = await room_channel.open_thread(local.guild.text_channel.id)
+        chat = await room_channel.open_thread(LOUNGE)
 
         async def broken(*_: object, **__: object) -> None:
             raise error
 
         monkeypatch.setattr(client.http, "request", broken)
         for request, told in (
-            (place.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")), of_file.fill(channel="Evening")),
+            (
+                room_channel.post_file("transcript.md", b"Ada: Hello.", Text("I answer.")),
+                of_file.fill(channel="Evening"),
+            ),
             (thread.post("Ada: Hello."), of_thread.fill(channel="chat")),
             (chat.post("Ada: Hello."), of_chat.fill(channel="Evening")),
-            (place.open_thread(local.guild.text_channel.id), of_thread.fill(channel="chat")),
+            (room_channel.open_thread(local.guild.text_channel.id), of_thread.fill(channel="chat")),
         ):
             with pytest.raises(ChatError) as failure:
                 await request
@@ -365,8 +370,8 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
     notice = ListeningNotice(to, ("We meet here on Fridays. " * 40).strip()).written(marked=False, asks=True)
     assert MOST_NOTICE_CHARS >= 40 * 25 - 1
     async with online() as (local, client, _):
-        place = place_in(client, 600)
-        assert await place.write_notice(notice, asks=True)
+        room_channel = room_channel_in(client, 600)
+        assert await room_channel.write_notice(notice, asks=True)
         await settle(lambda: len(local.messages) == 2)
         written = "\n".join(message.content for message in local.messages)
         assert written.split() == notice.split()
@@ -380,13 +385,13 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
     A message that is posted again is there once.
     """
     async with online() as (local, client, _):
-        place = place_in(client, LOUNGE)
+        room_channel = room_channel_in(client, LOUNGE)
         text_channel = local.guild.text_channel.id
-        await (await place.open_thread(text_channel)).post("Ada: Hello @everyone.")
-        chat = await place.open_thread(602)
+        await (await room_channel.open_thread(text_channel)).post("Ada: Hello @everyone.")
+        chat = await room_channel.open_thread(602)
         for _ in range(2):  # as after a request whose answer was lost
             await chat.post("Ben: Hello.")
-        await place.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
+        await room_channel.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
         threads = local.state.threads
         assert list(threads.values()) == ["What is said in Evening"]
         assert [message.channel_id for message in local.messages] == [*threads, 602, LOUNGE]
@@ -396,17 +401,17 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
 async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
     """After a crash the transcript goes on in the thread that was begun, unless nobody could read it there."""
     async with online() as (local, client, _):
-        place = place_in(client, LOUNGE)
+        room_channel = room_channel_in(client, LOUNGE)
         text_channel = local.guild.text_channel.id
-        begun = await place.open_thread(text_channel)
-        resumed = await place.open_thread(text_channel, begun=begun.id)
+        begun = await room_channel.open_thread(text_channel)
+        resumed = await room_channel.open_thread(text_channel, begun=begun.id)
         await resumed.post("Ada: Hello.")
         assert [message.channel_id for message in local.messages] == [begun.id]
         thread = local.state.thread(begun.id)
         assert thread is not None
         thread["thread_metadata"]["locked"] = True
         for wanted in (begun.id, 1, 602):
-            assert (await place.open_thread(text_channel, begun=wanted)).id not in {begun.id, wanted}
+            assert (await room_channel.open_thread(text_channel, begun=wanted)).id not in {begun.id, wanted}
 
 
 @pytest.mark.parametrize(
@@ -427,5 +432,5 @@ def test_a_place_knows_whether_somebody_has_muted_or_deafened_the_bot(
     off = dict.fromkeys(("mute", "deaf", "suppress", "self_mute", "self_deaf"), False)
     voice = None if changes is None else discord.VoiceState(data=cast("Any", off | changes))
     channel = SimpleNamespace(id=20, guild=SimpleNamespace(id=10, me=SimpleNamespace(voice=voice)))
-    place = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), cast("Any", channel))
-    assert (place.audible, place.muted, place.deafened) == (heard, muted, deafened)
+    room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), cast("Any", channel))
+    assert (room_channel.audible, room_channel.muted, room_channel.deafened) == (heard, muted, deafened)

@@ -92,7 +92,7 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
         open_discord(ODD, beside=even),
         connected(settings_for(even.discord), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
-        place = (EVEN.id, 600)
+        room_channel = (EVEN.id, 600)
         names = ChannelNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
 
         async def silent(_: int, **__: bool) -> None:
@@ -100,10 +100,10 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
             raise TimeoutError
 
         with patch.object(client, "fetch_guild", silent), patch.object(client, "fetch_channel", silent):
-            assert await names.of({place}) == {}
-        assert await names.of({place}) == {}
+            assert await names.of({room_channel}) == {}
+        assert await names.of({room_channel}) == {}
         now += RETRY_S
-        assert list(await names.of({place})) == [place]
+        assert list(await names.of({room_channel})) == [room_channel]
 
 
 async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:

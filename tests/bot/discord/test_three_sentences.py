@@ -42,7 +42,7 @@ from tests.bot.discord.remembered import (
     seen,
     session_commands,
 )
-from tests.bot.discord.test_client import FakeSupervisor, place_in, settings_for, settle
+from tests.bot.discord.test_client import FakeSupervisor, room_channel_in, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 from tests.patience import PATIENCE_S
 
@@ -115,7 +115,7 @@ async def test_every_command_asks_whether_somebody_is_in_the_channel_or_has_the_
             await local.join(GUEST, channel_id=LOUNGE)
             await settle(lambda: len(supervisor.movements) == 2)
             for name, person in product(ALLOWED, EVERYBODY):
-                supervisor.place = client.find_channel(local.guild.id, LOUNGE)
+                supervisor.room_channel = client.find_channel(local.guild.id, LOUNGE)
                 result = await local.invoke(person, name, NEEDED.get(name))
                 await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
                 if result.replies[0].content not in REFUSALS:
@@ -137,8 +137,8 @@ async def test_people_read_what_was_said_while_they_were_there(tmp_path: Path) -
         here.evening.clock.advance(4.0)
         await here.go(CHLOE)
         await here.say(BEN, "We decided to sell the lantern boat to Chloe's brother.")
-        place = place_in(here.client, LOUNGE)
-        assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
+        room_channel = room_channel_in(here.client, LOUNGE)
+        assert await room_channel.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
 
         assert await self_read(here, BEN) == {"hide", "sell"}
         assert await self_read(here, CHLOE) == {"hide"}

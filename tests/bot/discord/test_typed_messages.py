@@ -40,7 +40,7 @@ async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None
     hides the text of a reply that does not ping.
     """
     async with online(GUILD) as (local, client, supervisor):
-        supervisor.place, supervisor.written = (
+        supervisor.room_channel, supervisor.written = (
             client.find_channel(GUILD.id, VOICE),
             f"Nine, <@{BEN}>. " + "On and on. " * 300,
         )
@@ -69,7 +69,7 @@ async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> 
         await client.tree.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHAT), by=None)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
         await settle(lambda: answers(local) == [IN_NO_CHANNEL])
-        supervisor.place = client.find_channel(GUILD.id, OTHER_VOICE)
+        supervisor.room_channel = client.find_channel(GUILD.id, OTHER_VOICE)
         await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
         await settle(lambda: answers(local)[1:] == [ELSEWHERE])
         await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
@@ -92,7 +92,7 @@ async def test_one_person_cannot_keep_the_bot_writing(monkeypatch: pytest.Monkey
             unserved.setattr(GuildAdmission, "check", uninvited)
             await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
             await settle(lambda: bool(asked))
-        supervisor.place, supervisor.no_answer = client.find_channel(GUILD.id, VOICE), verbatim("No.")
+        supervisor.room_channel, supervisor.no_answer = client.find_channel(GUILD.id, VOICE), verbatim("No.")
         for _ in range(int(HOW_OFTEN.rate) + 2):
             await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
         await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)

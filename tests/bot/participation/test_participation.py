@@ -69,7 +69,7 @@ class Table:
 
     def __init__(self, most_calls: int, *, quiet_after_minutes: float = 0.0) -> None:
         self.clock = FakeClock()
-        self.place = FakeRoomChannel(people=[ADA, BO, OTHER_BOT])
+        self.channel = FakeRoomChannel(people=[ADA, BO, OTHER_BOT])
         self.store = FailingServerSettings()
         self.servers = ServerSettingsBook(self.store)
         self.guilds = GuildConducts(
@@ -84,13 +84,13 @@ class Table:
 
     async def begin(self) -> tuple[Participation, GuildConduct]:
         """Return the participation and its guild."""
-        guild = await self.guilds.of_guild(self.place.guild_id)
+        guild = await self.guilds.of_guild(self.channel.guild_id)
         participation = Participation(
             self.guilds,
             guild,
             session_id="evening",
-            place=self.place,
-            participants=Participants(self.place),
+            channel=self.channel,
+            participants=Participants(self.channel),
             clock=self.clock,
             replies=self,
         )
@@ -149,16 +149,16 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
                 table.clock.advance(cast("float", value))
             case "quiet":
                 minutes = cast("float", value) or None
-                await table.guilds.silence_for_now(table.place.guild_id, by=BO.id, minutes=minutes)
+                await table.guilds.silence_for_now(table.channel.guild_id, by=BO.id, minutes=minutes)
             case "always":
-                await table.guilds.silence_always(table.place.guild_id, by=ADA.id)
+                await table.guilds.silence_always(table.channel.guild_id, by=ADA.id)
             case "talk":
-                await table.guilds.lift_silence(table.place.guild_id, by=BO.id, manager=bool(value))
+                await table.guilds.lift_silence(table.channel.guild_id, by=BO.id, manager=bool(value))
             case "mode":
                 chosen = partial(replace, voice_mode=cast("VoiceMode", value))
-                await table.servers.change(table.place.guild_id, chosen, by=ADA.id)
+                await table.servers.change(table.channel.guild_id, chosen, by=ADA.id)
             case "opt":
-                await table.guilds.set_opt_out(table.place.guild_id, cast("int", value), out=bool(text))
+                await table.guilds.set_opt_out(table.channel.guild_id, cast("int", value), out=bool(text))
             case _:
                 user_id, now = cast("int", value), table.clock.monotonic()
                 participation.on_utterance(user_id, text, ended_at=now)
@@ -200,7 +200,7 @@ async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
         table.servers.hold_silence(guild.guild_id, Silence())
     assert table.stopped == 3 * NOTICES_WAITING
     await written(participation)
-    assert table.place.written == [silenced_for(SILENT_MINUTES)] * NOTICES_WAITING
+    assert table.channel.written == [silenced_for(SILENT_MINUTES)] * NOTICES_WAITING
 
 
 async def written(participation: Participation) -> None:
@@ -224,7 +224,7 @@ async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happe
         participation.on_forgotten()
     assert (table.stopped, participation.queue.waiting) == (1, 2)
     await written(participation)
-    assert table.place.written == ["one", "two"]
+    assert table.channel.written == ["one", "two"]
 
 
 async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> None:
@@ -238,7 +238,7 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     async with owned_task(participation.run(), name="participation-under-test"):
         await participation.wait_until_written(within_s=PATIENCE_S)
         await until(lambda: table.store.newest.silence == guild.silence)
-    assert (table.place.written, table.place.talk_offered) == ([silenced_for(SILENT_MINUTES)], 1)
+    assert (table.channel.written, table.channel.talk_offered) == ([silenced_for(SILENT_MINUTES)], 1)
     table.clock.advance(1.0)
     assert not participation.silenced
 
@@ -250,8 +250,8 @@ async def test_a_silence_by_voice_that_cannot_be_stored_is_told() -> None:
     table.store.broken = True
     participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
     async with owned_task(participation.run(), name="participation-under-test"):
-        await until(lambda: len(table.place.written) == 2)
-    assert table.place.written == [silenced_for(SILENT_MINUTES), SILENCE_UNSTORED.fill(error=FULL)]
+        await until(lambda: len(table.channel.written) == 2)
+    assert table.channel.written == [silenced_for(SILENT_MINUTES), SILENCE_UNSTORED.fill(error=FULL)]
     assert participation.silenced
 
 
@@ -259,7 +259,7 @@ async def test_a_managers_silence_stays_as_it_is() -> None:
     """Nobody makes one of ten minutes of it."""
     table = Table(9)
     participation, guild = await table.begin()
-    await table.guilds.silence_always(table.place.guild_id, by=BO.id)
+    await table.guilds.silence_always(table.channel.guild_id, by=BO.id)
     participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
     assert (guild.silence, participation.queue.waiting) == (Silence(always=True), 0)
 
@@ -276,11 +276,11 @@ async def test_what_somebody_says_only_interrupts(text: str, alone: bool) -> Non
     table = Table(9)
     participation, guild = await table.begin()
     if alone:
-        table.place.people = [ADA, OTHER_BOT]
+        table.channel.people = [ADA, OTHER_BOT]
     participation.on_reply_ended(ADA.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
     participation.on_utterance(ADA.id, text, ended_at=0.0)
     assert (guild.silence, table.stopped) == (Silence(), 0)
-    await table.guilds.silence_for_now(table.place.guild_id, by=BO.id)
+    await table.guilds.silence_for_now(table.channel.guild_id, by=BO.id)
     for ends in ("please no talk", "Roomtone, please no talk", "Roomtone, you can talk again."):
         participation.on_utterance(ADA.id, ends, ended_at=0.0)
     assert participation.silenced
@@ -300,7 +300,7 @@ async def test_nobody_calls_themselves() -> None:
         return participation.preview_decision(cast("SpokenText", Said(user_id, "Bo, are you there?", 0.0))).reason
 
     assert (reason(ADA.id), reason(BO.id)) == (Reason.ADDRESSED_TO_OTHER, Reason.NOT_ADDRESSED)
-    table.place.people = [ADA, replace(BO, id=7, name="Augusta"), OTHER_BOT]
+    table.channel.people = [ADA, replace(BO, id=7, name="Augusta"), OTHER_BOT]
     assert reason(ADA.id) is Reason.NOT_ADDRESSED
 
 
@@ -310,7 +310,7 @@ async def test_who_is_not_heard_silences_nothing(who: str) -> None:
     table = Table(9)
     participation, guild = await table.begin()
     if who == "opted out":
-        await table.guilds.set_opt_out(table.place.guild_id, ADA.id, out=True)
+        await table.guilds.set_opt_out(table.channel.guild_id, ADA.id, out=True)
     guild.listens_only = who == "nobody answers"
     speaker = OTHER_BOT if who == "another bot" else ADA
     participation.on_utterance(speaker.id, "Roomtone, be quiet.", ended_at=0.0)
@@ -332,10 +332,10 @@ async def test_what_becomes_no_turn() -> None:
     participation.on_forgetting(ADA.id)
     assert participation.drops(ADA.id, started_at=at - 1.0)
     assert not participation.drops(ADA.id, started_at=at + 1.0)
-    await table.guilds.set_opt_out(table.place.guild_id, BO.id, out=True)
+    await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=True)
     assert participation.drops(BO.id, started_at=at + 1.0)
     assert table.dropped == [ADA.id, BO.id]
-    await table.guilds.set_opt_out(table.place.guild_id, BO.id, out=False)
+    await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=False)
     assert not participation.drops(BO.id, started_at=at + 1.0)
     assert not decided(participation, BO.id, "And on Sunday?", at=at)
 
@@ -359,10 +359,10 @@ async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
     """They were not alone with the bot, although only one person is there by the time the words have their text."""
     table = Table(9)
     participation, _ = await table.begin()
-    table.place.people = [ADA, OTHER_BOT]
+    table.channel.people = [ADA, OTHER_BOT]
     assert decided(participation, ADA.id, "I have to get up at six.")
     assert not decided(participation, BO.id, "I have to get up at six.")
-    table.place.people = [OTHER_BOT]
+    table.channel.people = [OTHER_BOT]
     assert not decided(participation, BO.id, "I have to get up at six.")
 
 
@@ -371,7 +371,7 @@ async def test_what_nobody_can_hear_is_not_answered() -> None:
     table = Table(9)
     participation, _ = await table.begin()
     assert decided(participation, ADA.id, TEXTS[0])
-    table.place.audible = False
+    table.channel.audible = False
     assert not decided(participation, ADA.id, TEXTS[0])
 
 

@@ -95,7 +95,7 @@ class Desk:
         self.clock = clock
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
-        self.place = FakeRoomChannel()
+        self.channel = FakeRoomChannel()
         self.seen: list[events.Event] = []
         self.sessions: list[FakeRealtime] = []
         self.over = asyncio.Event()
@@ -116,13 +116,13 @@ class Desk:
             clock=clock,
             observe=self.seen.append,
         )
-        self.bridge = RealtimeBridge(services, self.prompt, self.place, memory=memory, toolbox=toolbox)
+        self.bridge = RealtimeBridge(services, self.prompt, self.channel, memory=memory, toolbox=toolbox)
         self.session = self.sessions[0]
 
     @property
     def written(self) -> list[str]:
         """Return what the bridge wrote into the channel."""
-        return self.place.written
+        return self.channel.written
 
     def _new_session(self, brief: object, on_event: object, run_tool: object) -> tuple[FakeRealtime, object]:
         session = FakeRealtime(brief, on_event)  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ class House:
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
         self.gpu_failure: RecogniserError | None = None
-        self.place = FakeRoomChannel()
+        self.channel = FakeRoomChannel()
         self.policy: GuildPolicy | None = None
         self.participating = ParticipationSettings()
         self.opt_outs = FakeOptOuts()
@@ -106,7 +106,7 @@ class House:
         )
 
     def room(self) -> Session:
-        return Session(self.place, self.services(), self.listen)
+        return Session(self.channel, self.services(), self.listen)
 
     def services(self) -> RoomServices:
         brain = BrainSettings()
@@ -187,7 +187,7 @@ class House:
         before = len(self.turns)
         started = self.clock.monotonic()
         await self.pass_time(2.0)
-        self.place.links[-1].hear(speech(user_id, at=started))
+        self.channel.links[-1].hear(speech(user_id, at=started))
         await self.pass_time(1.5)
         await settle(lambda: any(_is_said_by(user_id, turn) for turn in self.turns[before:]))
 

@@ -31,8 +31,8 @@ async def stays(house: House) -> dict[str, tuple[Stay, ...]]:
 
 async def move(house: House, room: Session, person: Person, *, joined: bool) -> float:
     """Let somebody come or go, have it stored, and return when it was."""
-    others = [each for each in house.place.people if each.id != person.id]
-    house.place.people = [*others, person] if joined else others
+    others = [each for each in house.channel.people if each.id != person.id]
+    house.channel.people = [*others, person] if joined else others
     at = house.clock.now()
     room.on_membership(MembershipChange(person, joined=joined))
     await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
@@ -42,7 +42,7 @@ async def move(house: House, room: Session, person: Person, *, joined: bool) -> 
 async def test_each_stay_is_stored_with_when_it_began_and_ended(tmp_path: Path) -> None:
     """Whoever is there from the beginning, comes, leaves or comes back; the last stays end with the session."""
     async with a_house(tmp_path) as house, living(house) as (room, task):
-        house.place.people = [ADA, BO, ROBOT]
+        house.channel.people = [ADA, BO, ROBOT]
         begun = house.clock.now()
         left = await move(house, room, BO, joined=False)
         came = await move(house, room, CY, joined=True)
@@ -65,11 +65,11 @@ async def test_each_stay_is_stored_with_when_it_began_and_ended(tmp_path: Path) 
 async def test_who_opted_out_has_no_attendance(tmp_path: Path) -> None:
     """It begins when they opt in again."""
     async with a_house(tmp_path) as house:
-        await house.participation.set_opt_out(house.place.guild_id, BO.id, out=True)
+        await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
         async with living(house):
             await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
             assert set(await stays(house)) == {"Ada"}
-            await house.participation.set_opt_out(house.place.guild_id, BO.id, out=False)
+            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=False)
             at = house.clock.now()
             await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
             (stay,) = (await stays(house))["Bo"]
@@ -79,9 +79,9 @@ async def test_who_opted_out_has_no_attendance(tmp_path: Path) -> None:
 async def test_of_who_opts_out_right_after_coming_nothing_is_stored(tmp_path: Path) -> None:
     """What was noted and not stored yet is dropped."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        house.place.people = [*house.place.people, CY]
+        house.channel.people = [*house.channel.people, CY]
         room.on_membership(MembershipChange(CY, joined=True))
-        await house.participation.set_opt_out(house.place.guild_id, CY.id, out=True)
+        await house.participation.set_opt_out(house.channel.guild_id, CY.id, out=True)
         await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
         assert set(await stays(house)) == {"Ada", "Bo"}
 
@@ -93,7 +93,7 @@ async def test_who_left_while_no_room_ran_was_there_until_the_crash(tmp_path: Pa
             await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
             await house.say(ADA.id, "The gate code is 4411.")
         last = house.turns[-1].ended_at
-        house.place.people = [ADA]
+        house.channel.people = [ADA]
         async with living(house):
             await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
             found = await stays(house)

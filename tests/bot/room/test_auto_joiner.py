@@ -17,28 +17,28 @@ from voice.errors import LinkError
 
 async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None:
     """With enough people the bot comes. After /leave it stays away until the channel has been empty."""
-    house, place = House(), FakeRoomChannel(people=[ADA])
-    rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=2)
-    await house.servers.change(place.guild_id, lambda _: rules, by=1)
+    house, channel = House(), FakeRoomChannel(people=[ADA])
+    rules = ServerSettings(auto_join_channels=(channel.channel_id,), auto_join_people=2)
+    await house.servers.change(channel.guild_id, lambda _: rules, by=1)
     async with house.running as rooms:
-        rooms.on_arrival(place, ADA, came_from=None)
-        rooms.on_arrival(place, OTHER_BOT, came_from=None)
-        place.people = [ADA, BO]
-        rooms.on_arrival(place, BO, came_from=None)
-        rooms.on_arrival(place, BO, came_from=None)
+        rooms.on_arrival(channel, ADA, came_from=None)
+        rooms.on_arrival(channel, OTHER_BOT, came_from=None)
+        channel.people = [ADA, BO]
+        rooms.on_arrival(channel, BO, came_from=None)
+        rooms.on_arrival(channel, BO, came_from=None)
         await until(lambda: len(house.rooms) == 1)
         await house.until_no_visit()
-        await rooms.leave(place.guild_id)
-        rooms.on_arrival(place, BO, came_from=None)
-        rooms.on_departure(place)
-        rooms.on_arrival(place, BO, came_from=None)
-        assert rooms.room_channel_of(place.guild_id) is None
-        place.people = []
-        rooms.on_departure(place)
-        place.people = [ADA, BO]
-        rooms.on_arrival(place, BO, came_from=None)
+        await rooms.leave(channel.guild_id)
+        rooms.on_arrival(channel, BO, came_from=None)
+        rooms.on_departure(channel)
+        rooms.on_arrival(channel, BO, came_from=None)
+        assert rooms.room_channel_of(channel.guild_id) is None
+        channel.people = []
+        rooms.on_departure(channel)
+        channel.people = [ADA, BO]
+        rooms.on_arrival(channel, BO, came_from=None)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
-    assert place.written == []
+    assert channel.written == []
 
 
 async def test_it_goes_along_with_the_last_one() -> None:
@@ -79,23 +79,23 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
 ) -> None:
     """A hub moves people on before the bot is there: it goes along as soon as it can, if they still are there."""
     house = House()
-    places = {number: FakeRoomChannel(channel_id=number, people=[]) for number in (HUB, SIDE, YARD)}
+    channels = {number: FakeRoomChannel(channel_id=number, people=[]) for number in (HUB, SIDE, YARD)}
     rules = ServerSettings(auto_join_with=(ADA.id,), follow="people")
     await house.servers.change(10, lambda _: rules, by=1)
     async with house.running as rooms:
         house.opens = False
-        places[HUB].people = [ADA]
-        rooms.on_arrival(places[HUB], ADA, came_from=None)
+        channels[HUB].people = [ADA]
+        rooms.on_arrival(channels[HUB], ADA, came_from=None)
         await until(lambda: bool(house.rooms))
-        places[HUB].people.append(BO)
-        rooms.on_arrival(places[HUB], BO, came_from=None)
+        channels[HUB].people.append(BO)
+        rooms.on_arrival(channels[HUB], BO, came_from=None)
         for before, after in moves:
             if before is not None:
-                places[before].people.remove(ADA)
-                rooms.on_departure(places[before])
+                channels[before].people.remove(ADA)
+                rooms.on_departure(channels[before])
             if after is not None:
-                places[after].people.append(ADA)
-                rooms.on_arrival(places[after], ADA, came_from=before)
+                channels[after].people.append(ADA)
+                rooms.on_arrival(channels[after], ADA, came_from=before)
         house.opens = True
         match then:
             case "opens":
@@ -112,15 +112,15 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
 
 async def test_a_visit_that_fails_is_explained_once() -> None:
     """What is missing is written into the channel once, not at each arrival."""
-    house, place = House(), FakeRoomChannel(people=[ADA])
-    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    house, channel = House(), FakeRoomChannel(people=[ADA])
+    await house.servers.change(channel.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
     async with house.running as rooms:
         for refused in (Text("No room."), Text("No room."), None):
-            place.refused = refused
+            channel.refused = refused
             house.fails_to_open = None if refused else LinkError("Discord hung up.")
-            rooms.on_arrival(place, ADA, came_from=None)
+            rooms.on_arrival(channel, ADA, came_from=None)
             await house.until_no_visit()
-    assert place.written == [
+    assert channel.written == [
         "I could not come by myself. No room.",
         "I could not come by myself. Discord hung up.",
     ]

@@ -182,7 +182,7 @@ def test_the_room_is_where_it_was_last_moved(life: list[Step]) -> None:
     """It changes its channel only when it has ended for that."""
     for before, _, after, _ in life:
         came = isinstance(before, Moving) and isinstance(after, Running)
-        assert after.place is (before.to if came else before.place)  # type: ignore[union-attr]
+        assert after.channel is (before.to if came else before.channel)  # type: ignore[union-attr]
 
 
 @given(lives())

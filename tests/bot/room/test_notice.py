@@ -41,11 +41,11 @@ class Hall:
     """A channel with an announcer; the voice works if `voiced`."""
 
     def __init__(self) -> None:
-        self.place = FakeRoomChannel(people=[ADA, OTHER_BOT])
+        self.channel = FakeRoomChannel(people=[ADA, OTHER_BOT])
         self.clock = FakeClock()
         self.voiced = True
         self.spoken: list[Sequence[str]] = []
-        self.announcer = Announcer(self.place, ListeningNotice(), speak=self.speak, clock=self.clock)
+        self.announcer = Announcer(self.channel, ListeningNotice(), speak=self.speak, clock=self.clock)
 
     async def speak(self, sentences: Sequence[str]) -> bool:
         if self.voiced:
@@ -55,7 +55,7 @@ class Hall:
     async def come(self, *people: Person) -> None:
         """Let people come in, and all tasks run."""
         for person in people:
-            self.place.people.append(person)
+            self.channel.people.append(person)
             self.announcer.on_joined()
         await self.wait(0.0)
 
@@ -81,18 +81,18 @@ async def a_hall() -> AsyncIterator[tuple[Hall, asyncio.Task[None]]]:
 async def test_people_who_come_later_are_told_once_and_together() -> None:
     """Newcomers share one notice half a minute after the last; who was told and comes back gets no other."""
     async with a_hall() as (hall, _):
-        assert len(hall.place.notices) == 1
+        assert len(hall.channel.notices) == 1
         await hall.come(BO, CY)
-        assert len(hall.place.notices) == 1
+        assert len(hall.channel.notices) == 1
         await hall.wait(GATHER_S)
-        assert len(hall.place.notices) == 2
-        hall.place.people.remove(BO)
+        assert len(hall.channel.notices) == 2
+        hall.channel.people.remove(BO)
         await hall.wait(2 * GATHER_S)
         await hall.come(BO)
         await hall.wait(2 * GATHER_S)
-        assert len(hall.place.notices) == 2
+        assert len(hall.channel.notices) == 2
         await hall.come(DEE)
-        assert len(hall.place.notices) == 3
+        assert len(hall.channel.notices) == 3
 
 
 async def test_a_bot_that_comes_is_told_nothing() -> None:
@@ -100,20 +100,20 @@ async def test_a_bot_that_comes_is_told_nothing() -> None:
     async with a_hall() as (hall, _):
         await hall.wait(GATHER_S)
         await hall.come(Person(6, "Juke two", True))
-        assert len(hall.place.notices) == 1
+        assert len(hall.channel.notices) == 1
 
 
 async def test_each_notice_comes_with_the_mark() -> None:
     """The mark is set again with each notice, and the notice says so if nothing shows that the bot listens."""
     async with a_hall() as (hall, _):
-        shown = [hall.place.shown_as_listening]
-        assert NO_MARK not in hall.place.notices[0]
-        hall.place.markable = False
+        shown = [hall.channel.shown_as_listening]
+        assert NO_MARK not in hall.channel.notices[0]
+        hall.channel.markable = False
         await hall.come(BO)
         await hall.wait(GATHER_S)
-        shown.append(hall.place.shown_as_listening)
+        shown.append(hall.channel.shown_as_listening)
         assert shown == [True, False]
-        assert NO_MARK in hall.place.notices[1]
+        assert NO_MARK in hall.channel.notices[1]
 
 
 RECOGNISER = Recipient(verbatim("the sound of your voice"), "asr.example.org", verbatim("recogniser whisper-1"))

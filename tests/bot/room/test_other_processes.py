@@ -78,7 +78,7 @@ async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
             await new.say(BO.id, "The red key opens the shed.")
             old.recogniser.texts.append("Roomtone, where is the spare key?")
             with capture_logs() as logs:
-                old.place.links[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
+                old.channel.links[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
                 await old.pass_time(1.5)
                 await settle(first.done)
             assert isinstance(reason(first), StaleOwnerError)
@@ -100,17 +100,17 @@ async def test_a_quiet_room_finds_out_too(tmp_path: Path) -> None:
         await new.pass_time(CHECK_CLAIM_S + 1)
         assert not second.done()
         # The bot has one mark on a server, and the new room hears people there.
-        assert old.place.shown_as_listening
+        assert old.channel.shown_as_listening
 
 
 async def test_only_the_owner_changes_the_voice_state(tmp_path: Path) -> None:
     """After a takeover, a room may neither join again nor leave: Discord would move the new room's connection."""
     async with two_houses(tmp_path) as (old, new), living(old):
-        assert old.place.is_owner is not None
-        assert await old.place.is_owner()
+        assert old.channel.is_owner is not None
+        assert await old.channel.is_owner()
         async with living(new):
-            assert new.place.is_owner is not None
-            assert (await old.place.is_owner(), await new.place.is_owner()) == (False, True)
+            assert new.channel.is_owner is not None
+            assert (await old.channel.is_owner(), await new.channel.is_owner()) == (False, True)
 
 
 class AwayDatabase:
@@ -214,7 +214,7 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
     async with a_house(tmp_path) as house, living(house), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         await settle(lambda: bool(looked))
-        guild = await house.participation.of_guild(house.place.guild_id)
+        guild = await house.participation.of_guild(house.channel.guild_id)
         forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
         (ada,) = await forgetter.speech.find(str(ADA.id))
         with capture_logs() as logs:

@@ -56,9 +56,9 @@ class Session:
     """A message, its clock and its place."""
 
     def __init__(self) -> None:
-        self.clock, self.place, self.hidden = FakeClock(), FakeRoomChannel(), set[int]()
+        self.clock, self.channel, self.hidden = FakeClock(), FakeRoomChannel(), set[int]()
         self.message = LiveMessage(
-            self.place,
+            self.channel,
             doing=lambda: LISTENING,
             costs=CostLedger(ceiling_of(ParticipationSettings())),
             hidden=self.hidden.__contains__,
@@ -67,7 +67,7 @@ class Session:
 
     def field(self, name: str) -> str:
         """Return one field of the card that was shown last."""
-        return next(str(text) for title, text in self.place.cards[-1][1].fields if str(title) == name)
+        return next(str(text) for title, text in self.channel.cards[-1][1].fields if str(title) == name)
 
     async def pass_time(self, seconds: float) -> None:
         """Advance the clock and let the message see to itself."""
@@ -83,19 +83,19 @@ async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
     await session.pass_time(0.0)
     assert session.field("who spoke, and how often") == "nobody yet"
     await session.pass_time(EDIT_EVERY_S)
-    assert len(session.place.cards) == 1
+    assert len(session.channel.cards) == 1
     for event in (turn("1"), turn("1"), turn("2"), turn("assistant", TurnKind.ASSISTANT)):
         session.message.on_event(event)
     await session.pass_time(EDIT_EVERY_S)
-    assert session.place.cards[-1][0] == 1
+    assert session.channel.cards[-1][0] == 1
     assert session.field("who spoke, and how often") == "<@1> 2, <@2> 1"
     assert session.field("my answers") == "1"
-    assert "Secret" not in repr(session.place.cards)
+    assert "Secret" not in repr(session.channel.cards)
     await session.pass_time(60.0)
     assert session.field("how long") == "2 minutes"
     running.cancel()
     await session.message.finish()
-    assert session.place.cards[-1][1].text == OVER
+    assert session.channel.cards[-1][1].text == OVER
 
 
 async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
@@ -119,21 +119,21 @@ async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
     await session.pass_time(0.0)
     for failures in (1, MOST_FAILURES - 1):
         session.message.on_event(turn("1"))
-        session.place.writable = False
+        session.channel.writable = False
         for _ in range(failures):
             await session.pass_time(EDIT_EVERY_S)
-        session.place.writable = True
+        session.channel.writable = True
         await session.pass_time(EDIT_EVERY_S)
-    assert [edited for edited, _ in session.place.cards] == [None, 1, 1]
+    assert [edited for edited, _ in session.channel.cards] == [None, 1, 1]
     assert session.field("who spoke, and how often") == "<@1> 2"
     session.message.on_event(turn("1"))
-    session.place.writable = False
+    session.channel.writable = False
     await session.pass_time(EDIT_EVERY_S)
-    session.place.writable = True
+    session.channel.writable = True
     running.cancel()
     await session.message.finish()
-    assert session.place.cards[-1][0] == 1
-    assert session.place.cards[-1][1].text == OVER
+    assert session.channel.cards[-1][0] == 1
+    assert session.channel.cards[-1][1].text == OVER
 
 
 @asynccontextmanager
@@ -156,16 +156,16 @@ async def house_with_recaps(folder: Path) -> AsyncIterator[House]:
 async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: bool, said: int, posted: bool) -> None:
     """It is posted if the server has chosen it and enough was said; who opted out is not in it."""
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=chosen), by=1)
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=chosen), by=1)
         async with living(house) as (room, task):
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
             for number in range(said):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
-            await house.participation.set_opt_out(house.place.guild_id, BO.id, out=True)
+            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
             room.close("left")
             assert await ended(house, task) == "left"
-        assert len(house.place.recaps) == posted
-        for digest in house.place.recaps:
+        assert len(house.channel.recaps) == posted
+        for digest in house.channel.recaps:
             assert digest.people == ("Ada",)
             assert digest.turn_count == LEAST_SAID == said
             assert "Zanzibarq" not in str(digest)
@@ -174,43 +174,45 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
         assert await house.sessions.posted_transcripts.outdated() == ()
         for session in await house.sessions.recent():
             await house.sessions.delete(session.id)
-        place = house.place
-        recap = TranscriptMessage(place.guild_id, place.channel_id, 1)
+        channel = house.channel
+        recap = TranscriptMessage(channel.guild_id, channel.channel_id, 1)
         assert await house.sessions.posted_transcripts.outdated() == ((recap,) if posted else ())
 
 
 async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
     """After somebody is forgotten, also by another process, the message is made anew; with too little left it goes."""
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
         async with living(house) as (room, task):
             for number in range(LEAST_SAID):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
             room.close("left")
             await ended(house, task)
-        (posted,) = house.place.recaps
+        (posted,) = house.channel.recaps
         assert "Zanzibarq" in str(posted)
         assert house.readable is not None
         renewal = RecapRenewal(house.sessions, house.readable.digests)
 
         def room_channel_of(guild_id: int, channel_id: int) -> RoomChannel | None:
-            return house.place if (guild_id, channel_id) == (house.place.guild_id, house.place.channel_id) else None
+            return (
+                house.channel if (guild_id, channel_id) == (house.channel.guild_id, house.channel.channel_id) else None
+            )
 
         await renewal.run_once(room_channel_of)
-        assert house.place.renewed == []
+        assert house.channel.renewed == []
         forgetter = SpeechForgetter(house.database, house.clock)
         for person in (BO, ADA):
             stored = await forgetter.find_by_id(str(person.id))
             assert stored is not None
             await forgetter.forget(stored)
-            house.place.writable = False
+            house.channel.writable = False
             await renewal.run_once(room_channel_of)
             await renewal.run_once(lambda *_: None)
-            house.place.writable = True
+            house.channel.writable = True
             await renewal.run_once(room_channel_of)
             await renewal.run_once(room_channel_of)
-        (first, left), (second, nothing) = house.place.renewed
+        (first, left), (second, nothing) = house.channel.renewed
         assert (first, second, nothing) == (1, 1, None)
         assert left is not None
         assert "Zanzibarq" not in str(left)
@@ -221,8 +223,8 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
 async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
     """Between reading and posting somebody may be forgotten; a recap that cannot be remembered is deleted again."""
     async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
-        write = house.place.write_recap
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
+        write = house.channel.write_recap
 
         async def slowly(digest: Digest) -> int | None:
             forgetter = SpeechForgetter(house.database, house.clock)
@@ -231,7 +233,7 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
             await forgetter.forget(stored)
             return await write(digest)
 
-        house.place.write_recap = slowly  # type: ignore[method-assign]
+        house.channel.write_recap = slowly  # type: ignore[method-assign]
         async with living(house) as (room, task):
             for number in range(LEAST_SAID):
                 await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")

@@ -43,21 +43,21 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
 
     @contextmanager
     def show(
-        session_id: SessionId, place: RoomChannel, memory: SessionMemory, guild: GuildConduct
+        session_id: SessionId, channel: RoomChannel, memory: SessionMemory, guild: GuildConduct
     ) -> Iterator[events.Observer]:
-        life.append((session_id, place.channel_id, memory.session_id, guild.guild_id))
+        life.append((session_id, channel.channel_id, memory.session_id, guild.guild_id))
         yield shown.append
         life.append(())
 
     async with a_house(tmp_path) as house:
-        shown_room = Session(house.place, replace(house.services(), show_live=show))
+        shown_room = Session(house.channel, replace(house.services(), show_live=show))
         async with living(house, room=shown_room) as (room, task):
             await house.say(ADA.id, "The train leaves at nine.")
             await house.pass_time(CHECK_ROOM_S + 1)
             room.close("left")
             await ended(house, task)
     begun, over = life
-    assert begun[1:] == (house.place.channel_id, begun[0], house.place.guild_id)
+    assert begun[1:] == (house.channel.channel_id, begun[0], house.channel.guild_id)
     assert over == ()
     assert shown == house.seen
     kinds = {type(event) for event in shown}
@@ -69,10 +69,10 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
     turn too.
     """
     async with a_house(tmp_path) as house, living(house):
-        (notice,) = house.place.notices
+        (notice,) = house.channel.notices
         assert notice.startswith(DEFAULT_NOTICE)
         assert "/opt-out" in notice
-        assert house.place.shown_as_listening
+        assert house.channel.shown_as_listening
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         assert not house.of(events.ContextBuilt)
         await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -94,12 +94,12 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
         house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
         async with living(house):
-            assert "I say nothing." in house.place.notices[0]
-            assert "take part" not in house.place.notices[0]
+            assert "I say nothing." in house.channel.notices[0]
+            assert "take part" not in house.channel.notices[0]
             await house.say(ADA.id, "Roomtone, when do we meet @everyone?")
-            await house.participation.of_guild(house.place.guild_id)
+            await house.participation.of_guild(house.channel.guild_id)
             with pytest.raises(NotNowError, match="/leave"):
-                await house.participation.lift_silence(house.place.guild_id, by=1, manager=True)
+                await house.participation.lift_silence(house.channel.guild_id, by=1, manager=True)
             await house.pass_time(11)
         house.listen = None
         async with living(house) as (room, task):
@@ -112,12 +112,12 @@ async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Listen
             assert await ended(house, task) == "left"
         assert not [event for event in house.seen if isinstance(event, events.ReplySpoken)]
         if target == "thread":
-            assert house.place.threads == [601]
-            written = "\n".join(house.place.thread.posted)
+            assert house.channel.threads == [601]
+            written = "\n".join(house.channel.thread.posted)
             assert "**Ada:** Roomtone, when do we meet @\u200beveryone?" in written
-            assert house.place.files == []
+            assert house.channel.files == []
         else:
-            ((name, written),) = house.place.files
+            ((name, written),) = house.channel.files
             assert name.endswith(".md")
             assert "everyone" in written
         assert "Roomtone, you may talk again." in written
@@ -140,15 +140,15 @@ async def test_a_thread_that_cannot_be_stored_is_told_once(tmp_path: Path) -> No
         async with living(house):
             await house.say(ADA.id, "We meet at noon.")
             await house.pass_time(2 * WRITE_EVERY_S)
-            assert "We meet at noon." in "".join(house.place.thread.posted)
-        assert house.place.written == [THREAD_UNSTORED.fill(error=FULL)]
+            assert "We meet at noon." in "".join(house.channel.thread.posted)
+        assert house.channel.written == [THREAD_UNSTORED.fill(error=FULL)]
 
 
 async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:
     """Where no thread can be made, the bot says so and leaves."""
     async with a_house(tmp_path) as house:
         house.listen = ListenRequest("thread", 601)
-        house.place.takes_threads = False
+        house.channel.takes_threads = False
         async with living(house) as (_, task):
             assert await ended(house, task) == "no_transcript"
-        assert house.place.written == ["I am leaving. No thread here."]
+        assert house.channel.written == ["I am leaving. No thread here."]

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 def heard_at_the_notice(house: House, *people: Person) -> list[tuple[bool, ...]]:
     """Return which of them are heard while Discord takes the notice, for each notice from now on."""
-    heard, write = list[tuple[bool, ...]](), house.place.write_notice
+    heard, write = list[tuple[bool, ...]](), house.channel.write_notice
 
     async def slow(text: Text, *, asks: bool = False) -> bool:
-        heard.append(tuple(not house.place.excludes(each.id) for each in people))
+        heard.append(tuple(not house.channel.excludes(each.id) for each in people))
         return await write(text, asks=asks)
 
-    house.place.write_notice = slow  # type: ignore[method-assign]
+    house.channel.write_notice = slow  # type: ignore[method-assign]
     return heard
 
 
@@ -41,7 +41,7 @@ async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> Non
         heard_before = heard_at_the_notice(house, ADA)
         async with living(house):
             assert heard_before == [(False,)]
-            assert not house.place.excludes(ADA.id)
+            assert not house.channel.excludes(ADA.id)
 
 
 async def test_who_had_the_notice_is_heard_at_once_when_the_session_goes_on(tmp_path: Path) -> None:
@@ -50,28 +50,28 @@ async def test_who_had_the_notice_is_heard_at_once_when_the_session_goes_on(tmp_
     """
     async with a_house(tmp_path) as house:
         async with living(house):
-            assert len(house.place.notices) == 1
+            assert len(house.channel.notices) == 1
         async with living(house):
-            assert len(house.place.notices) == 1
-            assert not house.place.excludes(ADA.id)
-            await settle(lambda: house.place.shown_as_listening)
+            assert len(house.channel.notices) == 1
+            assert not house.channel.excludes(ADA.id)
+            await settle(lambda: house.channel.shown_as_listening)
         newcomer = Person(4, "Cy", False)
-        house.place.people.append(newcomer)
+        house.channel.people.append(newcomer)
         heard = heard_at_the_notice(house, ADA, newcomer)
         async with living(house):
             assert heard == [(True, False)]
-            assert not house.place.excludes(newcomer.id)
+            assert not house.channel.excludes(newcomer.id)
 
 
 async def test_a_notice_with_other_words_is_given_to_everybody(tmp_path: Path) -> None:
     """Another machine may send speech elsewhere: then nobody is heard before they could know."""
     async with a_house(tmp_path) as house:
         async with living(house):
-            guild = await house.participation.of_guild(house.place.guild_id)
+            guild = await house.participation.of_guild(house.channel.guild_id)
             assert guild.consent.told == {ADA.id, BO.id}
             guild.consent.notice = "another"
         async with living(house):
-            assert len(house.place.notices) == 2
+            assert len(house.channel.notices) == 2
 
 
 async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: Path) -> None:
@@ -79,32 +79,32 @@ async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: P
     take it back. The next session asks anew; a session that goes on after a crash does not.
     """
     async with a_house(tmp_path) as house:
-        house.consent = RoomSettings(consent={"all": "notice", str(house.place.guild_id): "ask"})
-        guild_id = house.place.guild_id
+        house.consent = RoomSettings(consent={"all": "notice", str(house.channel.guild_id): "ask"})
+        guild_id = house.channel.guild_id
         async with living(house):
-            assert house.place.asked == [True]
-            assert [house.place.excludes(each.id) for each in (ADA, BO)] == [True, True]
+            assert house.channel.asked == [True]
+            assert [house.channel.excludes(each.id) for each in (ADA, BO)] == [True, True]
             await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
-            assert [house.place.excludes(each.id) for each in (ADA, BO)] == [False, True]
+            assert [house.channel.excludes(each.id) for each in (ADA, BO)] == [False, True]
             await house.say(ADA.id, "Hello there.")
             assert house.recogniser.asked[0][2] == ("Roomtone", "Room tone", "Ada", "The Lantern Society", "Lounge")
         async with living(house) as (room, task):
-            assert not house.place.excludes(ADA.id)
+            assert not house.channel.excludes(ADA.id)
             await house.participation.set_agreed(guild_id, ADA.id, agrees=False)
-            assert house.place.excludes(ADA.id)
+            assert house.channel.excludes(ADA.id)
             await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
             room.close("left")
             await settle(task.done)
         async with living(house):
-            assert house.place.excludes(ADA.id)
+            assert house.channel.excludes(ADA.id)
 
 
 async def test_rights_are_asked_anew_while_the_room_is_open(tmp_path: Path) -> None:
     """What people may do is asked when the room opens and every half a minute; of newcomers, within two seconds."""
     async with a_house(tmp_path) as house, living(house):
-        await settle(lambda: bool(house.place.refreshed))
+        await settle(lambda: bool(house.channel.refreshed))
         await house.pass_time(REFRESH_RIGHTS_S + CHECK_NEWCOMERS_S, step_s=CHECK_NEWCOMERS_S / 2)
-        everybody = [place for place, newcomers in enumerate(house.place.refreshed) if not newcomers]
+        everybody = [channel for channel, newcomers in enumerate(house.channel.refreshed) if not newcomers]
         assert everybody == [0, REFRESH_RIGHTS_S / CHECK_NEWCOMERS_S]
 
 
@@ -119,7 +119,7 @@ async def test_after_an_opt_out_nothing_of_the_person_is_sent(tmp_path: Path) ->
         async with living(house):
             await house.say(ADA.id, "The walrus sleeps in the shed.")
             tools.exchanges.record(Seq(0), [ToolExchange((), ())])
-            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+            await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
             assert not tools.exchanges.messages({0})
             tools.exchanges.record(Seq(0), [ToolExchange((), ())])
             await house.say(BO.id, "Roomtone, what sleeps in the shed?")
@@ -134,7 +134,7 @@ async def test_after_an_opt_out_nothing_of_the_person_is_sent(tmp_path: Path) ->
 async def test_without_chat_the_notice_is_spoken(tmp_path: Path) -> None:
     """If the chat refuses the notice, the bot says it aloud before it hears anybody."""
     async with a_house(tmp_path) as house:
-        house.place.writable = False
+        house.channel.writable = False
         async with living(house) as (room, _):
             assert room.opened.is_set()
             assert house.voice.spoken[0] == DEFAULT_NOTICE
@@ -147,25 +147,25 @@ async def test_where_nobody_can_be_told_the_bot_leaves(tmp_path: Path, fault: st
     """
     async with a_house(tmp_path) as house:
         house.consent = RoomSettings(consent={"all": "ask" if fault == "asks" else "notice"})
-        house.place.writable = False
-        house.place.audible = fault != "muted"
+        house.channel.writable = False
+        house.channel.audible = fault != "muted"
         house.voice.mute = {DEFAULT_NOTICE} if fault == "hoarse" else set()
         async with living(house) as (room, task):
             await settle(task.done)
             assert not room.opened.is_set()
-            assert house.place.excludes(ADA.id)
+            assert house.channel.excludes(ADA.id)
             with pytest.raises(NotAnnouncedError, match="Send Messages"):
                 task.result()
-            assert not house.place.shown_as_listening
+            assert not house.channel.shown_as_listening
             assert fault != "asks" or house.voice.spoken == []
 
 
 async def test_rights_taken_away_during_the_session_end_it(tmp_path: Path) -> None:
     """If somebody comes who can be told in no way, the bot writes why and leaves in order."""
     async with a_house(tmp_path) as house, living(house) as (room, task):
-        house.place.writable = house.place.audible = False
-        house.place.people.append(Person(9, "Cy", False))
+        house.channel.writable = house.channel.audible = False
+        house.channel.people.append(Person(9, "Cy", False))
         house.clock.advance(GATHER_S)
         room.on_membership(MembershipChange(Person(9, "Cy", False), joined=True))
         assert await ended(house, task) == "not_announced"
-        assert house.place.written[-1].startswith("I am leaving.")
+        assert house.channel.written[-1].startswith("I am leaving.")

@@ -39,7 +39,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         await house.say(ADA.id, "We meet at the old station.")
         house.recogniser.texts.append("And bring your umbrella, please.")
         sound: list[SpeechFrames] = [speech(ADA.id, at=house.clock.monotonic())[0]]  # type: ignore[list-item]
-        house.place.links[-1].hear(sound)
+        house.channel.links[-1].hear(sound)
         room.close("left")
         assert await ended(house, task) == "left"
         assert house.said[-1] == "Ada: And bring your umbrella, please."
@@ -74,7 +74,7 @@ async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(tmp_pat
     async with a_house(tmp_path) as house:
         async with living(house):
             await house.say(ADA.id, "The budget is four hundred euros.")
-        house.place = FakeRoomChannel(channel_id=house.place.channel_id + 1)
+        house.channel = FakeRoomChannel(channel_id=house.channel.channel_id + 1)
         async with living(house):
             first, second = (each for each in house.seen if isinstance(each, events.RoomOpened))
             ended_first, ended_second = [await house.sessions.find(each.session_id) for each in (first, second)]  # type: ignore[arg-type]
@@ -88,28 +88,28 @@ async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tm
     async with a_house(tmp_path) as house:
         async with living(house) as (room, task):
             await house.say(ADA.id, "The budget is four hundred euros.")
-            cards = len(house.place.cards)
+            cards = len(house.channel.cards)
             room.close(HANDED_OVER)
             assert room.ending is None
             assert await ended(house, task) == HANDED_OVER
-        assert (house.place.shown_as_listening, len(house.place.cards)) == (True, cards)
+        assert (house.channel.shown_as_listening, len(house.channel.cards)) == (True, cards)
         async with living(house) as (room, task):
             room.close("left")
             await ended(house, task)
-        assert not house.place.shown_as_listening
+        assert not house.channel.shown_as_listening
 
 
 async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) -> None:
     """After the server's longest time the bot says so and ends the session; the next room begins a new one."""
     async with a_house(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(longest_session_h=1), by=1)
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(longest_session_h=1), by=1)
         async with living(house) as (_, task):
-            house.place.people = [ADA]
+            house.channel.people = [ADA]
             await house.pass_time(3_500, step_s=60.0)
             assert not task.done()
             await house.pass_time(200, step_s=60.0)
             assert await ended(house, task) == "longest"
-        assert "has lasted 1 hour, as long as one may" in house.place.written[-1]
+        assert "has lasted 1 hour, as long as one may" in house.channel.written[-1]
         async with living(house) as (_, task):
             await house.pass_time(100, step_s=60.0)
             assert not task.done()
@@ -120,15 +120,15 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
     """A lost voice connection ends the room with `LinkError`. A moderator's disconnect ends it in order."""
     async with a_house(tmp_path) as house:
         async with living(house) as (_, task):
-            house.place.links[-1].lose("The voice server is gone.")
+            house.channel.links[-1].lose("The voice server is gone.")
             await settle(task.done)
             error = task.exception()
             assert isinstance(error, ExceptionGroup)
             assert isinstance(error.exceptions[0], LinkError)
         async with living(house) as (_, task):
-            house.place.links[-1].lose(removed=True)
+            house.channel.links[-1].lose(removed=True)
             assert await ended(house, task) == "expelled"
-        house.place.refuse = RemovedFromChannelError()
+        house.channel.refuse = RemovedFromChannelError()
         async with living(house) as (room, task):
             assert await ended(house, task) == "expelled"
             assert not room.opened.is_set()
@@ -139,13 +139,13 @@ async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Pat
     connection may take. Nothing is left of the session.
     """
     async with a_house(tmp_path) as house:
-        house.place.reachable.clear()
+        house.channel.reachable.clear()
         async with living(house, opens=False) as (room, task):
-            await settle(lambda: house.place.connecting)
+            await settle(lambda: house.channel.connecting)
             room.close("left")
             assert await ended(house, task) == "left"
             assert not room.opened.is_set()
-        assert house.place.links == []
+        assert house.channel.links == []
         assert await house.sessions.recent() == ()
 
 
@@ -159,7 +159,7 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
     async with a_house(tmp_path) as house:
         house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight.")
         async with living(house) as (room, task):
-            link = house.place.links[-1]
+            link = house.channel.links[-1]
             link.pulling = False
             await house.say(ADA.id, "Roomtone, count to eight.")
             await settle(lambda: len(house.voice.spoken) == 2)
@@ -177,7 +177,7 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
 async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error: LinkError) -> None:
     """An attempt that failed is no session that somebody had."""
     async with a_house(tmp_path) as house:
-        house.place.refuse = error
+        house.channel.refuse = error
         async with living(house) as (_, task):
             await settle(task.done)
         assert await house.sessions.recent() == ()
@@ -189,7 +189,7 @@ async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path:
         responder = ScriptedResponder("One two three four.")
         house.new_responder = lambda: responder
         async with living(house) as (room, task):
-            link = house.place.links[-1]
+            link = house.channel.links[-1]
             link.pulling = False
             await house.say(ADA.id, "Roomtone, count to four.")
             await settle(lambda: len(house.voice.spoken) == 1)
@@ -208,10 +208,10 @@ async def test_a_gpu_that_fails_is_told_once_in_the_channel(tmp_path: Path) -> N
     async with a_house(tmp_path) as house:
         for told in (1, 0):
             async with living(house):
-                house.place.written.clear()
+                house.channel.written.clear()
                 house.gpu_failure = RecogniserError("CUDA failed (no memory).")
                 await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-                assert house.place.written.count(GPU_FAILED) == told
+                assert house.channel.written.count(GPU_FAILED) == told
         problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
         assert problems == ["CUDA failed (no memory)."]
 
@@ -247,7 +247,7 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
             opened = house.of(events.RoomOpened)[0]
             stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert [turn.seq for turn in stored.window] == [0, 1, 2]
-        assert house.place.written == ["I cannot store what is said: The disk is full. Make room."]
+        assert house.channel.written == ["I cannot store what is said: The disk is full. Make room."]
 
 
 async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
@@ -255,23 +255,23 @@ async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> N
     for an answer that nobody can hear.
     """
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        house.place.written.clear()
-        house.place.muted, house.place.audible = True, False
+        house.channel.written.clear()
+        house.channel.muted, house.channel.audible = True, False
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.place.written == [MUTED]
+        assert house.channel.written == [MUTED]
         assert MUTED in room.status()
         await house.say(ADA.id, "Roomtone, what time is it?")
         decided = house.of(events.TurnDecided)[-1]
         assert decided.reason == "silenced"
-        house.place.muted, house.place.audible = False, True
-        house.place.deafened = True
+        house.channel.muted, house.channel.audible = False, True
+        house.channel.deafened = True
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.place.written == [MUTED, UNMUTED, DEAFENED]
+        assert house.channel.written == [MUTED, UNMUTED, DEAFENED]
         assert MUTED not in room.status()
         assert DEAFENED in room.status()
-        house.place.deafened = False
+        house.channel.deafened = False
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.place.written == [MUTED, UNMUTED, DEAFENED, UNDEAFENED]
+        assert house.channel.written == [MUTED, UNMUTED, DEAFENED, UNDEAFENED]
 
 
 STARTED_AT = 1_700_000_000.0

@@ -75,7 +75,7 @@ class KeptHouse(House):
         themselves.
         """
         opened = await self.sessions.open(
-            guild_id=self.place.guild_id, channel_id=self.place.channel_id, resume_within_s=0.0
+            guild_id=self.channel.guild_id, channel_id=self.channel.channel_id, resume_within_s=0.0
         )
         told = {0: (ADA, "I live in Lisbon."), 1: (BO, "My dog is called Bruno.")}
         for number in range(count):
@@ -94,9 +94,9 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
     """
     async with KeptHouse(tmp_path) as house:
         await house.remember(60)
-        house.place.people = [ADA, BO]
+        house.channel.people = [ADA, BO]
         # Of whom nobody asks.
-        audience = Audience(house.place.guild_id, house.place.shared_channels())
+        audience = Audience(house.channel.guild_id, house.channel.shared_channels())
         with capture_logs() as logs:
             async with living(house) as (room, task):
                 await house.say(ADA.id, "Roomtone, where is parcel three?")
@@ -107,7 +107,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
             async with living(house) as (room, task):
                 await house.say(BO.id, "Roomtone, what is my dog called?")
                 await house.reply(2)
-                await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+                await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
                 await house.say(BO.id, "Roomtone, who is here?")
                 await house.reply(3)
                 room.close("left")
@@ -133,8 +133,8 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
     that it is about asks. When somebody comes who may not, earlier results of tools are dropped from the prompt.
     """
     async with KeptHouse(tmp_path) as house:
-        house.place.people = [ADA, BO]
-        house.place.channel_id = 21
+        house.channel.people = [ADA, BO]
+        house.channel.channel_id = 21
         await house.remember(60)
         async with living(house) as (room, task):
             await house.say(ADA.id, "Roomtone, where is parcel three?")
@@ -142,13 +142,13 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
             await settle(lambda: bool(house.of(events.CompactionLanded)))
             room.close("left")
             await settle(task.done)
-        house.place.channel_id = 20
+        house.channel.channel_id = 20
         tools = Toolbox()
         house.toolbox = lambda *_: tools
         asked = [(ADA, set(), "Lisbon"), (BO, set(), "Bruno"), (BO, {21}, "Lisbon Bruno"), (BO, set(), "Bruno")]
         async with living(house) as (room, task):
             for number, (person, shared, _) in enumerate(asked, start=2):
-                house.place.shared = shared
+                house.channel.shared = shared
                 await house.say(person.id, f"Roomtone, what is number {number}?")
                 await house.reply(number)
                 if shared:

@@ -44,7 +44,7 @@ def furnish(house: House, *pieces: str | BaseException) -> ScriptedResponder:
 
 def read_by_people(house: House) -> list[str]:
     """Return what stands in the channel."""
-    return [in_language(text, "en") for text in house.place.written]
+    return [in_language(text, "en") for text in house.channel.written]
 
 
 async def test_memory_answers_while_the_model_is_away_and_says_so_once(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ async def test_what_memory_does_not_answer(tmp_path: Path, pieces: tuple[str | B
         async with living(house):
             await house.say(ADA.id, "Roomtone, where is the key?")
             assert (await house.reply(1)).text == said
-            await settle(lambda: len(house.place.written) > 0)
+            await settle(lambda: len(house.channel.written) > 0)
         assert not any("10.0.0.9" in text for text in read_by_people(house))
 
 

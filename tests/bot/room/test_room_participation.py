@@ -37,7 +37,7 @@ def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
 
 async def silenceable(house: House) -> None:
     """Wait until the guild's participation knows the room, because only then it can be silenced."""
-    guild = await house.participation.of_guild(house.place.guild_id)
+    guild = await house.participation.of_guild(house.channel.guild_id)
     await settle(lambda: guild.room is not None)
 
 
@@ -62,14 +62,14 @@ async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: st
                 await settle(lambda: any(line["event"] == "reply_skipped" for line in logs))
             assert house.voice.spoken == ["It is green."]
             assert len(house.turns) == 3
-            assert house.place.written == []
+            assert house.channel.written == []
             assert "1 time there was nothing to say after all." in room.status()
 
 
 async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
     """ "Shut up" with the bot's name stops a reply at once. The bot goes on listening for ten minutes."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        link = house.place.links[-1]
+        link = house.channel.links[-1]
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         link.pulling = False
         await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -79,7 +79,7 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         await house.say(ADA.id, "Shut up, Roomtone!")
         reply = await house.reply(1)
         assert reply.interrupted
-        await settle(lambda: house.place.written[-1] == silenced_for(SILENT_MINUTES))
+        await settle(lambda: house.channel.written[-1] == silenced_for(SILENT_MINUTES))
         link.pulling = True
         await settle(lambda: len(house.turns) == 4)
         await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -94,7 +94,9 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house:
         responder = thinking(house, "Good evening.")
         async with living(house):
-            await house.servers.change(house.place.guild_id, lambda _: ServerSettings(wake_names=("Jeeves",)), by=BO.id)
+            await house.servers.change(
+                house.channel.guild_id, lambda _: ServerSettings(wake_names=("Jeeves",)), by=BO.id
+            )
             await house.say(ADA.id, "Roomtone, hello.")
             await silent(house)
             await house.say(ADA.id, "Jeeves, hello.")
@@ -108,7 +110,7 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
     """In a room of two languages the model is told whose to answer in. Events are in the recogniser's glossary."""
     async with a_house(tmp_path) as house:
         responder = thinking(house, "Half past nine.", "Halb zehn.", "Half past nine.")
-        house.place.occasions = ["The Curse of Strahd"]
+        house.channel.occasions = ["The Curse of Strahd"]
         house.recogniser.languages[BO.id] = "de"
         async with living(house):
             for number, (speaker, question, answered) in enumerate(
@@ -132,9 +134,9 @@ async def test_a_server_narrows_the_languages_that_are_heard(tmp_path: Path) -> 
     """At once, also in a session that runs."""
     async with a_house(tmp_path) as house, living(house):
         await house.say(ADA.id, "We take the train at nine.")
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(spoken=("de", "fr")), by=ADA.id)
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(spoken=("de", "fr")), by=ADA.id)
         await house.say(BO.id, "Wir nehmen den Zug um neun.")
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(spoken=("de",)), by=ADA.id)
+        await house.servers.change(house.channel.guild_id, lambda _: ServerSettings(spoken=("de",)), by=ADA.id)
         await house.say(ADA.id, "Und was nehmen wir mit?")
         await settle(lambda: len(house.recogniser.asked) > 2)
     heard_in = [language for _, language, _ in house.recogniser.asked]
@@ -167,20 +169,20 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
     no turns.
     """
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        assert not house.place.excludes(ADA.id)
-        await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
-        assert house.place.excludes(ADA.id)
-        assert not house.place.excludes(BO.id)
+        assert not house.channel.excludes(ADA.id)
+        await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
+        assert house.channel.excludes(ADA.id)
+        assert not house.channel.excludes(BO.id)
         # If it were recognised, the next text would be taken for hers.
-        house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
+        house.channel.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
         room.on_membership(MembershipChange(ADA, joined=False))
         await house.pass_time(3.0)
         await house.say(BO.id, "Roomtone, hello.")
         await house.reply(1)
         assert not [line for line in house.said if line.startswith("Ada")]
-        assert house.place.written == []
-        await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=False)
-        assert not house.place.excludes(ADA.id)
+        assert house.channel.written == []
+        await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=False)
+        assert not house.channel.excludes(ADA.id)
 
 
 async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
@@ -189,7 +191,7 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
     """
     async with a_house(tmp_path) as house, living(house):
         await silenceable(house)
-        link = house.place.links[-1]
+        link = house.channel.links[-1]
         await house.say(BO.id, "The spare key is under the blue flower pot.")
         link.pulling = False
         await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -201,7 +203,7 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         await house.pass_time(TICK_S)
         link.hear(speech(ADA.id, at=started))
         house.participation.on_forgetting(ADA.id)
-        guild = await house.participation.of_guild(house.place.guild_id)
+        guild = await house.participation.of_guild(house.channel.guild_id)
         assert guild.room is not None
         house.participation.on_forgotten([guild.room.session_id])
         assert (await house.reply(1)).interrupted
@@ -220,7 +222,7 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         house.recogniser.gate.clear()
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
-        house.place.links[-1].hear(speech(ADA.id, at=started))
+        house.channel.links[-1].hear(speech(ADA.id, at=started))
         await house.pass_time(3.0)
         assert len(house.recogniser.asked) == 1
         house.participation.on_forgetting(ADA.id)

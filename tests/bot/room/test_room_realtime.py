@@ -69,7 +69,7 @@ class Studio:
         )
         memory = replace(services.memory, open_quoting=lambda *_: self.quoting)
         services = replace(services, memory=memory, screens=self.cinema.screens, realtime=realtime)
-        async with living(self.house, room=Session(self.house.place, services)) as (_, task):
+        async with living(self.house, room=Session(self.house.channel, services)) as (_, task):
             await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())
             yield self.sessions[0]
 
@@ -132,14 +132,14 @@ async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_pat
         session.heard.append("I bring the bread.")
         started = house.clock.monotonic()
         await house.pass_time(TICK_S if when == "speaks" else 2.5)
-        house.place.links[-1].hear([*speech(ADA.id, at=started), *speech(BO.id, at=started + 0.5)])
+        house.channel.links[-1].hear([*speech(ADA.id, at=started), *speech(BO.id, at=started + 0.5)])
         if when != "speaks":
             await house.pass_time(1.5)
             assert "Ada speaks:" in session.items.values()
         if when == "no words":
             await settle(lambda: len(house.turns) == 2)
         if wish == "opt-out":
-            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+            await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
         else:
             house.participation.on_forgetting(ADA.id)
         if when in {"group waits", "no words"}:
@@ -159,7 +159,7 @@ async def test_the_model_keeps_no_quotes_after_somebody_has_opted_out(tmp_path: 
             await silenceable(studio.house)
             await studio.begin()
             assert "From memory, Bo" in session.instructions
-            await studio.house.participation.set_opt_out(studio.house.place.guild_id, BO.id, out=True)
+            await studio.house.participation.set_opt_out(studio.house.channel.guild_id, BO.id, out=True)
             assert "From memory, Bo" not in session.instructions
             session.connect()
             assert "From memory, Bo" not in session.instructions

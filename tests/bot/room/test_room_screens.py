@@ -49,7 +49,7 @@ class Cinema:
 
     def living(self) -> AbstractAsyncContextManager[tuple[Session, asyncio.Task[str]]]:
         services = replace(self.house.services(), screens=self.screens)
-        return living(self.house, room=Session(self.house.place, services))
+        return living(self.house, room=Session(self.house.channel, services))
 
     async def share(self) -> ScreenPageConnection:
         """Let Ada open her link and share a window."""
@@ -80,7 +80,7 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
     """Alone with one person, the bot remarks once on a new note, which is in the prompt."""
     async with a_cinema(tmp_path) as cinema:
         house = cinema.house
-        house.place.people = [ADA]
+        house.channel.people = [ADA]
         async with cinema.living():
             await house.say(ADA.id, "Roomtone, watch this with me.")
             await house.reply(1)

@@ -52,10 +52,10 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
             "I kept silent 1 time (not meant for me: 1).\n"
             f"{mode_sentence(VoiceMode.ENGAGED)}"
         )
-        house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
+        house.channel.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
         assert "I left out 1 sound (1 too short).\nThis call is end-to-end encrypted" in room.status()
-        house.place.links[-1].privacy_code = ""
+        house.channel.links[-1].privacy_code = ""
         assert "(1 too short).\nThis call is not end-to-end encrypted, so Discord's servers could" in room.status()
         house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
         assert room.status().splitlines()[2] == house.ailing
@@ -137,13 +137,13 @@ async def kinds(
     speaks: bool = True,
 ) -> list[FaultKind]:
     """Return the kinds of the faults of a room in which that happened."""
-    room, link, place = RoomFaults(), FakeLink(Playback(), lambda _: None), FakeRoomChannel()
-    place.audible, place.deafened = audible, deafened
+    room, link, channel = RoomFaults(), FakeLink(Playback(), lambda _: None), FakeRoomChannel()
+    channel.audible, channel.deafened = audible, deafened
     link.down_since = None if down_s is None else NOW - down_s
     link.unheard = unheard
     for event in happened:
         room.on_event(event)
-    found = room.faults(link, place, speaks=speaks, now=NOW)
+    found = room.faults(link, channel, speaks=speaks, now=NOW)
     for fault in found:
         assert re.fullmatch(r"[A-Z].*[.]", fault.sentence)
     return [fault.kind for fault in found]
@@ -207,10 +207,10 @@ def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
 
 def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     """Whoever opts out or leaves in mid-sentence is not shown with what they had said."""
-    place = FakeRoomChannel()
-    speech = UnfinishedSpeech(place)
+    channel = FakeRoomChannel()
+    speech = UnfinishedSpeech(channel)
     speech.on_event(events.InterimTranscribed(ADA.id, "the key", 1.0))
     speech.on_event(events.InterimTranscribed(BO.id, "I am", 1.0))
     assert speech.words(lambda user_id: user_id == ADA.id) == (BO_SAYS,)
-    place.people = [ADA]
+    channel.people = [ADA]
     assert speech.words(_nobody) == (ADA_SAYS,)

@@ -73,7 +73,7 @@ async def test_who_may_not_be_heard_or_is_not_there_is_not_recorded(tmp_path: Pa
     async with a_house(tmp_path) as house:
         responder = thinking(house, "Hello.")
         async with living(house) as (room, _):
-            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+            await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
             assert await room.take_typed(Message("I am Ada.")) is None
             assert await room.take_typed(Message("What do they say?", person=ABSENT)) == COME_IN
             await house.pass_time(1.0)
@@ -87,9 +87,9 @@ async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
         house.participating = ParticipationSettings(max_calls_per_hour=1)
         async with living(house) as (room, _):
             await silenceable(house)
-            await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
+            await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
             assert "/talk" in str(await room.take_typed(Message("Hello?")))
-            await house.participation.lift_silence(house.place.guild_id, by=BO.id, manager=True)
+            await house.participation.lift_silence(house.channel.guild_id, by=BO.id, manager=True)
             message = Message("Hello?")
             assert await room.take_typed(message) is None
             await settle(lambda: message.answers == ["Hello."])
@@ -110,7 +110,7 @@ async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
                 assert await room.take_typed(message) is None
                 await settle(lambda: len(responder.contexts) == 1)
             assert await room.take_typed(Message("And I?")) == TOO_MANY
-            await house.participation.set_opt_out(house.place.guild_id, BO.id, out=True)
+            await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
             thinks.set()
             last = Message("Are you there?")
             assert await room.take_typed(last) is None
@@ -151,8 +151,8 @@ def furnish(house: House, model: Thinker) -> list[str]:
 
     toolbox = Toolbox(
         [RoomTool("note", "Notes.", {"type": "object"}, note)],
-        ask_for_press=house.place.ask_for_press,
-        is_present=lambda user_id: any(person.id == user_id for person in house.place.members()),
+        ask_for_press=house.channel.ask_for_press,
+        is_present=lambda user_id: any(person.id == user_id for person in house.channel.members()),
     )
     house.toolbox = lambda *_: toolbox
     house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)
@@ -167,7 +167,7 @@ async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
         async with living(house):
             await house.say(ADA.id, "Roomtone, write milk down.")
             assert (await house.reply(1)).text == PRESS_FIRST
-            (call,) = house.place.calls
+            (call,) = house.channel.calls
             assert call.request.arguments == {"text": "milk"}
             await house.say(ADA.id, "Yes, Roomtone, do it, I confirm!")
             await house.reply(2)
@@ -193,16 +193,16 @@ async def test_what_was_asked_in_writing_is_told_there(tmp_path: Path) -> None:
             message = Message("Write milk down.")
             assert await room.take_typed(message) is None
             await settle(lambda: message.answers == [PRESS_FIRST])
-            assert house.place.calls[0].press(ADA) is None
+            assert house.channel.calls[0].press(ADA) is None
             await settle(lambda: len(message.answers) == 2)
             assert message.answers[1] == "It is note one."
             assert any(TYPED in each.content for each in model.asked[-1][0])
             await settle(lambda: "Roomtone: It is note one." in house.said)
             assert await room.take_typed(message) is None
             await settle(lambda: len(message.answers) == 3)
-            await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
-            assert house.place.calls[1].press(ADA) is None
-            await settle(lambda: house.place.calls[1].outcome is not None)
+            await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
+            assert house.channel.calls[1].press(ADA) is None
+            await settle(lambda: house.channel.calls[1].outcome is not None)
             await house.pass_time(1.0)
             assert noted == ["milk", "tea"]
             assert message.answers[1:] == ["It is note one.", PRESS_FIRST]
@@ -218,7 +218,7 @@ async def test_a_bot_that_leaves_lets_calls_lapse(tmp_path: Path) -> None:
             await house.reply(1)
             room.close("left")
             await settle(task.done)
-        (call,) = house.place.calls
+        (call,) = house.channel.calls
         assert "Not done" in str(call.outcome)
         assert call.press(ADA) is not None
         assert noted == []

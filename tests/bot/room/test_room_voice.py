@@ -39,9 +39,9 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
         sample.mute.add(DEFAULT_VOICE.sample)
         assert "could not speak" in str(await room.play_sample(DEFAULT_VOICE))
         asked = len(sample.spoken)
-        await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
+        await house.participation.silence_for_now(house.channel.guild_id, by=BO.id)
         assert "/talk lets me" in str(await room.play_sample(DEFAULT_VOICE))
-        await house.participation.silence_always(house.place.guild_id, by=BO.id)
+        await house.participation.silence_always(house.channel.guild_id, by=BO.id)
         assert await room.play_sample(DEFAULT_VOICE) == "A server manager has silenced me."
     assert len(sample.spoken) == asked
 
@@ -64,11 +64,11 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     async with a_house(tmp_path) as house:
         services = replace(
             house.services(),
-            open_voice=lambda place, usual, tell: (
-                cast("ServerVoice", chosen) if place is house.place else ServerVoice(usual=usual, tell=tell)
+            open_voice=lambda channel, usual, tell: (
+                cast("ServerVoice", chosen) if channel is house.channel else ServerVoice(usual=usual, tell=tell)
             ),
         )
-        async with living(house, room=Session(house.place, services)) as (room, _):
+        async with living(house, room=Session(house.channel, services)) as (room, _):
             assert "my usual one" in room.status()
             await house.say(ADA.id, "Roomtone, where is the spare key?")
             await house.reply(1)
@@ -84,8 +84,8 @@ async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
         wanted = f"I am here, Ada. Ask me about what was said. {NO_MODEL}"
         house.voice.mute = {"I am here, Ada.", "Ask me about what was said.", NO_MODEL}
         await house.say(ADA.id, "Roomtone, how are you?")
-        await settle(lambda: len(house.place.written) == 1)
-        assert house.place.written[0] == f"The voice is hoarse. Give it tea.\nI wanted to say: {wanted}"
+        await settle(lambda: len(house.channel.written) == 1)
+        assert house.channel.written[0] == f"The voice is hoarse. Give it tea.\nI wanted to say: {wanted}"
         problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
         assert problems == ["The voice is hoarse. Give it tea."]
         await settle(lambda: len(house.turns) == 2)
@@ -101,7 +101,7 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
     next prompt.
     """
     async with a_house(tmp_path) as house, living(house):
-        link = house.place.links[-1]
+        link = house.channel.links[-1]
         link.pulling = False
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         await house.say(BO.id, "Roomtone, where is the spare key?")
@@ -161,12 +161,12 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
         house.recogniser.texts.append("Roomtone, who brings the lantern?")
         with capture_logs() as logs:
             await house.pass_time(2.0)
-            house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+            house.channel.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
             await house.pass_time(0.4)
             await settle(lambda: bool(house.voice.spoken))
             # The first sound is ready, and none of it is played.
             assert house.turns == []
-            assert house.place.links[-1].frames_sent == 0
+            assert house.channel.links[-1].frames_sent == 0
             assert room.unfinished() == (UnfinishedWords("Ada", "Roomtone, who brings the lantern?"),)
             await house.pass_time(1.2)
             reply = await house.reply(1)

@@ -26,21 +26,21 @@ from voice.errors import LinkError
 
 async def test_a_room_is_joined_asked_and_left() -> None:
     """A guild has one room. A second /join is refused, and /leave reports whether there was a room."""
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     async with house.running as rooms:
-        assert not await rooms.leave(place.guild_id)
-        await rooms.join(place)
-        assert rooms.room_channel_of(place.guild_id) is place
-        assert rooms.status(place.guild_id) == "I am in Lounge."
+        assert not await rooms.leave(channel.guild_id)
+        await rooms.join(channel)
+        assert rooms.room_channel_of(channel.guild_id) is channel
+        assert rooms.status(channel.guild_id) == "I am in Lounge."
         house.rooms[-1].words = (UnfinishedWords("Ada", "the key is"),)
-        assert rooms.unfinished(place.guild_id) == (UnfinishedWords("Ada", "the key is"),)
+        assert rooms.unfinished(channel.guild_id) == (UnfinishedWords("Ada", "the key is"),)
         with pytest.raises(SetupError, match=r"already.*/leave"):
-            await rooms.join(place)
-        assert await rooms.leave(place.guild_id)
-        assert rooms.room_channel_of(place.guild_id) is None
-        assert "/join" in rooms.status(place.guild_id)
-        assert rooms.unfinished(place.guild_id) == ()
-        await rooms.join(place)
+            await rooms.join(channel)
+        assert await rooms.leave(channel.guild_id)
+        assert rooms.room_channel_of(channel.guild_id) is None
+        assert "/join" in rooms.status(channel.guild_id)
+        assert rooms.unfinished(channel.guild_id) == ()
+        await rooms.join(channel)
     assert [room.end.result() for room in house.rooms] == ["left", "stopped"]
 
 
@@ -61,11 +61,11 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
         house.rooms[0].stored.clear()
         told = []
         for command in commands:
-            place = FakeRoomChannel()
-            wish = rooms.join(place) if command == "join" else rooms.leave(place.guild_id)
+            channel = FakeRoomChannel()
+            wish = rooms.join(channel) if command == "join" else rooms.leave(channel.guild_id)
             told.append(asyncio.ensure_future(wish))
             await asyncio.sleep(0)
-            assert rooms.room_channel_of(place.guild_id) is (place if command == "join" else None)
+            assert rooms.room_channel_of(channel.guild_id) is (channel if command == "join" else None)
         house.rooms[0].stored.set()
         *replaced, last = await asyncio.gather(*told, return_exceptions=True)
         assert not isinstance(last, BaseException)
@@ -78,79 +78,79 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
 
 async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
     """The bot counts as away or as coming to the next channel then, so somebody may ask who may not see the old one."""
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     async with house.running as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         old = house.rooms[0]
         old.words = (UnfinishedWords("Ada", "the key is"),)
         old.stored.clear()
-        leaving = asyncio.create_task(rooms.leave(place.guild_id))
-        await until(lambda: rooms.room_channel_of(place.guild_id) is None)
-        assert rooms.status(place.guild_id).startswith("I am not in a voice channel here.")
-        assert rooms.unfinished(place.guild_id) == ()
+        leaving = asyncio.create_task(rooms.leave(channel.guild_id))
+        await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
+        assert rooms.status(channel.guild_id).startswith("I am not in a voice channel here.")
+        assert rooms.unfinished(channel.guild_id) == ()
         joining = asyncio.create_task(rooms.join(FakeRoomChannel()))
-        await until(lambda: rooms.room_channel_of(place.guild_id) is not None)
-        assert rooms.status(place.guild_id) == f"I am coming to {place.name}."
-        assert rooms.unfinished(place.guild_id) == ()
+        await until(lambda: rooms.room_channel_of(channel.guild_id) is not None)
+        assert rooms.status(channel.guild_id) == f"I am coming to {channel.name}."
+        assert rooms.unfinished(channel.guild_id) == ()
         old.stored.set()
         await leaving
         await joining
-        assert rooms.status(place.guild_id) == f"I am in {place.name}."
+        assert rooms.status(channel.guild_id) == f"I am in {channel.name}."
 
 
 async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         house.rooms[0].end_by_itself("longest")
-        await rooms.join(place)
+        await rooms.join(channel)
         assert house.rooms[0].end.cancelled()
-        assert (rooms.room_channel_of(place.guild_id), len(house.rooms)) == (place, 2)
-        assert house.sessions_ended == [place]
+        assert (rooms.room_channel_of(channel.guild_id), len(house.rooms)) == (channel, 2)
+        assert house.sessions_ended == [channel]
 
 
 async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     """If a room cannot open, the person who asked gets the error, and it is not tried again."""
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     house.fails_to_open = LinkError("No voice server answers. Try again.")
     async with house.running as rooms:
         with pytest.raises(LinkError, match="No voice server"):
-            await rooms.join(place)
-        await until(lambda: rooms.room_channel_of(place.guild_id) is None)
+            await rooms.join(channel)
+        await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
     assert len(house.rooms) == 1
-    assert place.written == []
+    assert channel.written == []
 
 
 async def test_movements_reach_the_room_of_that_channel_alone() -> None:
     """A room gets the membership changes of its own channel only."""
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     joined = MembershipChange(ADA, joined=True)
     async with house.running as rooms:
-        await rooms.join(place)
-        rooms.on_membership(place.guild_id, place.channel_id, joined)
-        rooms.on_membership(place.guild_id, 999, joined)
-        rooms.on_membership(12, place.channel_id, joined)
+        await rooms.join(channel)
+        rooms.on_membership(channel.guild_id, channel.channel_id, joined)
+        rooms.on_membership(channel.guild_id, 999, joined)
+        rooms.on_membership(12, channel.channel_id, joined)
         assert house.rooms[0].moves == [joined]
 
 
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     async with house.running as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         await rooms.abandon()
-        assert rooms.room_channel_of(place.guild_id) is None
+        assert rooms.room_channel_of(channel.guild_id) is None
     assert house.rooms[0].end.cancelled()
 
 
 async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
     """The faults are each room's, one for a room that is started again, and one while all rooms end."""
-    house, place, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    house, channel, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
     deaf = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
     async with house.running as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         await rooms.join(other)
         assert (rooms.room_count, rooms.faults()) == (2, [])
         house.rooms[0].found = [deaf]
@@ -209,9 +209,9 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
     """The next process goes on with it. Nobody can open another room here."""
 
     async def hand_over() -> None:
-        house, place = House(), FakeRoomChannel()
+        house, channel = House(), FakeRoomChannel()
         async with Rooms(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
-            await rooms.join(place)
+            await rooms.join(channel)
             await rooms.hand_over()
             assert house.rooms[0].end.result() == "handed_over"
             assert house.sessions_ended == []
@@ -222,13 +222,13 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
 
 async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
     """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
-    house, place, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
+    house, channel, other = House(), FakeRoomChannel(), FakeRoomChannel(guild_id=11)
     async with house.running as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         await rooms.join(other)
         house.rooms[0].end.set_exception(ExceptionGroup("tasks", [ValueError("secret words")]))
         await until(lambda: house.clock.sleeping == 1)
-        assert place.written == ["Something in me broke. I am starting again in 1 s; what was said before is kept."]
+        assert channel.written == ["Something in me broke. I am starting again in 1 s; what was said before is kept."]
         house.clock.advance(1.0)
         await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
         assert not house.rooms[1].end.done()
@@ -239,13 +239,13 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None
     """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
     that it may come back before.
     """
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     house.database_away = StoreError("The database is away.")
     with capture_logs() as logs:
         async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-            await rooms.join(place)
+            await rooms.join(channel)
             house.rooms[0].left_session_open = True
-            assert await rooms.leave(place.guild_id)
+            assert await rooms.leave(channel.guild_id)
             for tries in (2, 3):
                 await until(lambda: house.clock.sleeping == 1)
                 house.clock.advance(DATABASE_PAUSE_S)
@@ -253,16 +253,16 @@ async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None
             house.database_away = None
             await until(lambda: house.clock.sleeping == 1)
             house.clock.advance(DATABASE_PAUSE_S)
-            await until(lambda: house.sessions_ended == [place])
+            await until(lambda: house.sessions_ended == [channel])
             assert house.clock.sleeping == 0
     assert [line["event"] for line in logs].count("session_left_open") == 1
 
 
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
     """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     async with house.running as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         house.fails_to_open = StoreError("The database is away.")
         with capture_logs() as logs:
             house.rooms[0].end.set_exception(LinkError("Discord hung up."))
@@ -278,23 +278,23 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
         assert house.rooms[-1].opened.is_set()
         assert [line["event"] for line in logs].count("room_not_opened") == 1
         waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} s until I can store again; what"
-        assert sum(told.startswith(waits) for told in place.written) == 1
+        assert sum(told.startswith(waits) for told in channel.written) == 1
         # It has crashed twice by now.
         house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
-        await until(lambda: place.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
+        await until(lambda: channel.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
 
 
 async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
-    house, place, other = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
+    house, channel, other = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=30)
     async with house.running as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         with capture_logs() as logs:
             house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
             rooms.on_bot_moved(other)
             await until(lambda: rooms.room_count == 0)
         assert len(house.rooms) == 1
-    assert place.written == [STALE]
+    assert channel.written == [STALE]
     assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 
 
@@ -302,7 +302,7 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     """Neither one that takes too long to close nor one that resists its end keeps the process."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
     monkeypatch.setattr(guild_room, "CUT_OFF_S", 0.0)
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     stuck: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def resist() -> str:
@@ -317,10 +317,10 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(FakeRoom, "run", lambda _: resist())
     with capture_logs() as logs:
         async with house.running as rooms:
-            await rooms.join(place)
+            await rooms.join(channel)
     assert [line["event"] for line in logs] == ["room_close_timed_out"]
     let_go.set()
-    await until(lambda: rooms.room_channel_of(place.guild_id) is None)
+    await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
 
 
 @pytest.mark.parametrize(
@@ -334,34 +334,34 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     """An open session would bring it back at its next start. Where the process ends, that is what people want, and a
     room that ends in order ends its session by itself.
     """
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         if crashes:
             house.rooms[0].end.set_exception(LinkError("Discord hung up."))
             await until(lambda: house.clock.sleeping == 1)
         if is_sent_away:
-            assert await rooms.leave(place.guild_id)
-    assert house.sessions_ended == ([place] if ends else [])
+            assert await rooms.leave(channel.guild_id)
+    assert house.sessions_ended == ([channel] if ends else [])
 
 
 async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     """If the bot is moved, the old room ends in order and a new one opens in the other channel. That room can be left
     or moved too.
     """
-    house, place = House(), FakeRoomChannel()
+    house, channel = House(), FakeRoomChannel()
     side, attic = FakeRoomChannel(channel_id=21), FakeRoomChannel(channel_id=22)
     async with house.running as rooms:
-        await rooms.join(place)
+        await rooms.join(channel)
         rooms.on_bot_moved(FakeRoomChannel(guild_id=11))
         for there in (side, attic):
             rooms.on_bot_moved(there)
-            await until(lambda: house.rooms[-1].place is there and house.rooms[-1].opened.is_set())  # noqa: B023
-            assert rooms.room_channel_of(place.guild_id) is there
-        assert await rooms.leave(place.guild_id)
-        assert rooms.room_channel_of(place.guild_id) is None
+            await until(lambda: house.rooms[-1].channel is there and house.rooms[-1].opened.is_set())  # noqa: B023
+            assert rooms.room_channel_of(channel.guild_id) is there
+        assert await rooms.leave(channel.guild_id)
+        assert rooms.room_channel_of(channel.guild_id) is None
     assert [room.end.result() for room in house.rooms] == ["moved", "moved", "left"]
-    assert place.written == side.written == attic.written == []
+    assert channel.written == side.written == attic.written == []
 
 
 @pytest.mark.parametrize(
@@ -383,17 +383,17 @@ async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
     """Also if an earlier room was asked for that, before a restart. What is said there is not written into the chat of
     the voice channel that it came from.
     """
-    house, place, side = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=21)
+    house, channel, side = House(), FakeRoomChannel(), FakeRoomChannel(channel_id=21)
     house.opens = opens
-    await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
+    await house.servers.change(channel.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
     async with house.running as rooms:
-        joining = asyncio.create_task(rooms.join(place, listen=asked))
+        joining = asyncio.create_task(rooms.join(channel, listen=asked))
         await until(lambda: bool(house.rooms))
         await asyncio.sleep(0)
-        assert rooms.only_listens(place.guild_id) == (expected is not None)
+        assert rooms.only_listens(channel.guild_id) == (expected is not None)
         rooms.on_bot_moved(side)
         await until(lambda: len(house.rooms) == 2)
-        assert house.rooms[1].place is side
+        assert house.rooms[1].channel is side
         assert house.listens == [asked, expected]
         house.rooms[1].opened.set()
         await joining

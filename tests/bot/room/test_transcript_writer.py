@@ -55,7 +55,7 @@ class Writing:
     """A writer into a thread, its clock and its place."""
 
     def __init__(self, target: str = "thread") -> None:
-        self.clock, self.place = FakeClock(), FakeRoomChannel()
+        self.clock, self.channel = FakeClock(), FakeRoomChannel()
         # Until when these have had themselves forgotten.
         self.forgotten: dict[int, float] = {}
         self.excluded: set[int] = set()
@@ -63,7 +63,7 @@ class Writing:
         self.kept: list[int] = []
         self.posted: list[tuple[int, int]] = []
         self.writer = TranscriptWriter(
-            self.place,
+            self.channel,
             ListenRequest("thread" if target == "thread" else "file", 601),
             drops=self.drops,
             clock=self.clock,
@@ -110,12 +110,12 @@ async def test_a_thread_gets_few_messages_without_markup() -> None:
         writing.writer.on_event(spoken("Bye."))
         writing.excluded.add(2)
         await writing.pass_time(2)
-        assert writing.place.thread.posted == [
+        assert writing.channel.thread.posted == [
             "<t:60:t> **P1:** \\*\\*Hello\\*\\* @\u200beveryone \\<@\u200b1\\>\n<t:60:t> **P1:** Bye."
         ]
         writing.writer.on_event(spoken("Last."))
         await writing.writer.finish()
-    assert writing.place.thread.posted[-1] == "<t:60:t> **P1:** Last."
+    assert writing.channel.thread.posted[-1] == "<t:60:t> **P1:** Last."
 
 
 async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None:
@@ -129,7 +129,7 @@ async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None
         # Somebody else has spoken for long when they begin.
         writing.writer.on_event(turn(("2", "Lanterns.", now - 5.0), ("1", "After.", now + 1.0)))
         await writing.pass_time()
-    assert writing.place.thread.posted == ["<t:60:t> **P2:** Lanterns.\n<t:60:t> **P1:** After."]
+    assert writing.channel.thread.posted == ["<t:60:t> **P2:** Lanterns.\n<t:60:t> **P1:** After."]
 
 
 async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
@@ -148,7 +148,7 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
             raise ChatError("No.")
         posted.append(text)
 
-    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
+    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
     async with writing.running() as task:
         writing.writer.on_event(spoken("One."))
         await writing.pass_time(3)
@@ -174,7 +174,7 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
         posted.append(text)
         await asyncio.sleep(0)
 
-    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
+    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
     async with writing.running():
         writing.writer.on_event(spoken("Lanterns. " * 198))
         writing.writer.on_event(spoken("Two."))
@@ -195,7 +195,7 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
         posted.append(text)
         writing.excluded.add(2)
 
-    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
+    writing.channel.thread.post = post  # type: ignore[method-assign, assignment]
     async with writing.running():
         writing.writer.on_event(spoken("Lanterns. " * 198))
         writing.writer.on_event(spoken("Secret.", speaker="2"))
@@ -211,10 +211,10 @@ async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     writing = Writing("file")
     await writing.writer.run()
     await writing.writer.finish()
-    assert writing.place.files == [("a.md", "Ada: Hello.")]
+    assert writing.channel.files == [("a.md", "Ada: Hello.")]
     writing.broken = True
     await writing.writer.finish()
-    assert writing.place.written == ["The disk is full."]
+    assert writing.channel.written == ["The disk is full."]
 
 
 @given(st.lists(st.tuples(st.text(max_size=40), st.integers(1, 60)), min_size=1, max_size=8))

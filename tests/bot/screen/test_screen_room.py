@@ -168,13 +168,13 @@ async def test_nothing_of_a_room_that_has_crashed_still_writes(monkeypatch: pyte
 async def test_who_leaves_the_channel_shares_no_more() -> None:
     """No pictures are read from a person who left the channel; a long absence ends the share."""
     async with sharing("Tokyo 2099") as (watching, room, sharer):
-        watching.place.people = [BO]
+        watching.channel.people = [BO]
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
         await pass_time(watching, CHECK_INTERVAL_S)
-        watching.place.people = [ADA, BO]
+        watching.channel.people = [ADA, BO]
         await pass_time(watching, 2 * ABSENT_S)
         assert room.find(ADA.id) is sharer
-        watching.place.people = [BO]
+        watching.channel.people = [BO]
         await pass_time(watching, ABSENT_S + 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.LEFT
         assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
@@ -257,7 +257,7 @@ async def test_a_member_is_looked_at_whatever_they_are_called() -> None:
     have the same one.
     """
     first, second = Person(11, "[Lantern] Sam", is_bot=False), Person(12, "[Lantern] Sam", is_bot=False)
-    watching = Watching(place=FakeRoomChannel(people=[first, second, BO]))
+    watching = Watching(channel=FakeRoomChannel(people=[first, second, BO]))
     async with watching.room() as room:
         for person, text in ((first, "Tokyo 2099"), (second, "A spreadsheet")):
             sharer = await share(room, person, nonce=f"n{person.id}")

@@ -78,7 +78,7 @@ async def test_who_may_not_share_gets_no_link() -> None:
     with pytest.raises(ScreenError, match="/join"):
         watching.screens.invite(GUILD, ADA.id)
     async with watching.room():
-        watching.place.people.append(OTHER_BOT)
+        watching.channel.people.append(OTHER_BOT)
         for stranger in (999, OTHER_BOT.id):
             with pytest.raises(ScreenError, match="Lounge"):
                 watching.screens.invite(GUILD, stranger)
@@ -100,9 +100,9 @@ async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
     watching = Watching(most_shares=1)
     async with watching.room():
         absent, late, full = (watching.screens.invite(GUILD, person.id) for person in (ADA, ADA, BO))
-        watching.place.people = [BO]
+        watching.channel.people = [BO]
         assert await refusal(watching, absent) == "absent"
-        watching.place.people = [ADA, BO]
+        watching.channel.people = [ADA, BO]
         await watching.screens.admit(watching.screens.invite(GUILD, ADA.id))
         assert await refusal(watching, full) == "full"
     assert await refusal(watching, late) == "closed"
@@ -157,9 +157,9 @@ async def test_a_page_is_told_of_each_picture_that_is_not_taken() -> None:
         watching.readers.undecodable = "No process could be started."
         await line.picture(PICTURES["dark"])
         watching.readers.undecodable = ""
-        watching.place.people = [BO]
+        watching.channel.people = [BO]
         await line.picture(PICTURES["dark"])
-        watching.place.people = [ADA, BO]
+        watching.channel.people = [ADA, BO]
         for _ in range(8):
             await line.picture(PICTURES["dark"])
         told = [message["reason"] for message in line.sharer.for_page if message["t"] == "refused"]
@@ -219,7 +219,7 @@ async def test_the_reader_rests_when_nobody_shares_anywhere() -> None:
     watching = Watching()
     other = Watching()
     other.screens = watching.screens
-    other.place.guild_id = GUILD + 1
+    other.channel.guild_id = GUILD + 1
     async with watching.room() as room, other.room() as elsewhere:
         here, there = await room.welcome(ADA, "n1"), await elsewhere.welcome(BO, "n2")
         room.start(here, "window")

@@ -61,7 +61,7 @@ async def test_looks_and_ends() -> None:
                 await room.picture(sharer, PICTURES["dark"])
             await until(lambda: len(watching.notes) == 2)
             assert "Tokyo 2099" in await at.look(GUILD, ADA.id, "what?", whose=BO.id)
-            watching.place.people.remove(ADA)
+            watching.channel.people.remove(ADA)
             with pytest.raises(ScreenError, match="Lounge"):
                 await at.look(GUILD, ADA.id, "what?", whose=BO.id)
             assert len(watching.readers.looks) == 3

@@ -96,7 +96,7 @@ class FakeReaders:
 class Watching:
     """Shared screens with all their fake surroundings."""
 
-    place: FakeRoomChannel = field(default_factory=FakeRoomChannel)
+    channel: FakeRoomChannel = field(default_factory=FakeRoomChannel)
     clock: FakeClock = field(default_factory=FakeClock)
     readers: FakeReaders = field(default_factory=FakeReaders)
     store: InMemoryTurnStore = field(default_factory=InMemoryTurnStore)
@@ -130,7 +130,7 @@ class Watching:
             self.memory = memory
             with self.screens.room_for(
                 EVENING,
-                self.place,
+                self.channel,
                 memory=memory,
                 on_turn=self.turns.append,
                 on_note=self.notes.append,

@@ -136,7 +136,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
             mode=Mode.ROLLING, voice_mode=VoiceMode.NAME, wake_names=("Otto",), persona="Speak like a pirate."
         )
         await house.stores.servers.change(GUILD, lambda _: chosen, by=ADA.id)
-        house.place.people = [ADA]
+        house.channel.people = [ADA]
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, how are you this evening?")
             await house.say(ADA.id, "Otto, how are you this evening?")
@@ -183,7 +183,7 @@ async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> Non
         equipped(tmp_path, server, screen=eyes) as house,
         living(house),
     ):
-        (notice,) = house.place.notices
+        (notice,) = house.channel.notices
         assert (
             "pictures of shared screens, and what is asked about them to eyes.example.org (vision model eyes-1)"
             in notice
@@ -193,13 +193,13 @@ async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> Non
 async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path) -> None:
     """What somebody said in an earlier session is quoted and found until they opt out, and not afterwards."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house:
-        house.place.people = [ADA, BO]
+        house.channel.people = [ADA, BO]
         async with living(house) as (room, task):
             await house.say(ADA.id, "The walrus sleeps in the green shed.")
             room.close("left")
             await settle(task.done)
         tools = house.equipment.replies.open_toolbox(
-            RecallScope(SessionId("other"), GUILD, house.place.channel_id), house.place
+            RecallScope(SessionId("other"), GUILD, house.channel.channel_id), house.channel
         )
         for hidden in (False, True):
             await house.equipment.participation.set_opt_out(GUILD, ADA.id, out=hidden)
@@ -223,7 +223,7 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
     """
     async with LocalChatServer() as server, equipped(tmp_path, server) as house:
         metrics = house.metrics
-        house.place.people = [ADA]
+        house.channel.people = [ADA]
         async with living(house) as (room, task):
             await house.say(ADA.id, "Roomtone, how are you this evening?")
             await house.reply(1)

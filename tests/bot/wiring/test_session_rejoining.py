@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from bot.store.dialects.port import BotLock
 
 
-def client_in(*places: FakeRoomChannel) -> Any:
+def client_in(*channels: FakeRoomChannel) -> Any:
     """Return a client that serves every server and knows these voice channels, on all of them."""
-    known = {place.channel_id: place for place in places}
+    known = {channel.channel_id: channel for channel in channels}
 
     async def serves(_: int) -> bool:
         return True
@@ -53,16 +53,16 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
     """The room is told what was asked for before the restart, so it also holds where the bot is moved. A request of
     another session does not count.
     """
-    house, place = House(), FakeRoomChannel(people=[PERSON])
+    house, channel = House(), FakeRoomChannel(people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())
-        opened = await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+        opened = await sessions.open(guild_id=channel.guild_id, channel_id=channel.channel_id, resume_within_s=0.0)
         session_id = opened.session.id if is_same else "another"
         listens = ListenOnly(session_id, "thread", 601)
-        await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=listens), by=1)
+        await house.servers.change(channel.guild_id, lambda _: ServerSettings(listen_only=listens), by=1)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
         async with house.running as rooms:
-            await rejoin_sessions(client_in(place), rooms, cast("Any", stores), ONLY_SHARD)
+            await rejoin_sessions(client_in(channel), rooms, cast("Any", stores), ONLY_SHARD)
     assert house.listens == [ListenRequest("thread", 601) if is_same else None]
 
 
@@ -72,13 +72,13 @@ async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: P
     given_up, last = FakeRoomChannel(people=[PERSON]), FakeRoomChannel(channel_id=21, people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, clock)
-        for place in (given_up, last):
-            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+        for channel in (given_up, last):
+            await sessions.open(guild_id=channel.guild_id, channel_id=channel.channel_id, resume_within_s=0.0)
             clock.advance(60.0)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
         async with house.running as rooms:
             await rejoin_sessions(client_in(given_up, last), rooms, cast("Any", stores), ONLY_SHARD)
-    assert [room.place for room in house.rooms] == [last]
+    assert [room.channel for room in house.rooms] == [last]
 
 
 async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path)
     left, other = FakeRoomChannel(people=[PERSON]), FakeRoomChannel(guild_id=11, channel_id=21, people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())
-        for place in (left, other):
-            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+        for channel in (left, other):
+            await sessions.open(guild_id=channel.guild_id, channel_id=channel.channel_id, resume_within_s=0.0)
         await end_open_session(sessions, lock_of(), left)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
         async with house.running as rooms:
@@ -98,10 +98,10 @@ async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path)
 
 async def test_a_session_on_a_server_that_another_process_has_is_not_ended(tmp_path: Path) -> None:
     """That one's room may have taken it over while this process had no database."""
-    place = FakeRoomChannel(people=[PERSON])
+    channel = FakeRoomChannel(people=[PERSON])
     lock = lock_of(has_rival=True)
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())
-        opened = await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
-        await end_open_session(sessions, lock, place)
+        opened = await sessions.open(guild_id=channel.guild_id, channel_id=channel.channel_id, resume_within_s=0.0)
+        await end_open_session(sessions, lock, channel)
         assert await sessions.unfinished(resume_within_s=60.0) == (opened.session,)

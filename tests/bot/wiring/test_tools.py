@@ -43,14 +43,14 @@ class NobodyElsewhere:
 
 
 async def toolbox(
-    place: FakeRoomChannel,
+    channel: FakeRoomChannel,
     *,
     view: View | None = None,
     withheld: frozenset[str] = frozenset(),
     reach: str | None = "channel",
     has_screens: bool = True,
 ) -> Toolbox:
-    """Return the tools of a session in `place`."""
+    """Return the tools of a session in `channel`."""
     index, store = await evening(*SAID)
     open_toolbox = toolbox_factory(
         Recall(index, store),
@@ -59,9 +59,9 @@ async def toolbox(
         clock=FakeClock(),
         zone=UTC,
         screens=(lambda _: view) if has_screens else None,
-        withheld=lambda guild_id: withheld if guild_id == place.guild_id else frozenset(),
+        withheld=lambda guild_id: withheld if guild_id == channel.guild_id else frozenset(),
     )
-    return open_toolbox(HERE, place)
+    return open_toolbox(HERE, channel)
 
 
 ALWAYS = {"read_attachment", "read_attachment_of_others", "post_link"}
@@ -85,15 +85,15 @@ async def test_what_is_not_there_has_no_tool(settings: dict[str, Any], offered: 
 
 async def test_they_reach_their_own_room() -> None:
     """Tools use the memory, the chat and the screens of their room."""
-    place, view = FakeRoomChannel(), View()
-    box = await toolbox(place, view=view)
+    channel, view = FakeRoomChannel(), View()
+    box = await toolbox(channel, view=view)
     use = box.for_asker(ADA)
     assert "lighthouse" in await told(use, MessageToolCall("c", "memory_search", '{"query": "lighthouse"}'))
-    place.chat.drop("notes.txt", b"milk")
+    channel.chat.drop("notes.txt", b"milk")
     assert "milk" in await told(use, MessageToolCall("c", "read_attachment", "{}"))
     assert "is posted" in await told(use, MessageToolCall("c", "post_link", MAP))
-    assert len(place.chat.posted) == 1
-    assert set(place.asked_by) == {1}, "the chat is used with the permissions of who asks"
+    assert len(channel.chat.posted) == 1
+    assert set(channel.asked_by) == {1}, "the chat is used with the permissions of who asks"
     assert "look_at_screen" not in {tool.name for tool in box.tools()}
     view.shared.append("Bo")
     assert "look_at_screen" in {tool.name for tool in box.tools()}
@@ -105,10 +105,10 @@ async def test_they_reach_their_own_room() -> None:
 
 async def test_files_of_who_has_opted_out_are_not_read() -> None:
     """Whoever asks for them."""
-    place = FakeRoomChannel()
-    place.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
+    channel = FakeRoomChannel()
+    channel.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
     for withheld, is_read in ((frozenset[str](), True), (frozenset({"2"}), False)):
-        box = await toolbox(place, withheld=withheld)
+        box = await toolbox(channel, withheld=withheld)
         tool = box.find("read_attachment_of_others", ADA)
         assert tool is not None
         _, found = await tool.run({"page": 1})

@@ -34,13 +34,13 @@ async def test_after_a_restart_a_room_has_the_voice_that_was_stored(
     tmp_path: Path, chosen: str | None, speaking: SpeakingSettings, told: str
 ) -> None:
     """Where no model is installed, the usual voice speaks, and the status says so unless the usual one was chosen."""
-    store, place, usual = MemoryServerSettings(), FakeRoomChannel(), FakeVoice()
-    await store.put(place.guild_id, ServerSettings(voice=chosen), by=None)
+    store, channel, usual = MemoryServerSettings(), FakeRoomChannel(), FakeVoice()
+    await store.put(channel.guild_id, ServerSettings(voice=chosen), by=None)
     servers = ServerSettingsBook(store)
     await servers.load()
     async with open_voices(speaking, ModelsSettings(directory=tmp_path), [servers]) as voices:
         told_by: list[str] = []
-        room_voice = voice_factory(speaking, servers, voices)(place, usual, told_by.append)
+        room_voice = voice_factory(speaking, servers, voices)(channel, usual, told_by.append)
         await synthesize_all(room_voice, "Hello.")
         assert (told in room_voice.status()) if told else (room_voice.status() == "")
     assert usual.spoken == ["Hello."]

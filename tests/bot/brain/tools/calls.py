@@ -44,7 +44,7 @@ class Desk:
         self.error: BaseException | None = None
         self.goes_on = asyncio.Event()
         self.goes_on.set()
-        self.place = FakeRoomChannel(people=[ADA_HERSELF, BO])
+        self.channel = FakeRoomChannel(people=[ADA_HERSELF, BO])
         self.echo = RoomTool("echo", "Echoes.", SCHEMA, self._call, asks=False, permits=anybody)
         self.post = replace(self.echo, name="post", description="Posts.", asks=True, permits=lambda _: self.allowed)
         self.allowed = True
@@ -52,8 +52,8 @@ class Desk:
         self.toolbox = Toolbox(
             [self.echo, self.post],
             more=lambda: self.more,
-            ask_for_press=self.place.ask_for_press,
-            is_present=lambda user_id: any(person.id == user_id for person in self.place.members()),
+            ask_for_press=self.channel.ask_for_press,
+            is_present=lambda user_id: any(person.id == user_id for person in self.channel.members()),
             lapse_s=lapse_s,
         )
 

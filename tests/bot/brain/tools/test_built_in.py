@@ -73,21 +73,21 @@ async def test_a_model_gets_nothing_of_who_has_opted_out() -> None:
 
 async def test_a_file_of_somebody_else_waits_for_a_press() -> None:
     """At once only files are read that the person who asks has posted. The call for others' is posted and waits."""
-    chat, place = FakeChat(), FakeRoomChannel()
+    chat, channel = FakeChat(), FakeRoomChannel()
     chat.drop("notes.txt", b"The gate code is 4411.")
     chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
     tools = attachment_tools(chat, ADA, max_bytes=20_000, zone=UTC)
-    toolbox = Toolbox(tools, ask_for_press=place.ask_for_press, is_present=lambda user_id: user_id == ADA.user_id)
+    toolbox = Toolbox(tools, ask_for_press=channel.ask_for_press, is_present=lambda user_id: user_id == ADA.user_id)
     use = toolbox.for_asker(ADA)
     for arguments in ("{}", '{"file": "diary"}'):
         found = await told(use, MessageToolCall("c", "read_attachment", arguments))
         assert "in love" not in found
         assert "diary.txt (" not in found
     assert "'file' is a required property" in await told(use, MessageToolCall("c", "read_attachment_of_others", "{}"))
-    assert place.calls == []
+    assert channel.calls == []
     (frozen,) = await use.run_all([MessageToolCall("c", "read_attachment_of_others", '{"file": "diary"}')])
     assert str(frozen) == WAITS
-    (call,) = place.calls
+    (call,) = channel.calls
     assert call.press(ADA_HERSELF) is None
     await until(lambda: call.outcome is not None)
     assert "in love" in str(frozen)

@@ -56,7 +56,7 @@ async def test_a_press_carries_out_the_call_that_was_posted() -> None:
     desk = Desk()
     told_aloud = Told(desk)
     call = await frozen(desk)
-    (posted,) = desk.place.calls
+    (posted,) = desk.channel.calls
     request = posted.request
     assert (request.asker, request.tool, request.server, request.arguments) == ("Ada", "post", "", {"text": "hello"})
     assert (desk.called, call.told) == ([], WAITS)
@@ -73,7 +73,7 @@ async def test_nobody_else_can_press(do_it: bool) -> None:
     """Neither for it nor against it. Who presses reads whose question it was."""
     desk = Desk()
     await frozen(desk)
-    refused = desk.place.calls[0].press(BO, do_it=do_it)
+    refused = desk.channel.calls[0].press(BO, do_it=do_it)
     assert refused is not None
     assert "Ada" in refused
     assert await known(desk) == LAPSED_UNDONE
@@ -85,7 +85,7 @@ async def test_a_no_ends_it() -> None:
     desk = Desk()
     told_aloud = Told(desk)
     await frozen(desk)
-    assert desk.place.calls[0].press(ADA_HERSELF, do_it=False) is None
+    assert desk.channel.calls[0].press(ADA_HERSELF, do_it=False) is None
     assert await known(desk) == DECLINED
     assert (desk.called, told_aloud.calls) == ([], [])
 
@@ -94,9 +94,9 @@ async def test_a_call_lapses() -> None:
     """A press that comes later does nothing and says so."""
     desk = Desk(lapse_s=0.001)
     await frozen(desk)
-    while desk.place.calls[0].outcome is None:  # noqa: ASYNC110 - a message sets no event
+    while desk.channel.calls[0].outcome is None:  # noqa: ASYNC110 - a message sets no event
         await asyncio.sleep(0.001)
-    assert "lapsed" in str(desk.place.calls[0].press(ADA_HERSELF))
+    assert "lapsed" in str(desk.channel.calls[0].press(ADA_HERSELF))
     assert await known(desk) == LAPSED_UNDONE
     assert desk.called == []
 
@@ -112,14 +112,14 @@ async def test_rights_are_checked_at_the_press(change: str) -> None:
     await use.run_all([a_call("theirs")])
     match change:
         case "left":
-            desk.place.people = [BO]
+            desk.channel.people = [BO]
         case "forbidden":
             desk.allowed = False
         case "tool gone":
             desk.more = []
         case _:
             desk.more = [replace(desk.more[0], description="Posts it everywhere.")]
-    assert desk.place.calls[0].press(ADA_HERSELF) is not None
+    assert desk.channel.calls[0].press(ADA_HERSELF) is not None
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert desk.called == []
 
@@ -130,14 +130,14 @@ async def test_several_people_ask_at_once() -> None:
     bo = desk.toolbox.for_asker(replace(ADA, user_id=2, name="Bo"))
     await desk.toolbox.for_asker(ADA).run_all([a_call("post", "hers"), a_call("post", "hers too")])
     await bo.run_all([a_call("post", "his")])
-    *hers, his = desk.place.calls
+    *hers, his = desk.channel.calls
     assert his.press(BO) is None
     assert hers[1].press(ADA_HERSELF) is None
     while his.outcome is None or hers[1].outcome is None:  # noqa: ASYNC110 - a message sets no event
         await asyncio.sleep(0)
     await bo.run_all([a_call("post")] * MOST_WAITING)
     assert TOO_MANY in await told(bo, a_call("post"))
-    assert MOST_WAITING <= len(desk.place.calls) - 2 <= MOST_WAITING + 1
+    assert MOST_WAITING <= len(desk.channel.calls) - 2 <= MOST_WAITING + 1
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert sorted(desk.called) == ["hers too", "his"]
 
@@ -148,13 +148,13 @@ async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
     use = desk.toolbox.for_asker(ADA)
     desk.goes_on.clear()
     running = asyncio.create_task(use.run_all([a_call("post"), a_call("echo")]))
-    while not desk.place.calls:  # noqa: ASYNC110 - a message sets no event
+    while not desk.channel.calls:  # noqa: ASYNC110 - a message sets no event
         await asyncio.sleep(0)
     running.cancel()
     await asyncio.wait({running})
     use.record(Seq(7), [])
     desk.goes_on.set()
-    desk.place.calls[0].press(ADA_HERSELF)
+    desk.channel.calls[0].press(ADA_HERSELF)
     assert "You said hello" in await known(desk)
 
 
@@ -165,13 +165,13 @@ async def test_withdrawn_words_end_what_waits_and_what_runs(pressed: bool) -> No
     desk.goes_on.clear()
     call = await frozen(desk)
     if pressed:
-        desk.place.calls[0].press(ADA_HERSELF)
+        desk.channel.calls[0].press(ADA_HERSELF)
         while call.running is None:  # noqa: ASYNC110 - it sets no event
             await asyncio.sleep(0)
     desk.toolbox.drop_derived()
     desk.goes_on.set()
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
-    assert desk.place.calls[0].press(ADA_HERSELF) is not None
+    assert desk.channel.calls[0].press(ADA_HERSELF) is not None
     assert (desk.called, call.told) == ([], WITHDRAWN)
 
 
@@ -182,9 +182,9 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
     async with aclosing(desk.toolbox.frozen):
         await frozen(desk)
         await frozen(desk)
-        desk.place.calls[0].press(ADA_HERSELF)
+        desk.channel.calls[0].press(ADA_HERSELF)
         await desk.toolbox.frozen.finish(within_s=0.01)
-        assert "Not done" in str(desk.place.calls[1].outcome)
+        assert "Not done" in str(desk.channel.calls[1].outcome)
         assert TOO_MANY in await told(desk.toolbox.for_asker(ADA), a_call("post"))
     assert desk.called == []
 
@@ -195,16 +195,16 @@ async def test_a_failure_is_told_too() -> None:
     told_aloud = Told(desk)
     desk.error = ToolError("The disk is full.")
     await frozen(desk)
-    desk.place.calls[0].press(ADA_HERSELF)
+    desk.channel.calls[0].press(ADA_HERSELF)
     assert "The disk is full." in await known(desk)
-    assert "failed" in str(desk.place.calls[0].outcome)
+    assert "failed" in str(desk.channel.calls[0].outcome)
     assert len(told_aloud.calls) == 1
 
 
 async def test_where_the_bot_cannot_write_nothing_waits() -> None:
     """The model reads why, and nothing is recorded as waiting."""
     desk = Desk()
-    desk.place.writable = False
+    desk.channel.writable = False
     use = desk.toolbox.for_asker(ADA)
     assert await told(use, a_call("post")) == "No call here."
     use.record(Seq(7), [])

@@ -48,7 +48,7 @@ async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[
 
     Return what the bot answered, and the tools that ran with their arguments.
     """
-    place, done = FakeRoomChannel(people=[ADA, BO]), list[tuple[str, dict[str, object]]]()
+    channel, done = FakeRoomChannel(people=[ADA, BO]), list[tuple[str, dict[str, object]]]()
 
     def tool(name: str) -> RoomTool:
         async def call(arguments: Mapping[str, object]) -> str:
@@ -58,7 +58,9 @@ async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[
         return RoomTool(name, "", {"type": "object"}, call)
 
     toolbox = Toolbox(
-        [tool(name) for name in TOOLS], ask_for_press=place.ask_for_press, is_present=lambda user_id: user_id == ADA.id
+        [tool(name) for name in TOOLS],
+        ask_for_press=channel.ask_for_press,
+        is_present=lambda user_id: user_id == ADA.id,
     )
     answer: tuple[StreamItem, ...] = ("I see.", END)
     if "call" in said:
@@ -68,8 +70,8 @@ async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[
     context = replace(CONTEXT, current=turn, tools=toolbox.for_asker(Asker(ADA.id, "Ada", present=True)))
     answered = [piece async for piece in ModelResponder(Thinker(answer), max_output_tokens=9).respond(context)]
     assert done == []
-    assert len(place.calls) == ("call" in said)
-    for posted in place.calls:
+    assert len(channel.calls) == ("call" in said)
+    for posted in channel.calls:
         assert posted.press(BO) is not None
         if pressed:
             assert posted.press(ADA) is None

@@ -44,7 +44,7 @@ async def test_people_read_of_what_they_may_do(local: LocalDiscord) -> None:
             check_embeds(reply.payload["embeds"])
             return reply
 
-        supervisor.place = client.find_channel(local.guild.id, 600)
+        supervisor.room_channel = client.find_channel(local.guild.id, 600)
         member = seen(await helped(BEN))
         assert member.index("Jeeves") < member.index("- *Jeeves, ")
         assert member.count("- *Jeeves, ") == 3

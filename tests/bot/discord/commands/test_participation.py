@@ -18,7 +18,7 @@ from bot.server_settings import MemoryServerSettings, ServerSettingsBook
 from bot.texts.text import verbatim
 from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.commands.local_server import answer_to, server_with
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, place_in, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, enters, room_channel_in, settings_for
 from tests.bot.participation.test_guild_conduct import FakeRoom
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -134,9 +134,9 @@ async def asking(consents: FakeConsents) -> AsyncIterator[tuple[LocalDiscord, Fa
         open_discord() as opened,
         connected(settings_for(opened.discord), supervisor, [commands]) as client,
     ):
-        supervisor.place = place_in(client, LOUNGE)
-        assert await supervisor.place.write_notice(verbatim("I ask."), asks=True)
-        assert await supervisor.place.write_notice(verbatim("I tell."))
+        supervisor.room_channel = room_channel_in(client, LOUNGE)
+        assert await supervisor.room_channel.write_notice(verbatim("I ask."), asks=True)
+        assert await supervisor.room_channel.write_notice(verbatim("I tell."))
         asked, told = opened.discord.messages
         assert not told.payload.get("components")
         yield opened.discord, supervisor, asked.id
@@ -170,7 +170,7 @@ async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) 
     """A press below an old notice, in a channel where the bot is not now, changes nothing."""
     consents = FakeConsents()
     async with asking(consents) as (local, supervisor, message_id):
-        supervisor.place = None if where is None else FakeRoomChannel(channel_id=where)
+        supervisor.room_channel = None if where is None else FakeRoomChannel(channel_id=where)
         assert await pressed(local, message_id, "Hear me") == NOT_LISTENING_HERE
         assert consents.agreed == set()
 
@@ -194,10 +194,10 @@ async def test_a_press_is_a_talk_command(local: LocalDiscord, person: int, alway
         guild = await participation.of_guild(GUILD)
         guild.room = FakeRoom()
         await (participation.silence_always if always else participation.silence_for_now)(GUILD, by=ADA)
-        place = supervisor.place = place_in(client, LOUNGE)
+        room_channel = supervisor.room_channel = room_channel_in(client, LOUNGE)
         await enters(local, supervisor, BEN, LOUNGE)
-        await place.offer_talk(verbatim("I am silent."))
-        await place.write(verbatim("I am not."))
+        await room_channel.offer_talk(verbatim("I am silent."))
+        await room_channel.write(verbatim("I am not."))
         silent, other = local.messages
         assert not other.payload.get("components")
         (reply,) = (await local.press(person, silent.id, "Talk again")).replies

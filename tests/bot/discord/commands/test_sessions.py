@@ -39,7 +39,7 @@ from tests.bot.discord.remembered import (
     seen,
     session_commands,
 )
-from tests.bot.discord.test_client import place_in, settle
+from tests.bot.discord.test_client import room_channel_in, settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -283,8 +283,8 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
         for person in (BEN, CHLOE):
             await is_there(here, person)
-        place = place_in(here.client, LOUNGE)
-        assert await place.offer_catch_up(Person(BEN, "*Ben* <@2001>", is_bot=False), minutes=12)
+        room_channel = room_channel_in(here.client, LOUNGE)
+        assert await room_channel.offer_catch_up(Person(BEN, "*Ben* <@2001>", is_bot=False), minutes=12)
         (offer,) = here.local.messages
         assert (offer.channel_id, offer.author_id) == (LOUNGE, ROOMTONE_BOT_ID)
         assert offer.content == "\\*Ben\\* \\<@\u200b2001\\>, you were away for 12 minutes."

@@ -51,7 +51,7 @@ async def online() -> AsyncIterator[Server]:
         commands = VoiceCommands(server.voices, server.player.play_sample)
         adder = partial(add_voice, commands=commands)
         async with connected(settings_for(server.local), server.supervisor, [adder]) as client:
-            server.supervisor.place = client.find_channel(GUILD, 600)
+            server.supervisor.room_channel = client.find_channel(GUILD, 600)
             yield server
 
 

@@ -39,7 +39,7 @@ async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
     """Joining and leaving are recorded as turns, and late words of a person who has left keep their name."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
         room.on_membership(MembershipChange(BO, joined=False))
-        house.place.people = [ADA]
+        house.channel.people = [ADA]
         await settle(lambda: len(house.turns) == 1)
         room.on_membership(MembershipChange(BO, joined=True))
         await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
@@ -70,18 +70,18 @@ async def test_who_comes_back_is_offered_a_summary(
     async with a_house(tmp_path) as house:
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
         house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
-        await house.servers.change(house.place.guild_id, lambda _: settings, by=1)
+        await house.servers.change(house.channel.guild_id, lambda _: settings, by=1)
         async with living(house) as (room, _):
             room.on_membership(MembershipChange(BO, joined=False))
-            house.place.people = [ADA, OTHER]
+            house.channel.people = [ADA, OTHER]
             await house.say(ADA.id, "We walk to the lake on Saturday.")
             await house.pass_time(LEAST_AWAY_S, step_s=5.0)
             if opted_out:
-                await house.participation.set_opt_out(house.place.guild_id, BO.id, out=True)
+                await house.participation.set_opt_out(house.channel.guild_id, BO.id, out=True)
             room.on_membership(MembershipChange(BO, joined=True))
             await house.pass_time(TICK_S)
             await settle(lambda: opted_out or house.said[-1] == "Bo: Bo joined the channel.")
-            assert house.place.offers == offers
+            assert house.channel.offers == offers
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def test_quotes_are_about_the_question_without_the_names_in_force() -> Non
     """The bot's own name is one of them, whatever a server calls it."""
     quoting, memory = AsyncMock(), SimpleNamespace(external_changes=0)
     services = SimpleNamespace(brain=SimpleNamespace(name="Roomtone"))
-    session = SimpleNamespace(services=services, place=Desk().place, memory=memory, upkeep=None, report=None)
+    session = SimpleNamespace(services=services, channel=Desk().channel, memory=memory, upkeep=None, report=None)
     participation = SimpleNamespace(wake_names=("Otto",))
     parts = {"participants": None, "participation": participation, "quoting": quoting, "toolbox": None}
     await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(Question(TURN))
@@ -76,7 +76,7 @@ async def test_quotes_are_about_the_question_without_the_names_in_force() -> Non
 def builder(desk: Desk, memory: object) -> PromptBuilder:
     """Return what builds the prompts of a room at this desk."""
     unused = cast("Any", None)
-    session = SimpleNamespace(services=unused, place=desk.place, memory=memory, upkeep=None, report=unused)
+    session = SimpleNamespace(services=unused, channel=desk.channel, memory=memory, upkeep=None, report=unused)
     return PromptBuilder(
         cast("Any", session), participants=unused, participation=unused, quoting=None, toolbox=desk.toolbox
     )
@@ -87,10 +87,10 @@ def test_results_are_dropped_when_somebody_comes() -> None:
     desk = Desk()
     prompt = builder(desk, SimpleNamespace(external_changes=0))
     clearings = desk.toolbox.exchanges.clearings
-    *desk.place.people, last = desk.place.people
+    *desk.channel.people, last = desk.channel.people
     prompt.drop_outdated()
     assert desk.toolbox.exchanges.clearings == clearings
-    desk.place.people.append(last)
+    desk.channel.people.append(last)
     prompt.drop_outdated()
     assert desk.toolbox.exchanges.clearings > clearings
 
@@ -99,13 +99,13 @@ def test_results_are_dropped_when_somebody_comes() -> None:
 async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, told: str) -> None:
     """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what waits."""
     desk = Desk()
-    desk.place.shared = {1, 2}
+    desk.channel.shared = {1, 2}
     memory = SimpleNamespace(external_changes=0)
     prompt = builder(desk, memory)
     use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
     (waiting,) = await use.run_all([a_call("post")])
     clearings = desk.toolbox.exchanges.clearings
-    memory.external_changes, desk.place.shared = changes, {1}
+    memory.external_changes, desk.channel.shared = changes, {1}
     prompt.drop_outdated()
     assert desk.toolbox.exchanges.clearings > clearings
     await asyncio.sleep(0.01)

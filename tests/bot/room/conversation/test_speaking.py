@@ -102,10 +102,10 @@ class Bench:
     """The sentences of a room whose connection takes sound as fast as the loop runs."""
 
     def __init__(self) -> None:
-        self.clock, self.place, self.voice = FakeClock(), FakeRoomChannel(), FakeVoice()
+        self.clock, self.channel, self.voice = FakeClock(), FakeRoomChannel(), FakeVoice()
         self.playback = Playback(monotonic=self.clock.monotonic)
         self.busy = False
-        self.sentences = FixedSentences(self.place, self.playback, replier=cast("Any", self), clock=self.clock)
+        self.sentences = FixedSentences(self.channel, self.playback, replier=cast("Any", self), clock=self.clock)
 
     async def say(self, *sentences: str) -> bool:
         """Say sentences while frames are sent."""
@@ -198,7 +198,7 @@ async def test_only_what_may_not_be_said_any_more_is_stopped() -> None:
 async def test_what_nobody_heard_is_not_counted_as_said(fault: str) -> None:
     """A muted bot says nothing, and a voice that makes no sound ends the attempt."""
     bench = Bench()
-    bench.place.audible = fault != "muted"
+    bench.channel.audible = fault != "muted"
     bench.voice.mute.add("I listen.")
     assert not await bench.say("I listen.", "I take part.")
     assert "I take part." not in bench.voice.spoken

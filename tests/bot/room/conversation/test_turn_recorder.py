@@ -42,14 +42,14 @@ class _Slow(InMemoryTurnStore):
 
 
 def a_recorder(
-    room: Room, observe: events.Observer = events.ignore_event, place: FakeRoomChannel | None = None
+    room: Room, observe: events.Observer = events.ignore_event, channel: FakeRoomChannel | None = None
 ) -> TurnRecorder:
     """Return a recorder in a channel with Ada and Bo."""
-    place = place or FakeRoomChannel(people=[ADA, BO])
+    channel = channel or FakeRoomChannel(people=[ADA, BO])
     return TurnRecorder(
         room.memory,
-        place,
-        Participants(place),
+        channel,
+        Participants(channel),
         own_name="Roomtone",
         clock=FakeClock(),
         observe=observe,

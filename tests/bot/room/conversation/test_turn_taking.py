@@ -59,13 +59,13 @@ class Scene:
 
     def taking(self) -> TurnTaking:
         """Return the turn-taking. The scene stands for all that decides and answers."""
-        place, itself = FakeRoomChannel(people=[ADA, BO]), cast("Any", self)
+        channel, itself = FakeRoomChannel(people=[ADA, BO]), cast("Any", self)
         return TurnTaking(
             participation=itself,
             turn_recorder=TurnRecorder(
                 self.memory,
-                place,
-                Participants(place),
+                channel,
+                Participants(channel),
                 own_name="Roomtone",
                 clock=self.clock,
                 observe=self.seen.append,
