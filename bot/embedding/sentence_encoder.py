@@ -7,20 +7,19 @@ in the thread of `bot.embedding.worker`.
 
 from __future__ import annotations
 
-import struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from sentencepiece import SentencePieceProcessor
 
 from bot.embedding.worker import ThreadedEmbedder
 from bot.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
 MODEL_NAME: Final = "universal-sentence-encoder-multilingual-3"
 # Longer texts are cut to this. A turn is rarely longer.
@@ -42,7 +41,7 @@ class SentenceEncoder:
 
     def __init__(self, directory: Path) -> None:
         try:
-            self._tokenizer = _tokenizer((directory / "sp.model").read_bytes())
+            self._tokenizer = SentencePieceProcessor(model_file=str(directory / "sp.model"))
             with np.load(directory / "weights.npz", allow_pickle=False) as stored:
                 self._table = np.stack([stored[f"q{part}"] for part in range(1, _TABLE_PARTS + 1)], axis=1)
                 self._weights = {name: stored[name] for name in stored.files if not name.startswith("q")}
@@ -54,8 +53,8 @@ class SentenceEncoder:
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a text."""
-        # The tokenizer can't encode a lone surrogate.
-        ids = self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids[:MAX_TOKENS]
+        # A lone surrogate can't be encoded.
+        ids = self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8"))[:MAX_TOKENS]
         row, part = np.divmod([_BEGIN, *(ids or [_UNKNOWN]), _END], _TABLE_PARTS)
         weights = self._weights
         words = self._table[row, part] * weights["scale"][part, None] + weights["lo"][part, None]
@@ -85,48 +84,3 @@ class SentenceEncoder:
         scale, shift = (np.concatenate([self._weights[f"ln_{kind}{name}"] for name in names]) for kind in "gb")
         normalised: NDArray[np.float32] = apart / spread * scale + shift
         return normalised
-
-
-def _tokenizer(sentencepiece: bytes) -> Tokenizer:
-    """Return the tokenizer of a file of SentencePiece: its words with their scores, and how it normalises text."""
-    # Imported here, because it takes half a second to load.
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-
-    model = list(_fields(sentencepiece))
-    words = [dict(_fields(value)) for number, value in model if number == 1]
-    charsmap = next(dict(_fields(value))[2] for number, value in model if number == 3)
-    made = Tokenizer(
-        models.Unigram([(word[1].decode(), *struct.unpack("<f", word.get(2, bytes(4)))) for word in words], _UNKNOWN)
-    )
-    made.normalizer = normalizers.Sequence(
-        [normalizers.Precompiled(charsmap), normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
-    )
-    made.pre_tokenizer = pre_tokenizers.Metaspace(split=False)
-    return made
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the value of each field of a protobuf message."""
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        match key & 7:
-            case 0:
-                value, at = _varint(message, at)
-                yield key >> 3, value
-                continue
-            case 2:
-                size, at = _varint(message, at)
-            case kind:
-                size = 8 if kind == 1 else 4
-        yield key >> 3, message[at : at + size]
-        at += size
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        value |= (message[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if message[at - 1] < 0x80:
-            return value, at
