@@ -111,8 +111,8 @@ class ModelResponder:
                 if text.strip():
                     yield _SENTENCE_END
                 async with owned_task(context.tools.run_all(end.calls), name="tools") as running:
-                    # No filler before a reply that may be skipped.
-                    if not (spoke or context.may_skip):
+                    # A reader waits without one, and none goes before a reply that may be skipped.
+                    if not (spoke or context.may_skip or context.tools.is_written):
                         # Longer, silence would seem no answer.
                         await asyncio.wait({running}, timeout=self._filler_after_s)
                         if not running.done():

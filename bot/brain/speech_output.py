@@ -109,13 +109,13 @@ def broken_off(error: asyncio.CancelledError) -> ChatModelError:
 class SpeechRules:
     """What the bot may say or write in a room, and how it is read.
 
-    `own_names`: names before a colon at the start of a reply that are not read. `pronunciations`: written word -> how
-    it is spoken. `moderator`: asked about each sentence, after `blocked_words`. `language`: returns that of the bot's
-    own sentences, as a Discord locale; `voice_language`: the code of that which the voice speaks now, empty if that is
-    not known.
+    `own_names`: returns the names before a colon at the start of a reply that are not read. `pronunciations`: written
+    word -> how it is spoken. `moderator`: asked about each sentence, after `blocked_words`. `language`: returns that of
+    the bot's own sentences, as a Discord locale; `voice_language`: the code of that which the voice speaks now, empty
+    if that is not known.
     """
 
-    own_names: Sequence[str] = ()
+    own_names: Callable[[], Sequence[str]] = tuple
     pronunciations: Mapping[str, str] = field(default_factory=dict)
     blocked_words: Sequence[str] = ()
     moderator: Moderator | None = None
@@ -128,7 +128,7 @@ class SpeechRules:
 
     def new_normalizer(self) -> TextNormalizer:
         """Return what makes sentences of one reply out of a model's text, in order."""
-        return TextNormalizer(self.pronunciations, own_names=self.own_names, language=self.voice_language())
+        return TextNormalizer(self.pronunciations, own_names=self.own_names(), language=self.voice_language())
 
     def new_reader(self) -> SentenceReader:
         """Return a function for one reply that gets its sentences in order and returns how `SpeechOutput` reads each.

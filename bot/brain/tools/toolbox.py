@@ -177,6 +177,8 @@ class QuestionTools:
         self._asker = asker
         self._answering = answering
         self.language = toolbox.language()
+        # Whether the answer is written below a message.
+        self.is_written = asker.typed is not None
         # What is cleared from then on may be in a result of this question.
         self._clearings = toolbox.exchanges.clearings
         self._frozen: list[tuple[MessageToolCall, FrozenCall]] = []

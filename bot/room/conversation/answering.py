@@ -112,7 +112,7 @@ class Answering:
             responder=responder,
             on_reply=recorder.record,
             tell=self.participation.notify,
-            wake_names=self.participation.wake_names,
+            own_names=prompts.own_names,
             bridge=self.bridge,
         )
 

@@ -107,15 +107,15 @@ class PromptBuilder:
         certain = question.pressed is None and (question.unaided or not question.may_skip)
         present = tuple(name for _, name in self._present())
         on_away = tell_away if certain else None
-        return replace(context, on_sent=keep, present=present, names=self._called, on_away=on_away)
+        return replace(context, on_sent=keep, present=present, names=self.own_names(), on_away=on_away)
 
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
         if self._quoting is None:
             return ()
-        return await self._quoting.find(question.turn, self._memory, names=self._called)
+        return await self._quoting.find(question.turn, self._memory, names=self.own_names())
 
-    @property
-    def _called(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
+        """Return the bot's own name and what it is called here, which a manager may change at any time."""
         return (self._services.brain.name, *self._participation.wake_names)
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:

@@ -50,7 +50,7 @@ MOST_TRIES = 3
 
 class Speaking:
     """The bot's speech in `channel`. `tell`: has a sentence written into the channel, and returns at once.
-    `wake_names`: the bot's names there besides its own. `bridge`: speech-to-speech, asked before the language model;
+    `own_names`: returns the bot's names there. `bridge`: speech-to-speech, asked before the language model;
     None: there is none.
 
     *Ownership*: `replier.run` and `replies.run` are the conversation's tasks.
@@ -65,7 +65,7 @@ class Speaking:
         responder: Responder,
         on_reply: Callable[[Reply], Awaitable[None]],
         tell: Callable[[Text], None],
-        wake_names: Sequence[str],
+        own_names: Callable[[], Sequence[str]],
         bridge: RealtimeBridge | None,
     ) -> None:
         self._channel = channel
@@ -85,7 +85,7 @@ class Speaking:
             await on_reply(reply)
 
         self.rules = SpeechRules(
-            own_names=(services.brain.name, *wake_names),
+            own_names=own_names,
             pronunciations=services.speaking.pronounced_in(channel.guild_id),
             blocked_words=services.speaking.blocked_in(channel.guild_id),
             moderator=services.speech.moderator,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -24,6 +24,7 @@ from tests.fakes.room_channel import FakeRoomChannel
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
+    from bot.channel.port import TypedMessage
     from bot.llm.port import StreamItem
 
 TURN = Turn(Seq(3), TurnKind.SPEECH, 0.0, 1.0, (TurnPart("1", "Ada", "Who brings the lantern?"),))
@@ -198,13 +199,15 @@ async def test_the_filler_is_in_the_language_of_the_question(language: str, said
     await stream.aclose()
 
 
-async def test_a_slow_tool_is_waited_for_in_silence_where_the_model_may_skip() -> None:
-    """Nothing may follow there."""
+@pytest.mark.parametrize("typed", [False, True])
+async def test_a_slow_tool_is_waited_for_in_silence_where_nobody_listens_for_it(typed: bool) -> None:
+    """Nothing may follow where the model may skip, and who has typed reads the answer as a whole."""
     room = Looking()
     room.slow = asyncio.Event()
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
     model = Thinker((asks(LOOK),), ("A map.", END))
-    context = replace(room.context, may_skip=True)
+    ada = Asker(1, "Ada", present=True, typed=cast("TypedMessage", object()) if typed else None)
+    context = replace(CONTEXT, tools=room.toolbox.for_asker(ada), may_skip=not typed)
     assert await answer(model, context, filler_after_s=0.001) == ["A map."]
 
 

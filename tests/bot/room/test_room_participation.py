@@ -90,9 +90,11 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
 
 
 async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
-    """A guild's own names for the bot are used by the recogniser's glossary, the decider and the model's prompt."""
+    """A guild's own names for the bot are used by the recogniser's glossary, the decider, the model's prompt, and the
+    voice, which reads none before a colon.
+    """
     async with a_house(tmp_path) as house:
-        responder = thinking(house, "Good evening.")
+        responder = thinking(house, "Jeeves: Good evening.")
         async with living(house):
             await house.servers.change(
                 house.channel.guild_id, lambda _: ServerSettings(wake_names=("Jeeves",)), by=BO.id
@@ -104,6 +106,7 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
             assert 'they also call you "Jeeves"' in responder.contexts[0].messages[1].content
             assert responder.contexts[0].names == ("Roomtone", "Jeeves")
             assert house.recogniser.asked[-1][2][0] == "Jeeves"
+            assert house.voice.spoken == ["Good evening."]
 
 
 async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:

@@ -67,7 +67,6 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         speech=SimpleNamespace(synthesizer=voice, moderator=None),
         clock=FakeClock(),
         replies=SimpleNamespace(timeout_s=5.0),
-        brain=SimpleNamespace(name="Roomtone"),
         speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
     )
     return Speaking(
@@ -77,7 +76,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
         on_reply=ignore,
         tell=lambda _: None,
-        wake_names=(),
+        own_names=lambda: ("Roomtone",),
         bridge=None,
     )
 
