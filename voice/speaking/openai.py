@@ -169,16 +169,6 @@ class OpenAISynthesizer:
         ).for_people(_NOT_SPOKEN)
 
 
-def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
-    """Describe `error` in a sentence with the remedy, without keys or the spoken text."""
-    why = describe_failure(error, _REMEDIES)
-    # An unreachable server raises the library's own error, so this is a stream that broke off.
-    if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException):
-        why = EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
-    told = SynthesisError("The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why)
-    return told.for_people(_NOT_SPOKEN)
-
-
 class UndecodableAudioError(ValueError):
     """The bytes are neither PCM nor WAV with 16 bits."""
 
@@ -263,3 +253,13 @@ def sample_rate_of(content_type: str) -> int:
 
 def _is_usual(rate_hz: int) -> bool:
     return _LOWEST_RATE_HZ <= rate_hz <= _HIGHEST_RATE_HZ
+
+
+def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisError:
+    """Describe `error` in a sentence with the remedy, without keys or the spoken text."""
+    why = describe_failure(error, _REMEDIES)
+    # An unreachable server raises the library's own error, so this is a stream that broke off.
+    if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException):
+        why = EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
+    told = SynthesisError("The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why)
+    return told.for_people(_NOT_SPOKEN)
