@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from benchmarks.machine import busy_sentence, describe_machine
-from benchmarks.report import BenchmarkReport
+from benchmarks.report import BenchmarkReport, busy_sentence, describe_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
-    from benchmarks.machine import Machine
-    from benchmarks.report import Json, Target
+    from benchmarks.report import Json, Machine, Target
 
 _UNFINISHED = "This run was not finished when this was written."
 

@@ -66,8 +66,8 @@ HOMES: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
         ("conversations",),
-        ("extractive", "roomtone_search"),
-        ("other_languages", "prompt_quotes", "recorded_answers", "search_speed"),
+        ("roomtone_search",),
+        ("search", "summaries"),
         ("bench",),
     ),
     "bot": (

@@ -2,9 +2,10 @@
 
 Ten synthetic voices say the sentences of `talks/*.toml`. At their pauses is silence with a little room noise, as long
 as people's pauses are. Each utterance is synthesised as a whole, so that the voice before a pause sounds as if it went
-on, and is then cut at its pauses (`alignment`). The set for tuning has one voice of Piper at five pitches, the set that
-decides has five voices of Kokoro, so that nothing learnt from an engine's manner helps. The price of synthetic talk is
-that nobody draws breath, and that intonation is a model's.
+on, and is then cut at its pauses. The same voice also says each piece alone, so dynamic time warping over spectra finds
+where a piece ends in the whole; the cut is put at the quietest place near it. The set for tuning has one voice of Piper
+at five pitches, the set that decides has five voices of Kokoro, so that nothing learnt from an engine's manner helps.
+The price of synthetic talk is that nobody draws breath, and that intonation is a model's.
 
 The same seed gives the same pauses and noise. DIR then has a folder for each set with a manifest, as `--speech` reads.
 """
@@ -24,7 +25,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.endpoint.alignment import cut_points
 from benchmarks.recordings import SYNTHETIC_SOURCE
 from benchmarks.synthetic_speech import in_a_room, kokoro_voices, speak_evenly, trimmed
 from bot.models.catalogue import VOICE_JOE
@@ -35,6 +35,8 @@ from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from bot.settings import ModelsSettings
     from voice.audio import Pcm
@@ -57,6 +59,12 @@ NOISE_RMS = (16.0, 41.0)
 LEAD_S, TAIL_S = 0.3, 0.3
 # The pitches of Piper's voice, by the names in the manifest. Speed makes up for the change of tempo.
 PITCHES: Mapping[str, float] = {"joe": 1.0, "joe-deep": 0.86, "joe-low": 0.93, "joe-high": 1.08, "joe-bright": 1.16}
+# A spectrum every 20 ms over 40 ms, in bands of equal width in pitch.
+STEP_S, SPAN_S = 0.02, 0.04
+BANDS = 24
+LOWEST_HZ, HIGHEST_HZ = 100.0, 7_000.0
+# A cut is at most this far from where the comparison puts it.
+NEAR_S = 0.08
 
 
 class TalkSet(StrEnum):
@@ -172,6 +180,56 @@ async def _open_voices(
         name: await stack.enter_async_context(PiperSynthesizer.open(folder, speed=speeds[name] / pitch, variety=0.0))
         for name, pitch in PITCHES.items()
     }
+
+
+def cut_points(whole: Pcm, pieces: Sequence[Pcm], rate_hz: int) -> list[int]:
+    """Return the sample of `whole` at which each piece but the last ends, in order."""
+    alone = [_spectra(piece, rate_hz) for piece in pieces]
+    heard = _spectra(whole, rate_hz)
+    ends = np.cumsum([len(each) for each in alone])[:-1]
+    matched = _warp(np.concatenate(alone), heard)
+    loudness = heard.mean(axis=1)
+    near = round(NEAR_S / STEP_S)
+    cuts: list[int] = []
+    for end in ends:
+        at = int(matched[end])
+        low = max(at - near, 1)
+        quietest = low + int(np.argmin(loudness[low : at + near + 1]))
+        cuts.append(round(quietest * STEP_S * rate_hz))
+    return cuts
+
+
+def _spectra(pcm: Pcm, rate_hz: int) -> NDArray[np.float64]:
+    """Return the log energy of each band, shape (steps, BANDS), less its mean over the sound."""
+    step, span = round(STEP_S * rate_hz), round(SPAN_S * rate_hz)
+    padded = np.pad(pcm.astype(np.float64), (0, span))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, span)[::step] * np.hanning(span)
+    power = np.abs(np.fft.rfft(frames, axis=1)) ** 2
+    hz = np.fft.rfftfreq(span, 1 / rate_hz)
+    edges = np.geomspace(LOWEST_HZ, HIGHEST_HZ, BANDS + 1)
+    bands = [power[:, (hz >= low) & (hz < max(high, low + 1.5 / SPAN_S))].sum(axis=1) for low, high in pairwise(edges)]
+    return np.log(np.stack(bands, axis=1) + 1e4)
+
+
+def _warp(alone: NDArray[np.float64], heard: NDArray[np.float64]) -> NDArray[np.int_]:
+    """Return for each step of `alone` the step of `heard` that it corresponds to."""
+    distance = np.sqrt(((alone[:, None, :] - heard[None, :, :]) ** 2).sum(axis=2))
+    rows, columns = distance.shape
+    cost = np.full((rows + 1, columns + 1), np.inf)
+    cost[0, 0] = 0.0
+    # Along a diagonal from the lower left to the upper right, no cell depends on another.
+    for diagonal in range(rows + columns - 1):
+        row = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
+        column = diagonal - row
+        best = np.minimum(np.minimum(cost[row, column], cost[row, column + 1]), cost[row + 1, column])
+        cost[row + 1, column + 1] = distance[row, column] + best
+    matched = np.zeros(rows, np.int_)
+    at, to = rows, columns
+    while at > 0 and to > 0:
+        matched[at - 1] = to - 1
+        move = int(np.argmin((cost[at - 1, to - 1], cost[at - 1, to], cost[at, to - 1])))
+        at, to = (at - 1, to - 1) if move == 0 else (at - 1, to) if move == 1 else (at, to - 1)
+    return matched
 
 
 def main() -> None:

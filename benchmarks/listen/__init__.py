@@ -1,5 +1,5 @@
 """`roomtone bench listen`: whether the bot takes pauses for ends, answers what is for it, and is silent otherwise.
 
-`bench` runs the parts: `endpointing` over recordings, `decisions` on the scripted `dialogues`, and `unasked` over
-transcripts that the user supplies.
+`bench` runs the parts: `endpointing` over recordings, and `decisions` on the scripted `dialogues` and over transcripts
+that the user supplies.
 """

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.listen.decisions import deciding_targets, measure_crowd, measure_decisions
+from benchmarks.listen.decisions import (
+    deciding_targets,
+    measure_crowd,
+    measure_decisions,
+    measure_unasked,
+    unasked_targets,
+)
 from benchmarks.listen.endpointing import endpointing_targets, measure_endpointing
-from benchmarks.listen.unasked import measure_unasked, unasked_targets
 from benchmarks.measuring import measuring
 from benchmarks.recordings import load_recordings
 from config.load import load

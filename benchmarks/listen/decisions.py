@@ -1,11 +1,14 @@
-"""Measure whether the bot replies when addressed, and only then: plays scripted dialogues to a room's participation.
+"""Measures whether the bot replies when addressed, and only then: plays talks to a room's own participation.
 
-There is no audio. Texts are as a recogniser would write them, and a reply takes its usual time. Where a room asks a
-language model, that model is taken to be right; how often it is asked in vain is a figure of its own.
+The talks are scripted dialogues, and supplied transcripts of people who do not mean the bot. There is no audio. A
+dialogue's texts are as a recogniser would write them; what one would mishear in a transcript is not in it. A reply
+takes its usual time. Where a room asks a language model, that model is taken to be right; how often it is asked in vain
+is a figure of its own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,8 +19,9 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import number_at, percentile, sample_at, share_of
 from benchmarks.listen.dialogues import load_dialogues
 from benchmarks.listen.talk_room import play_talk
-from benchmarks.listen.timed_talk import ReplyExpected
+from benchmarks.listen.timed_talk import ReplyExpected, UtteranceCut, make_talk
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
+from benchmarks.memory.conversations.transcripts import read_conversations
 from benchmarks.report import Target, at_least, at_most
 from bot.brain.decider import Situation, decide
 from bot.brain.settings import BrainSettings
@@ -25,18 +29,25 @@ from bot.brain.wakeword import call_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from benchmarks.listen.talk_room import LineDecision
     from benchmarks.listen.timed_talk import Talk
+    from benchmarks.measuring import Progress
+    from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.report import Json
 
-# The report shows at most this many wrong decisions as examples.
+# The report shows at most this many wrong decisions as examples, and tells so many places of unasked replies. It never
+# quotes a transcript: the conversations may be private.
 _EXAMPLES = 24
 # The hostile crowd.
 TEXTS = 100
 PEOPLE = 99
 WORDS = 400
 _NAME_CHARS = 32
+_UNASKED = "unasked"
+# Conversations of these origins were written, by language models and people; nobody spoke them.
+_WRITTEN = frozenset({"LoCoMo"})
 
 
 @dataclass(slots=True)
@@ -161,6 +172,53 @@ def _times_ms(random: Random, words: Sequence[str], between: str) -> list[float]
     return times
 
 
+async def measure_unasked(folder: Path, progress: Progress) -> tuple[dict[str, Json], list[str]]:
+    """Play every conversation of a directory. Returns the figures, and remarks about conversations left out.
+
+    Raises `TranscriptFormatError`.
+    """
+    every = await asyncio.to_thread(read_conversations, folder)
+    reasons: Counter[str] = Counter(reason for each in every if (reason := why_left_out(each)))
+    played = [each for each in every if not why_left_out(each)]
+    progress.step("talk among people", total=len(UtteranceCut) * len(played))
+    figures: dict[str, Json] = {}
+    for cut in UtteranceCut:
+        replies: list[Json] = []
+        kept_silent: Counter[str] = Counter()
+        duration_s, utterances = 0.0, 0
+        for conversation in played:
+            talk = make_talk(conversation, cut)
+            duration_s += talk.duration_s
+            utterances += len(talk.lines)
+            for line, done in zip(talk.lines, await play_talk(talk), strict=True):
+                if done.answers:
+                    replies.append(f"{talk.name}, {line.kind}, {done.reason}")
+                elif done.reason is not None:
+                    kept_silent[done.reason] += 1
+            progress.advance()
+        figures[cut.value] = {
+            "conversations": len(played),
+            "minutes": round(duration_s / 60, 1),
+            "utterances": utterances,
+            "spoken_unasked": len(replies),
+            "kept_silent": {str(reason): count for reason, count in sorted(kept_silent.items())},
+            "examples": replies[:_EXAMPLES],
+        }
+    remarks = [
+        f"Of {len(every)} conversations, {count} {reason}, and were left out." for reason, count in reasons.items()
+    ]
+    return figures, remarks
+
+
+def why_left_out(conversation: RecordedConversation) -> str:
+    """Return why a conversation is no talk among people; empty if it is one."""
+    if conversation.origin in _WRITTEN:
+        return "were written and not spoken"
+    if any(line.by_bot for line in conversation.lines):
+        return "have an assistant in them"
+    return "have one speaker, who would be alone with the bot" if len(conversation.speakers) < 2 else ""
+
+
 def deciding_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets with their values in `ours`: those of the held-out dialogues."""
     recall = number_at(ours, "deciding", TemplateSet.HELD_OUT, "recall")
@@ -193,4 +251,18 @@ def deciding_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             3,
             sample_at(ours, "decisions", "deciding", "crowd", "decisions"),
         ),
+    )
+
+
+def unasked_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return the targets with their values in `ours`."""
+    return tuple(
+        at_most(
+            f"spoken unasked in real talk among people, {cut.value}",
+            "0",
+            number_at(ours, _UNASKED, cut.value, "spoken_unasked"),
+            0,
+            sample_at(ours, "minutes", _UNASKED, cut.value, "minutes"),
+        )
+        for cut in UtteranceCut
     )

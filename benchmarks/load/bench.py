@@ -161,7 +161,7 @@ async def _leaks(found: Measuring, options: LoadBenchOptions) -> None:
 async def _crowd(stack: AsyncExitStack, progress: Progress, people: int) -> tuple[ChildProcess, dict[str, Json]]:
     """Let so many people enter a Discord of their own. Returns its process, and its address."""
     progress.step(f"{people} people enter", total=1)
-    crowd = await stack.enter_async_context(child_process("the crowd", "benchmarks.load.crowd_process"))
+    crowd = await stack.enter_async_context(child_process("the crowd", "benchmarks.load.crowd"))
     return crowd, await crowd.ask("open", people=people, timeout_s=_JOIN_TIMEOUT_S)
 
 

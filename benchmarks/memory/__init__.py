@@ -1,5 +1,4 @@
 """`roomtone bench memory`: what the memory keeps, and what search finds.
 
-`bench` runs `recorded_answers`, `extractive`, `prompt_quotes`, `other_languages` and `search_speed`, over
-`conversations` and a `roomtone_search`.
+`bench` runs the parts of `summaries` and `search`, over `conversations` and a `roomtone_search`.
 """

@@ -10,11 +10,8 @@ from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
-from benchmarks.memory.extractive import measure_extractive
-from benchmarks.memory.other_languages import measure_languages
-from benchmarks.memory.prompt_quotes import quotes_in_prompts
-from benchmarks.memory.recorded_answers import RECORDED, WRITTEN, measure_recorded
-from benchmarks.memory.search_speed import measure_search_speed
+from benchmarks.memory.search import measure_languages, measure_search_speed, quotes_in_prompts
+from benchmarks.memory.summaries import RECORDED, WRITTEN, measure_extractive, measure_recorded
 from benchmarks.report import at_least, at_most
 from bot.embedding.factory import open_embedder
 from config.load import load

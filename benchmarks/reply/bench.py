@@ -9,9 +9,8 @@ from benchmarks.asr.questions import FOLDER, make_questions
 from benchmarks.figures import counted_of, number_at, sample_at
 from benchmarks.measuring import measuring
 from benchmarks.recordings import load_recordings
-from benchmarks.reply.concurrent_speakers import measure_speakers
 from benchmarks.reply.interruption import measure_interruption
-from benchmarks.reply.latency import measure_latency
+from benchmarks.reply.latency import measure_latency, measure_speakers
 from benchmarks.report import at_most
 from config.load import load
 

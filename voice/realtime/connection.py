@@ -1,6 +1,7 @@
 """One connection to a Realtime endpoint over OpenAI's client. It sends queued events and passes received events on.
 
-It does not interpret events. The caller of `end` gives the reason.
+It does not interpret events. The caller of `end` gives the reason. `ErrorMessages` says in plain sentences what failed,
+and whether a retry can help.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import openai
 import structlog
+from websockets.exceptions import InvalidStatus, InvalidURI, SecurityError, WebSocketException
 
 from voice.cancellation import fail_if_cancelled_inside
 from voice.endpoint_settings import is_this_machine
+from voice.errors import RealtimeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    import openai
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
-    from voice.errors import RealtimeError
+    from voice.realtime.effects import ConfigurationRefused
     from voice.realtime.wire import ClientEvent
 
     Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -36,6 +39,14 @@ OUTGOING_EVENTS = 2_048
 SEND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+# What people read in place of the error messages, which are for the operator.
+_AWAY = "The speech-to-speech model does not answer at the moment."
+# Error codes of the protocol whose cause a person must fix.
+_LASTING = {
+    "insufficient_quota": "The account at {where} has no quota left for speech-to-speech. Look at its billing.",
+    "invalid_api_key": "{where} refused the key. Set realtime.api_key to a valid one.",
+    "model_not_found": "{where} does not know the model {model}. Set realtime.model to one that it serves.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +163,94 @@ class RealtimeConnection:
             event = await self._outgoing.get()
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await self._socket.send_raw(json.dumps(event))
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMessages:
+    """Makes the errors of one endpoint. `where`: its address, which is in messages for the operator alone."""
+
+    model: str
+    where: str
+
+    def translate(self, error: BaseException) -> RealtimeError:
+        """Convert an exception of connecting or of a connection to an error whose message names the remedy."""
+        match error:
+            case RealtimeError():
+                return error
+            case InvalidStatus():
+                return self._refused(error.response.status_code)
+            case SecurityError() if isinstance(error.__cause__, InvalidStatus):
+                # OpenAI's client follows redirects on the same server alone.
+                return self._error(
+                    "{where} answered with a redirect to another address, which is not followed. If you trust that "
+                    "server, set realtime.base_url to its address.",
+                    retryable=False,
+                )
+            case InvalidURI():
+                return self._error(
+                    "{where} is not the address of a Realtime endpoint. Check realtime.base_url.",
+                    retryable=False,
+                )
+            case TimeoutError():
+                return self._error(
+                    "{where} did not answer in time. Check realtime.base_url and that the server is running.",
+                )
+            case WebSocketException():
+                return self._error("The speech-to-speech connection to {where} broke.")
+            case openai.OpenAIError():
+                return self._error("The client library could not connect. Check realtime.api_key.", retryable=False)
+            case OSError():
+                return self._error(
+                    "Nothing answers at {where}. Check realtime.base_url and that the server is running.",
+                )
+            case _:
+                return self._error(
+                    "{where} sent something that is not the Realtime protocol. Check realtime.base_url.",
+                )
+
+    def for_code(self, code: str) -> RealtimeError:
+        """Return the error for a code that the endpoint sent."""
+        lasting = _LASTING.get(code)
+        if lasting is not None:
+            return self._error(lasting, retryable=False)
+        return self._error(
+            "The speech-to-speech model {model} at {where} failed ({code}). Try again.",
+            code=code,
+        )
+
+    def for_configuration(self, refused: ConfigurationRefused) -> RealtimeError:
+        """Return the error for a configuration that the endpoint did not accept."""
+        known = self.for_code(refused.code)
+        if not (refused.mistaken and known.retryable):
+            return known
+        return self._error(
+            "{where} refused the settings of the session ({setting}). Check realtime.voice and asr.languages; it must "
+            "have the model gpt-4o-mini-transcribe.",
+            setting=refused.setting or refused.code,
+            retryable=False,
+        )
+
+    def ended(self) -> RealtimeError:
+        """Return the error for a connection that the endpoint closed without a reason."""
+        return self._error("{where} ended the session.")
+
+    def too_slow(self) -> RealtimeError:
+        """Return the error for a connection that takes less than is to be sent."""
+        return self._error("{where} takes no more sound; the network is too slow.")
+
+    def _refused(self, status: int) -> RealtimeError:
+        if status in {401, 403}:
+            return self.for_code("invalid_api_key")
+        if status == 404:
+            return self.for_code("model_not_found")
+        if status == 429:
+            return self._error("{where} is over its rate limit or quota. Wait a little, or look at the account.")
+        return self._error(
+            "{where} refused the connection (status {status}). Try again, or look at its log.",
+            status=str(status),
+            retryable=status >= 500,
+        )
+
+    def _error(self, template: str, *, retryable: bool = True, **values: object) -> RealtimeError:
+        error = RealtimeError(template, retryable=retryable, model=self.model, where=self.where, **values)
+        return error.for_people(_AWAY)

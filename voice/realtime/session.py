@@ -20,7 +20,7 @@ from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds
 from voice.realtime.availability import Availability, RealtimeWork
-from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, RealtimeConnection, dial
+from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, ErrorMessages, RealtimeConnection, dial
 from voice.realtime.effects import (
     ConfigurationRefused,
     InputTranscribed,
@@ -32,7 +32,6 @@ from voice.realtime.effects import (
     SessionReady,
     ToolRefused,
 )
-from voice.realtime.error_messages import ErrorMessages
 from voice.realtime.port import (
     REALTIME_LIMITS,
     REALTIME_RATE_HZ,
@@ -45,7 +44,7 @@ from voice.realtime.port import (
 )
 from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.reply_queue import MOST_SOUND_S, OpenResponses, ReplyQueue
-from voice.realtime.tool_calls import tool_output
+from voice.realtime.session_tools import tool_output
 from voice.realtime.wire import SessionConfiguration, label_ids
 from voice.speaking.resample import resample
 

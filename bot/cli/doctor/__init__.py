@@ -1,6 +1,6 @@
 """`roomtone doctor`: checks whether Roomtone can run here. The entry point is `command.command`.
 
-The checks return a `finding` each: `machine` (libopus, web port, data directory, database), `models`
-(recogniser, voice, memory search), `services` (Discord, language models, tools, screens; it also approves the tools of
-an MCP server). `live_report` tells what `--live` found in a real voice channel.
+The checks return a `finding` each: `machine` (libopus, web port, data directory, database, and the models of
+recogniser, voice and memory search), `services` (Discord, language models, tools, screens; it also approves the tools
+of an MCP server). `live_report` tells what `--live` found in a real voice channel.
 """

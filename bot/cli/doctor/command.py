@@ -15,14 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.doctor.machine import check_data_dir, check_database, check_opus, check_web_port
-from bot.cli.doctor.models import (
+from bot.cli.doctor.machine import (
+    check_data_dir,
+    check_database,
     check_device,
     check_embedder,
     check_memory_mode,
+    check_opus,
     check_recogniser,
     check_turns,
     check_voice,
+    check_web_port,
 )
 from bot.cli.doctor.services import approve_tools, check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.output import open_console, say

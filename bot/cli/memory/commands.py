@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from bot.cli.memory import forget as memory_forget
-from bot.cli.memory import prune as memory_prune
+from bot.cli.memory import deletion as memory_deletion
 from bot.cli.memory import search as memory_search
 from bot.cli.memory import tiers as memory_tiers
 
@@ -20,8 +19,8 @@ app.command(name="list")(memory_tiers.list_segments)
 app.command(name="queue")(memory_tiers.queue)
 app.command(name="compress")(memory_tiers.compress)
 app.command(name="archive")(memory_tiers.archive)
-app.command(name="prune")(memory_prune.command)
+app.command(name="prune")(memory_deletion.prune)
 app.command(name="export")(memory_tiers.export)
-app.command(name="forget")(memory_forget.command)
+app.command(name="forget")(memory_deletion.forget)
 app.command(name="freeze")(memory_tiers.freeze)
 app.command(name="unfreeze")(memory_tiers.unfreeze)

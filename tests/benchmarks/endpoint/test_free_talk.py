@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from benchmarks.endpoint.alignment import cut_points
 from benchmarks.endpoint.free_talk import (
     LEAD_S,
     PAUSE_LONGEST_S,
@@ -19,6 +18,7 @@ from benchmarks.endpoint.free_talk import (
     TalkSet,
     assemble,
     cut_at_pauses,
+    cut_points,
     talk_lines,
 )
 from benchmarks.synthetic_speech import SPEECH_RMS

@@ -1,13 +1,22 @@
-"""Scoring reply decisions: the recall of expected answers, and the unwanted answers in a time."""
+"""Scoring reply decisions: the recall of expected answers, the unwanted answers in a time, and which transcripts are
+played.
+"""
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import pytest
 
-from benchmarks.listen.decisions import DecisionCounts, measure_decisions
+from benchmarks.listen.decisions import DecisionCounts, measure_decisions, measure_unasked
 from benchmarks.listen.talk_room import LineDecision
 from benchmarks.listen.timed_talk import ReplyExpected, Talk, TimedLine
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet
+from tests.benchmarks.no_progress import NoProgress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TALK = Talk(
     "kitchen",
@@ -62,3 +71,22 @@ async def test_the_held_out_part_tells_no_examples() -> None:
     assert isinstance(held_out, dict)
     assert "mistakes" in tuning
     assert "mistakes" not in held_out
+
+
+async def test_only_talk_among_people_is_played_and_never_quoted(tmp_path: Path) -> None:
+    """A monologue and a talk with an assistant are left out with a remark. The conversations may be private."""
+    for name, lines in {
+        "evening": [("Matt", "Thanks, Roomtone!"), ("Sam", "We leave at nine and take the bus.")],
+        "alone": [("Ada", "What is the time?")],
+        "assistant": [("Ada", "What is the time?"), ("assistant", "Nine."), ("Bo", "Thanks.")],
+    }.items():
+        text = "\n".join(
+            json.dumps({"speaker": who, "text": said, "at": 6.0 * at}) for at, (who, said) in enumerate(lines)
+        )
+        (tmp_path / f"{name}.jsonl").write_text(text, "utf-8")
+    figures, remarks = await measure_unasked(tmp_path, NoProgress())
+    whole = figures["whole turns"]
+    assert isinstance(whole, dict)
+    assert (whole["conversations"], whole["utterances"], whole["spoken_unasked"]) == (1, 2, 1)
+    assert whole["examples"] == ["evening, line 0, wake_name"]
+    assert sum("Of 3 conversations, 1 have" in remark for remark in remarks) == 2

@@ -15,8 +15,8 @@ from benchmarks.memory.conversations.conversation import (
     ReferenceQuestion,
 )
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.prompt_quotes import quotes_in_prompts
 from benchmarks.memory.roomtone_search import SESSION, RoomtoneSearch
+from benchmarks.memory.search import quotes_in_prompts
 from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.tables import passages

@@ -52,7 +52,7 @@ FOR_THE_OPERATOR = (
     # Of endpoints' errors people read what `for_people` says.
     "voice/asr/remote.py",
     "voice/endpoint.py",
-    "voice/realtime/error_messages.py",
+    "voice/realtime/connection.py",
     "voice/speaking/openai.py",
     "voice/asr/text_end.py",
     "voice/asr/whisper.py",

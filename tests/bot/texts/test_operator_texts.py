@@ -28,7 +28,7 @@ from compaction.settings import BudgetSettings
 from voice.asr.remote import translate_error as recogniser_error
 from voice.circuit_breaker import Outage
 from voice.endpoint import Endpoint
-from voice.realtime.error_messages import ErrorMessages
+from voice.realtime.connection import ErrorMessages
 from voice.screen.port import VisionError, VisionRequest
 from voice.speaking.openai import SpeechEndpoint
 from voice.speaking.openai import translate_error as voice_error

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voice.speaking.audio_decoder import (
+from voice.speaking.openai import (
     PCM_RATE_HZ,
     EndlessAudioError,
     SpeechAudioDecoder,

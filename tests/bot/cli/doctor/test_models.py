@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.doctor.finding import Status
-from bot.cli.doctor.models import (
+from bot.cli.doctor.machine import (
     PULL_ALL,
     check_device,
     check_embedder,
@@ -37,7 +37,7 @@ def whisper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a Whisper base of a few bytes, which the catalogue knows."""
     file = ModelFile("model.bin", hashlib.sha256(b"weights").hexdigest())
     entry = replace(catalogue.WHISPER_BASE, files=(file,))
-    monkeypatch.setattr("bot.cli.doctor.models.CATALOGUE", (entry,))
+    monkeypatch.setattr("bot.cli.doctor.machine.CATALOGUE", (entry,))
     folder = tmp_path / entry.name
     folder.mkdir()
     (folder / "model.bin").write_bytes(b"weights")

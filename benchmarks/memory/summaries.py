@@ -1,10 +1,10 @@
-"""Folds the written conversations with kept answers of a strong model, and counts which facts the final text tells.
+"""Measures the summaries of conversations: which facts a strong model's tell, and whether people said each quote of
+those without a model.
 
-`python -m benchmarks.memory.recorded_answers cabin` asks the configured model for each answer that is not kept, keeps
-it, and prints the final text with the facts to look for in it. A reader who sees nothing else marks the facts that the
-text tells in `recorded/readings.toml`. `roomtone bench memory --only recorded` repeats the folds without a model.
-
-An answer is kept under a hash of its request, so another prompt needs other answers.
+`python -m benchmarks.memory.summaries cabin` folds a written conversation. It asks the configured model for each answer
+that is not kept, keeps it, and prints the final text with the facts to look for in it. A reader who sees nothing else
+marks the facts that the text tells in `recorded/readings.toml`. `roomtone bench memory --only recorded` repeats the
+folds without a model. An answer is kept under a hash of its request, so another prompt needs other answers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
+import time
 import tomllib
 from datetime import UTC
 from hashlib import sha256
@@ -19,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import percentile
 from benchmarks.measuring import logging_disabled
 from bot.clock import SystemClock
 from bot.llm.factory import open_model
@@ -27,15 +30,25 @@ from bot.memory.transcript import read_transcript
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.errors import CompletionError
-from compaction.model import Mode
+from compaction.language.text import words
+from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
 from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.folded import fold_request, make_segment
 from compaction.summary.llm import LlmSummariser
+from compaction.summary.port import REACH_TURNS
+from compaction.window import BATCH_SIZE
 from config.load import load
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.measuring import Progress
+    from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.report import Json
     from bot.memory.replay import Replay
+    from compaction.model import Segment
     from compaction.ports import Completion, CompletionRequest
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -45,6 +58,7 @@ _TIMEOUT_S = 600.0
 # A busy machine must not end a run of minutes.
 _STORE_TIMEOUT_S = 60.0
 _KEY_CHARS = 16
+_QUOTE = re.compile(r'"([^"]*)"')
 
 
 class RecordedAnswers:
@@ -122,6 +136,45 @@ def facts_due(name: str, cursor: int) -> dict[int, str]:
 
 def _key(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:_KEY_CHARS]
+
+
+async def measure_extractive(conversations: Sequence[RecordedConversation], progress: Progress) -> dict[str, Json]:
+    """Return the figures of all conversations: the `unsaid_quotes` of all `quotes`, and the time of a fold."""
+    quotes = unsaid = 0
+    times_ms: list[float] = []
+    progress.step("quotes without a model", total=len(conversations))
+    for conversation in conversations:
+        turns = [
+            Turn(Seq(seq), TurnKind.SPEECH, line.at, line.at, (TurnPart(line.speaker, line.speaker, line.text),))
+            for seq, line in enumerate(conversation.lines)
+        ]
+        for segment in await _folded(turns, times_ms):
+            for fact in segment.facts:
+                said = " ".join(words(turns[fact.turn_seq].text))
+                for quote in _QUOTE.findall(fact.text):
+                    quotes += 1
+                    unsaid += " ".join(words(quote)) not in said
+        progress.advance()
+    return {
+        "conversations": len(conversations),
+        "quotes": quotes,
+        "unsaid_quotes": unsaid,
+        "fold_ms_p50": round(percentile(times_ms, 0.5), 2) if times_ms else None,
+        "fold_ms_p99": round(percentile(times_ms, 0.99), 2) if times_ms else None,
+    }
+
+
+async def _folded(turns: Sequence[Turn], times_ms: list[float]) -> list[Segment]:
+    segments: list[Segment] = []
+    for start in range(0, len(turns) - BATCH_SIZE + 1, BATCH_SIZE):
+        batch, before = turns[start : start + BATCH_SIZE], turns[max(0, start - REACH_TURNS) : start]
+        newest = segments[-1] if segments else None
+        request = fold_request(Seq(start), batch, (), before, segments, newest=newest)
+        began_at = time.perf_counter()
+        fold = await ExtractiveSummariser().fold(request)
+        times_ms.append(1_000 * (time.perf_counter() - began_at))
+        segments.append(make_segment(request, fold, session_id=SessionId("bench"), revision=start, at=float(start)))
+    return segments
 
 
 async def _record(name: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.memory.recorded_answers import WRITTEN, RecordedAnswers, facts_due, fold_written
+from benchmarks.memory.summaries import WRITTEN, RecordedAnswers, facts_due, fold_written
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer, CompletionRequest
 

@@ -1,15 +1,27 @@
-"""Measures whether the prompt of a reply quotes the answer: questions at the end of a conversation, called by name.
+"""Measures what search finds, and how long it takes.
 
-The quotes are chosen as `bot.brain.context` chooses them, with the last turns in view and no summary.
+- Whether the prompt of a reply quotes the answer to a question at the end of a conversation, called by name. The quotes
+  are chosen as `bot.brain.context` chooses them, with the last turns in view and no summary.
+- Whether it finds what was said in German, French, Spanish and Japanese, asked in other words. Each language is a
+  conversation of 30 turns: the turns that answer the questions of `other_languages.toml`, and as many that share words
+  with the questions and answer nothing.
+- How long it takes over 100,000 turns in the bot's own store.
 """
 
 from __future__ import annotations
 
+import time
+import tomllib
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC
+from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
-from benchmarks.figures import share_of
+from benchmarks.figures import percentile, share_of
+from benchmarks.memory.conversations.conversation import ConversationLine
+from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT, TemplateSet, generate_evening
 from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
 from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
@@ -35,6 +47,13 @@ _NAME = "Roomtone"
 _TEN = 10
 # Seconds after the last line in which the question is asked.
 _ASKED_AFTER_S = 60.0
+PAIRS = Path(__file__).parent / "other_languages.toml"
+# The answer to a question in another language must be among so many hits.
+AMONG = 3
+_EVENING_LINES = 2_000
+_QUERIES = 300
+_HITS = 10
+_PIECE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +148,80 @@ async def _quotes(
         max_tokens=QUOTE_TOKENS,
         zone=UTC,
     )
+
+
+async def measure_languages(embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
+    """Return the share of the questions whose answer is among the first three hits: `found`, `apart` of those that were
+    kept apart, and of each language.
+    """
+    of_language: defaultdict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    pairs = tomllib.loads(PAIRS.read_text("utf-8"))["pair"]
+    languages = list(dict.fromkeys(pair["language"] for pair in pairs))
+    progress.step("other languages", total=len(languages))
+    for language in languages:
+        own = [pair for pair in pairs if pair["language"] == language]
+        said = [text for pair in own for text in (pair["answer"], pair["beside"])]
+        lines = [ConversationLine("Ada", text, STARTED_AT + 6.0 * at) for at, text in enumerate(said)]
+        async with open_roomtone_search(embedder) as search:
+            await search.add(lines)
+            await search.embed_all()
+            for number, pair in enumerate(own):
+                hits = await search.search(pair["question"], limit=AMONG)
+                of_language[language].append((any(hit.seq == 2 * number for hit in hits), pair["apart"]))
+        progress.advance()
+    every = [each for found in of_language.values() for each in found]
+    return {
+        "questions": len(every),
+        "found": _share(every),
+        "apart": _share([each for each in every if each[1]]),
+        **{language: _share(found) for language, found in of_language.items()},
+    }
+
+
+def _share(found: list[tuple[bool, bool]]) -> float:
+    return round(sum(hit for hit, _ in found) / len(found), 4)
+
+
+async def measure_search_speed(turns: int, progress: Progress) -> dict[str, Json]:
+    """Return how long searches among `turns` turns of generated evenings take, and how long filling the index took."""
+    async with open_roomtone_search() as search:
+        begun = time.perf_counter()
+        questions = await _filled(search, turns, progress)
+        added_s = time.perf_counter() - begun
+        progress.step(f"search in {turns} turns", total=len(questions))
+        # CPU time of all threads together is the time on an idle machine.
+        times: list[tuple[float, float]] = []
+        # Search once before the measurement, to load what is then kept in memory.
+        await search.search(questions[0], limit=_HITS)
+        for question in questions:
+            begun, worked = time.perf_counter(), time.process_time()
+            await search.search(question, limit=_HITS)
+            times.append(((time.perf_counter() - begun) * 1000, (time.process_time() - worked) * 1000))
+            progress.advance()
+    times_ms, cpu_ms = zip(*times, strict=True)
+    return {
+        "turns": turns,
+        "queries": len(times),
+        "added_s": round(added_s, 1),
+        "p50_ms": round(percentile(times_ms, 0.5), 2),
+        "p95_ms": round(percentile(times_ms, 0.95), 2),
+        "max_ms": round(max(times_ms), 2),
+        "cpu_p50_ms": round(percentile(cpu_ms, 0.5), 2),
+        "cpu_p95_ms": round(percentile(cpu_ms, 0.95), 2),
+    }
+
+
+async def _filled(search: RoomtoneSearch, turns: int, progress: Progress) -> list[str]:
+    """Add the turns. Returns questions about them, of all evenings and not only of the first."""
+    progress.step(f"taking in {turns} turns", total=turns)
+    questions: list[str] = []
+    for seed in range(-(-turns // _EVENING_LINES)):
+        made = generate_evening(1_000 + seed, TemplateSet.TUNING, lines=_EVENING_LINES)
+        questions.extend(fact.question for fact in made.facts)
+        lines = made.lines[: turns - seed * _EVENING_LINES]
+        for first in range(0, len(lines), _PIECE):
+            await search.add(lines[first : first + _PIECE])
+            progress.advance(len(lines[first : first + _PIECE]))
+    asked = list(dict.fromkeys(questions))
+    Random(0).shuffle(asked)  # noqa: S311 - the same questions each time
+    return asked[:_QUERIES]

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from bot.embedding import worker
-from bot.embedding.sentence_encoder import sentence_encoder
-from bot.embedding.worker import ThreadedEmbedder
+from bot.embedding import sentence_encoder as encoder_module
+from bot.embedding.sentence_encoder import ThreadedEmbedder, sentence_encoder
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
 from tests.patience import PATIENCE_S
@@ -123,11 +122,11 @@ async def test_a_text_that_hangs_keeps_nobody_waiting(monkeypatch: pytest.Monkey
         async with ThreadedEmbedder(lambda: engine, model="lengths") as embedder:
             hanging = asyncio.ensure_future(embedder.embed(["hangs"]))
             await asyncio.to_thread(engine.begun.wait, PATIENCE_S)
-            monkeypatch.setattr(worker, "EMBED_TIMEOUT_S", 0.0)
+            monkeypatch.setattr(encoder_module, "EMBED_TIMEOUT_S", 0.0)
             with pytest.raises(EmbeddingError, match="TimeoutError"):
                 await embedder.embed(["behind"])
             hanging.cancel()
-            monkeypatch.setattr(worker, "STOP_TIMEOUT_S", 0.0)
+            monkeypatch.setattr(encoder_module, "STOP_TIMEOUT_S", 0.0)
     assert [line["event"] for line in logs] == ["model_thread_left_behind"]
     [left] = [thread for thread in threading.enumerate() if thread.name == "embedder"]
     assert left.daemon
@@ -144,7 +143,7 @@ async def test_a_model_that_is_never_loaded_is_given_up(monkeypatch: pytest.Monk
         assert gate.wait(PATIENCE_S)
         return ScriptedEngine()
 
-    monkeypatch.setattr(worker, "LOAD_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(encoder_module, "LOAD_TIMEOUT_S", 0.0)
     with pytest.raises(ModelError, match="TimeoutError"):
         async with ThreadedEmbedder(load, model="lengths"):
             pass
