@@ -44,7 +44,7 @@ from voice.realtime.port import (
 )
 from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.reply_queue import MOST_SOUND_S, OpenResponses, ReplyQueue
-from voice.realtime.session_tools import tool_output
+from voice.realtime.tool_calls import tool_output
 from voice.realtime.wire import SessionConfiguration, label_ids
 from voice.speaking.resample import resample
 

@@ -16,7 +16,7 @@ from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served, tone
 from voice.errors import RealtimeError
-from voice.realtime import reply_queue, session_tools
+from voice.realtime import reply_queue, tool_calls
 from voice.realtime.connection import RealtimeConnection
 from voice.realtime.effects import ResponseStatus
 from voice.realtime.port import (
@@ -36,8 +36,8 @@ from voice.realtime.port import (
 from voice.realtime.protocol import BROKEN_OFF
 from voice.realtime.reply_queue import FinishedResponse
 from voice.realtime.session import NOT_WRITTEN, PROVEN_S, RealtimeSession
-from voice.realtime.session_tools import TOOL_TIMEOUT_S, tool_output
 from voice.realtime.settings import RealtimeSettings
+from voice.realtime.tool_calls import TOOL_TIMEOUT_S, tool_output
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -565,5 +565,5 @@ async def test_a_tool_that_fails_or_hangs_costs_its_output(monkeypatch: pytest.M
         assert await tool_output(CALL, fails) == "The tool failed."
     assert [(line["event"], line["error_class"]) for line in logs] == [("realtime_tool_failed", "ValueError")]
     assert "secret" not in repr(logs)
-    monkeypatch.setattr(session_tools, "TOOL_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(tool_calls, "TOOL_TIMEOUT_S", 0.0)
     assert "too long" in await tool_output(CALL, hangs)
