@@ -18,7 +18,7 @@ from compaction.ports import Landing
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
 from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
 from compaction.window import Skip, backoff_s, next_batch
-from compaction.withheld import tells_anything
+from compaction.withheld import has_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -225,7 +225,7 @@ class Compactor:
         )
 
     async def _fold(self, request: FoldRequest) -> Fold:
-        if not tells_anything(request.turns, request.notes):
+        if not has_content(request.turns, request.notes):
             # There is nothing that a model may be told.
             paragraph = request.previous or summary_of(self._allowed(), newest=self._newest) or NOTHING_KEPT
             return Fold(NOTHING_KEPT, (), paragraph, "")

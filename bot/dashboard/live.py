@@ -233,7 +233,7 @@ class LiveRooms:
                 return
             if isinstance(event, events.CompactionLanded):
                 # The memory is still reporting the compaction; ask it when it has finished.
-                asyncio.get_running_loop().call_soon(room.tell_fold)
+                asyncio.get_running_loop().call_soon(room.emit_fold)
 
         try:
             yield observe

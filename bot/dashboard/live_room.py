@@ -81,15 +81,15 @@ class LiveRoom:
         match event:
             case events.InterimTranscribed() if not self.guild.excludes(event.speaker_id):
                 self._interims.add(event.speaker_id)
-                self._tell_interim(event.speaker_id, event.text)
+                self._emit_interim(event.speaker_id, event.text)
             case events.UtteranceTranscribed() if not self.guild.excludes(event.speaker_id):
                 self._end_interim(event.speaker_id)
                 speaker, who = str(event.speaker_id), self._name(event.speaker_id)
-                self._tell("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})
+                self._emit("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})
             case events.SpeechDropped():
                 self._end_interim(event.speaker_id)
                 self._dropped[event.reason] += 1
-                self._tell("dropped", {"id": event.utterance_id, "dropped": reasons_text(self._dropped)})
+                self._emit("dropped", {"id": event.utterance_id, "dropped": reasons_text(self._dropped)})
             case events.TurnRecorded():
                 for spoken in event.utterances:
                     self._heard[spoken.utterance.id] = {**spoken.stages_ms, "ended_at": spoken.ended_at}
@@ -98,12 +98,12 @@ class LiveRoom:
                 self.add_speakers(part.speaker_id for part in event.turn.parts)
                 heard = [spoken.utterance.id for spoken in event.utterances]
                 turn = turn_json(self.memory.allowed_part(event.turn))
-                self._tell("turn", {"turn": turn, "heard": heard, "total": self.memory.total_turns})
+                self._emit("turn", {"turn": turn, "heard": heard, "total": self.memory.total_turns})
             case events.ScreenNoted():
                 if event.note.person_id is not None:
                     self.add_speakers([event.note.person_id])
                 if self.shows_notes:
-                    self._tell("note", {"note": note_json(event.note)})
+                    self._emit("note", {"note": note_json(event.note)})
             case events.ReplySpoken():
                 self._observe_reply(event)
             case _:
@@ -116,15 +116,15 @@ class LiveRoom:
                 self._link = event.state
                 round_trip_ms = None if event.round_trip_s is None else round(1000 * event.round_trip_s)
                 packets = self._add("packets", **event.counters, round_trip_ms=round_trip_ms)
-                self._tell("packets", {"packets": packets, "link": event.state})
+                self._emit("packets", {"packets": packets, "link": event.state})
             case events.QueuesMeasured():
                 lengths = {queue.name: queue.waiting for queue in event.queues if queue.name in SHOWN_QUEUES}
-                self._tell("queues", {"queues": self._add("queues", **lengths, unfolded=len(self.memory.window))})
+                self._emit("queues", {"queues": self._add("queues", **lengths, unfolded=len(self.memory.window))})
             case events.ContextBuilt():
                 tokens: Counter[str] = Counter()
                 for part in event.parts:
                     tokens[part.kind.value] += part.tokens
-                self._tell("prompt", {"answer_to": event.answer_to, "tokens": dict(tokens)})
+                self._emit("prompt", {"answer_to": event.answer_to, "tokens": dict(tokens)})
             case events.CompactionLanded():
                 self._add("folds", **{"from": event.old_cursor, "to": event.new_cursor, "ms": round(event.latency_ms)})
             case events.CompactionFailed():
@@ -150,11 +150,11 @@ class LiveRoom:
             voice=None if voice is None else round(voice - (model or 0.0)),
             interrupted=event.interrupted,
         )
-        self._tell("reply", {"reply": reply})
+        self._emit("reply", {"reply": reply})
 
-    def tell_fold(self) -> None:
+    def emit_fold(self) -> None:
         """Tell the pages where the cursor is. Call it after the memory has finished a compaction."""
-        self._tell("fold", self.memory_json())
+        self._emit("fold", self.memory_json())
 
     def look(self) -> None:
         """Tell the pages what changed without an event: people, modes, costs. Call it every few seconds."""
@@ -162,8 +162,8 @@ class LiveRoom:
         if people != self._people:
             self._people = people
             self.present_since(self._clock.now())
-            self._tell("people", people)
-        self._tell_cost()
+            self._emit("people", people)
+        self._emit_cost()
 
     def is_outdated(self) -> bool:
         """Return whether words were forgotten or withheld since the last call, so that pages must be read anew."""
@@ -252,7 +252,7 @@ class LiveRoom:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _tell(self, kind: str, data: Json, latest_of: str = "") -> None:
+    def _emit(self, kind: str, data: Json, latest_of: str = "") -> None:
         self._publish(self, kind, {"session": self.session_id, **data}, latest_of)
 
     def _add(self, chart: str, **figures: object) -> Json:
@@ -260,20 +260,20 @@ class LiveRoom:
         self._charts[chart].append({"at": self._clock.now(), **figures})
         return self._charts[chart][-1]
 
-    def _tell_interim(self, user_id: int, text: str) -> None:
+    def _emit_interim(self, user_id: int, text: str) -> None:
         speaker = str(user_id)
-        self._tell("interim", {"speaker": speaker, "who": self._name(user_id), "text": text}, latest_of=speaker)
+        self._emit("interim", {"speaker": speaker, "who": self._name(user_id), "text": text}, latest_of=speaker)
 
     def _end_interim(self, user_id: int) -> None:
         """Have the pages remove a person's unfinished words."""
         if user_id in self._interims:
             self._interims.discard(user_id)
-            self._tell_interim(user_id, "")
+            self._emit_interim(user_id, "")
 
     def _name(self, user_id: int) -> str:
         return next((person.name for person in self.channel.members() if person.id == user_id), Text("Somebody"))
 
-    def _tell_cost(self) -> None:
+    def _emit_cost(self) -> None:
         """Tell the pages what the last hour has cost if it has changed; keep a sample for the chart each minute."""
         cost, now = self._cost(), self._clock.monotonic()
         kept = now - self._cost_at >= COST_EVERY_S
@@ -283,7 +283,7 @@ class LiveRoom:
         used = (cost["calls"], cost["tokens"], cost["spoken_s"])
         if kept or used != self._used:
             self._used = used
-            self._tell("cost", {"cost": cost, "kept": kept})
+            self._emit("cost", {"cost": cost, "kept": kept})
 
     def _cost(self) -> Json:
         cost = self.guild.costs.last_hour(self._clock.monotonic())
@@ -295,4 +295,4 @@ class LiveRoom:
         }
 
     def _add_problem(self, where: str, sentence: Text) -> None:
-        self._tell("problem", {"problem": self._add("problems", where=where, sentence=sentence)})
+        self._emit("problem", {"problem": self._add("problems", where=where, sentence=sentence)})

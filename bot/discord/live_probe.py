@@ -114,7 +114,7 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
     """Tell the people, join, wait, leave. Returns what was noted. Raises `SetupError` if they cannot be told, and
     `LinkError`.
     """
-    if not await _tell(channel, notice(round(seconds))):
+    if not await _post(channel, notice(round(seconds))):
         raise SetupError(
             f"The people in {channel.name} could not be told of the test, so it was not made. Give the bot's role the "
             "permission Send Messages there."
@@ -144,7 +144,7 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
         }
     finally:
         await voice.retire()
-        await _tell(channel, THANKS)
+        await _post(channel, THANKS)
 
 
 def notice(seconds: int) -> Text:
@@ -158,7 +158,7 @@ def notice(seconds: int) -> Text:
     )
 
 
-async def _tell(channel: VoiceChannel, text: Text) -> bool:
+async def _post(channel: VoiceChannel, text: Text) -> bool:
     """Post a sentence in the channel's chat, in the server's language. Returns whether Discord took it."""
     request = channel.send(in_message(text, channel.guild.preferred_locale.value))
     return await attempt(request, None, event="live_probe_not_announced") is not None

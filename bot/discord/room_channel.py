@@ -30,7 +30,7 @@ from bot.discord.posting import (
 from bot.discord.voice_channels import (
     FOR_EVERY_AGE,
     entry_refusal,
-    is_told_in,
+    is_age_allowed,
     look_at,
     may_enter,
     occasions_of,
@@ -172,7 +172,7 @@ class DiscordRoomChannel:
         shared = {
             other.id
             for other in vocal_channels(guild)
-            if is_told_in(other, channel) and all(may_enter(other, member) for member in known)
+            if is_age_allowed(other, channel) and all(may_enter(other, member) for member in known)
         }
         return frozenset({channel.id, *shared})
 
@@ -186,11 +186,13 @@ class DiscordRoomChannel:
         known = self._fetched.get(user_id)
         if known is None:
             # Nobody knows their roles yet, so no history is open to them.
-            here = frozenset(each.id for each in vocal_channels(channel.guild) if is_told_in(each, channel))
+            here = frozenset(each.id for each in vocal_channels(channel.guild) if is_age_allowed(each, channel))
             return Reader(str(user_id), self.guild_id, here, present_in=channel.id)
         user = CommandUser(known.guild_permissions, is_owner=user_id in self._owners)
         settings = self._servers.of(self.guild_id)
-        return reader_of(known, settings, manages=user.is_manager, is_told=lambda each: is_told_in(each, channel))
+        return reader_of(
+            known, settings, manages=user.is_manager, is_allowed=lambda each: is_age_allowed(each, channel)
+        )
 
     async def write(self, sentence: str) -> None:
         await self._write(sentence)
@@ -221,7 +223,7 @@ class DiscordRoomChannel:
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordThread:
         channel = self._channel.guild.get_channel(channel_id)
-        if channel is not None and not is_told_in(self._channel, channel):
+        if channel is not None and not is_age_allowed(self._channel, channel):
             raise ChatError(FOR_EVERY_AGE.fill(channel=channel.name))
         if not isinstance(channel, discord.TextChannel):
             # The chat of a voice channel, or a channel that is gone.

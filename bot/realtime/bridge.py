@@ -356,7 +356,7 @@ class RealtimeBridge:
         ]
         return ReplyMaterial(
             instructions=self._prompt.reply_instructions(question),
-            result="" if question.pressed is None else without_marks(question.pressed.told),
+            result="" if question.pressed is None else without_marks(question.pressed.result),
             recalled=tuple(text for here, text in found if here),
             recalled_earlier=tuple(text for here, text in found if not here),
             sources={without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs},

@@ -59,7 +59,7 @@ DEAFENED: Final = Text(
 )
 UNDEAFENED: Final = Text("I am no longer deafened: I hear you again.")
 # What fails and works in turn must not fill the chat.
-TELL_AGAIN_AFTER_S: Final = 600.0
+REPORT_AGAIN_AFTER_S: Final = 600.0
 
 
 class TroubleNotice:
@@ -68,23 +68,23 @@ class TroubleNotice:
     def __init__(self, begun: Text, over: Text) -> None:
         self._begun = begun
         self._over = over
-        self._told_at: float | None = None
-        self._is_told = False
+        self._reported_at: float | None = None
+        self._is_reported = False
 
-    def take_as_told(self) -> None:
+    def take_as_reported(self) -> None:
         """Note that people have read of the trouble elsewhere: only its end is news."""
-        self._is_told = True
+        self._is_reported = True
 
     def next(self, *, is_there: bool, now: float) -> Text | None:
         """Return the sentence to write now, or None. `is_there`: the trouble is there. `now`: monotonic seconds."""
-        if is_there == self._is_told:
+        if is_there == self._is_reported:
             return None
         if not is_there:
-            self._is_told = False
+            self._is_reported = False
             return self._over
-        if self._told_at is not None and now - self._told_at < TELL_AGAIN_AFTER_S:
+        if self._reported_at is not None and now - self._reported_at < REPORT_AGAIN_AFTER_S:
             return None
-        self._is_told, self._told_at = True, now
+        self._is_reported, self._reported_at = True, now
         return self._begun
 
 
@@ -161,15 +161,15 @@ class RoomFaults:
         """
         suppressed = answers and not channel.audible and not channel.muted
         if self._is_first and suppressed:
-            self._suppressed.take_as_told()
+            self._suppressed.take_as_reported()
         self._is_first = False
-        told = (
+        sentences = (
             self._not_understanding.next(is_there=self.understands_nobody, now=now),
             self._muted.next(is_there=answers and channel.muted, now=now),
             self._suppressed.next(is_there=suppressed, now=now),
             self._deafened.next(is_there=channel.deafened, now=now),
         )
-        return [sentence for sentence in told if sentence is not None]
+        return [sentence for sentence in sentences if sentence is not None]
 
 
 def status_before_opening(channel: RoomChannel) -> Text:

@@ -177,7 +177,7 @@ class RoomServices:
     screens: Screens | None = None
     # Returns the voice of one room: the one that its server has chosen, or that of `speech`, which is the second
     # argument. The third has a sentence written into the channel, without waiting for it.
-    open_voice: OpenVoice = lambda _, usual, tell: ServerVoice(usual=usual, tell=tell)
+    open_voice: OpenVoice = lambda _, usual, notify: ServerVoice(usual=usual, notify=notify)
     # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
     using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
     # Returns plain sentences about the parts that do not work at present.

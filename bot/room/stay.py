@@ -116,8 +116,8 @@ class RoomStay:
             speak=self.conversation.answering.speaking.speak_notice,
             clock=self._clock,
             asks=guild.asks,
-            told=guild.consent.told_by(digest),
-            on_told=lambda people: guild.consent.tell(digest, people),
+            notified=guild.consent.notified_of(digest),
+            on_notified=lambda people: guild.consent.note_notified(digest, people),
         )
 
     # -- what others ask, once the room is open ---------------------------------------------------------------
@@ -243,8 +243,8 @@ class RoomStay:
 
     def _excludes_sound(self, user_id: int) -> bool:
         """Return whether a person's packets are dropped unread. Thread-safe."""
-        is_told = self._notice_given or self._announcer.has_told(user_id)
-        return not is_told or self.conversation.participation.excludes(user_id)
+        is_notified = self._notice_given or self._announcer.has_notified(user_id)
+        return not is_notified or self.conversation.participation.excludes(user_id)
 
     async def _work_or_leave(self, work: Work, reason: str) -> None:
         """Give the notice to people who come later, or write down what is said. Leave where that is impossible: nobody
@@ -291,8 +291,8 @@ class RoomStay:
             self._measure(link)
             await self.conversation.membership.record_due()
             await self._store_waiting()
-            await self._tell_gpu_failure()
-            await self._tell_troubles()
+            await self._report_gpu_failure()
+            await self._report_troubles()
             if self._session.upkeep is not None:
                 # It sees whether another process has changed the memory.
                 self._session.upkeep.wake()
@@ -327,7 +327,7 @@ class RoomStay:
             log.info("turns_stored_again", count=waiting)
         self._faults.unstored = False
 
-    async def _tell_gpu_failure(self) -> None:
+    async def _report_gpu_failure(self) -> None:
         """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
         failure = self._services.speech.gpu_failure()
         if self._gpu_failed or failure is None:
@@ -336,7 +336,7 @@ class RoomStay:
         self._session.report("recogniser", failure)
         await self._channel.write(GPU_FAILED)
 
-    async def _tell_troubles(self) -> None:
+    async def _report_troubles(self) -> None:
         """Tell the channel of a trouble that has begun or is over."""
         answers = self._session.listen is None
         for sentence in self._faults.news(self._channel, answers=answers, now=self._clock.monotonic()):

@@ -194,7 +194,7 @@ class RoomScreens:
             readers=self._readers,
             clock=self._clock,
             on_note=partial(self._recorder.take_note, sharer),
-            on_trouble=lambda sentence: sharer.tell(t="trouble", sentence=sentence),
+            on_trouble=lambda sentence: sharer.send(t="trouble", sentence=sentence),
         )
         self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
         # `run` begins it: a task of the page's would lack the session in its log context.

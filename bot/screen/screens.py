@@ -217,7 +217,7 @@ class ScreenPageConnection:
         self._refuse_after_end()
         outcome = await self._room.picture(self.sharer, data)
         if outcome != TAKEN:
-            self.sharer.tell(t="refused", reason=outcome)
+            self.sharer.send(t="refused", reason=outcome)
 
     async def stop(self) -> None:
         """See `PageConnection.stop`."""

@@ -70,7 +70,7 @@ class Sharer:
         self.dropped = 0
         self.changed = asyncio.Event()
 
-    def tell(self, **message: object) -> None:
+    def send(self, **message: object) -> None:
         """Queue a message for the page. `message`: as in the protocol (`bot.web.socket`)."""
         self.dropped += len(self.for_page) == PAGE_MESSAGES
         self.for_page.append(message)
@@ -171,7 +171,7 @@ class ShareRecorder:
             person_id=str(sharer.person.id),
             trigger=NoteTrigger(seen.why.value),
         )
-        sharer.tell(t="note", what=seen.what)
+        sharer.send(t="note", what=seen.what)
         try:
             await self._memory.add_note(note)
         except CompactionError as error:

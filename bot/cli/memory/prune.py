@@ -44,8 +44,8 @@ def command(
         (len(done.sessions), "Deleted", "session"),
         (done.log_lines, "Deleted", "log line"),
     )
-    told = [f"{verb} {count(number, noun)}." for number, verb, noun in parts if number]
-    say("\n".join(told) or "Nothing was old enough.")
+    sentences = [f"{verb} {count(number, noun)}." for number, verb, noun in parts if number]
+    say("\n".join(sentences) or "Nothing was old enough.")
     if not done.wiped:
         say("Another program is reading the database. Close it and run this again to wipe the deleted text.")
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # The result itself stands where the call was made, as data: no system prompt repeats what a tool says.
-TELL_RESULT = (
+REPORT_RESULT = (
     "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
     "of it, by its result. If that says that it failed, say so."
 )
@@ -91,14 +91,14 @@ class PromptBuilder:
             may_skip=question.may_skip,
             language=question.language,
         )
-        self._tell(context.parts, answer_to=question.turn.seq)
+        self._report_sent(context.parts, answer_to=question.turn.seq)
 
         def keep(messages: Sequence[ChatMessage]) -> None:
             if self._upkeep is not None:
                 at = services.clock.now()
                 self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._memory.session_id, at=at))
 
-        def tell_away(problem: ChatModelError) -> None:
+        def report_away(problem: ChatModelError) -> None:
             # Nobody bills it, and who runs the bot shall see it.
             self._participation.on_prompt_sent(sum(part.tokens for part in context.parts), calls=-1)
             services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
@@ -106,7 +106,7 @@ class PromptBuilder:
         # What came of a press is in no memory, and without a model nobody knows whether other words are for the bot.
         certain = question.pressed is None and (question.unaided or not question.may_skip)
         present = tuple(name for _, name in self._present())
-        on_away = tell_away if certain else None
+        on_away = report_away if certain else None
         return replace(context, on_sent=keep, present=present, names=self._called, on_away=on_away)
 
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
@@ -120,7 +120,7 @@ class PromptBuilder:
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""
-        self._tell(parts, answer_to=answer_to)
+        self._report_sent(parts, answer_to=answer_to)
         if self._upkeep is not None:
             self._upkeep.on_prompt_sent(
                 SentPrompt.of(
@@ -135,7 +135,7 @@ class PromptBuilder:
                 )
             )
 
-    def _tell(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+    def _report_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Count the cost of a prompt, and tell memory and observers."""
         parts = tuple(parts)
         self._participation.on_prompt_sent(sum(part.tokens for part in parts))
@@ -165,8 +165,8 @@ class PromptBuilder:
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
         writing = "" if question.typed is None else TYPED
-        telling = "" if question.pressed is None else TELL_RESULT.format(tool=question.pressed.tool.name)
-        return tuple(text for text in (today, skipping, answering, writing, telling) if text)
+        reporting = "" if question.pressed is None else REPORT_RESULT.format(tool=question.pressed.tool.name)
+        return tuple(text for text in (today, skipping, answering, writing, reporting) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:

@@ -155,7 +155,7 @@ class TurnRecorder:
             # Other turns may have been appended while the store was busy.
             turn = self._memory.turn(seq)
             self._emit(turn, utterances)
-            await self._tell_failure(turn, error)
+            await self._report_failure(turn, error)
             return turn
         except asyncio.CancelledError:
             self._emit(self._memory.turn(seq), utterances)
@@ -167,7 +167,7 @@ class TurnRecorder:
     def _emit(self, turn: Turn, utterances: tuple[SpokenText, ...] = ()) -> None:
         self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))
 
-    async def _tell_failure(self, turn: Turn, error: StoreError) -> None:
+    async def _report_failure(self, turn: Turn, error: StoreError) -> None:
         """Tell the log, the observer and the channel that the store fails, unless it did so before."""
         if self._store_failing:
             return

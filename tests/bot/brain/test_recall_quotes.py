@@ -39,7 +39,7 @@ async def talked(room: Room, *, fact_at: int, turns: int) -> InMemoryRecallIndex
         await room.say(FACT if seq == fact_at else f"Haha, level {seq} again.")
     index = InMemoryRecallIndex()
     for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
-        index.tell(EVENING, each, guild_id=1, channel_id=10)
+        index.add(EVENING, each, guild_id=1, channel_id=10)
     return index
 
 
@@ -97,7 +97,7 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
     async with Room(summariser=Forgetful()) as room:
         index = InMemoryRecallIndex()
         said = (TurnPart("1", "Ada", "My spare key is lost."), TurnPart("2", "Bob", FACT))
-        index.tell(SessionId("older"), replace(turn(3, ""), parts=said), guild_id=1, channel_id=10)
+        index.add(SessionId("older"), replace(turn(3, ""), parts=said), guild_id=1, channel_id=10)
         question = await room.say("Where is the spare key?")
         quotes = await quoting(index, room).find(replace(question, started_at=T0 + 900.0), room.memory)
         context = build_context_messages(

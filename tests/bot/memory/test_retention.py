@@ -165,7 +165,7 @@ async def test_nothing_is_deleted_before_discord_has_told_the_time(
         return clock.now() + apart_s
 
     async with open_database(path) as database:
-        retention = Retention(database, TierSettings(), clock=clock, told_time=told)
+        retention = Retention(database, TierSettings(), clock=clock, server_time=told)
         async with background_task(retention.run(), name="retention"):
             await clock.until_somebody_sleeps()
         assert len(await database.rows(select(sessions))) == left

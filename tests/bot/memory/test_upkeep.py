@@ -170,11 +170,11 @@ async def test_the_task_wakes_when_there_is_something_to_do(file: Path, monkeypa
         checked = asyncio.Event()
         apply = evening.tier_store.apply
 
-        async def tell(*arguments: object, **others: object) -> None:
+        async def record(*arguments: object, **others: object) -> None:
             await apply(*arguments, **others)  # type: ignore[arg-type]
             checked.set()
 
-        monkeypatch.setattr(evening.tier_store, "apply", tell)
+        monkeypatch.setattr(evening.tier_store, "apply", record)
         task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
         try:
             evening.upkeep.wake()

@@ -15,7 +15,7 @@ from bot.health import FaultKind
 from bot.participation.statistics import mode_sentence
 from bot.room.room_status import (
     LINK_GRACE_S,
-    TELL_AGAIN_AFTER_S,
+    REPORT_AGAIN_AFTER_S,
     UNDERSTANDS_AGAIN,
     UNDERSTANDS_NOBODY,
     RoomFaults,
@@ -91,7 +91,7 @@ async def test_a_room_says_that_it_has_not_joined_yet(tmp_path: Path) -> None:
         assert house.room().status() == "I am coming to Lounge."
 
 
-SOON, LATER = 5.0, TELL_AGAIN_AFTER_S
+SOON, LATER = 5.0, REPORT_AGAIN_AFTER_S
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     async with a_house(tmp_path) as house:
         services = replace(
             house.services(),
-            open_voice=lambda channel, usual, tell: (
-                cast("ServerVoice", chosen) if channel is house.channel else ServerVoice(usual=usual, tell=tell)
+            open_voice=lambda channel, usual, notify: (
+                cast("ServerVoice", chosen) if channel is house.channel else ServerVoice(usual=usual, notify=notify)
             ),
         )
         async with living(house, room=Session(house.channel, services)) as (room, _):
@@ -151,7 +151,7 @@ async def a_judged_house(
         yield house, responder
 
 
-def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
+def _preemptive_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if str(line["event"]).startswith("preemptive_reply")]
 
 
@@ -172,7 +172,7 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
             reply = await house.reply(1)
         assert reply.text == "Bo brings it."
         assert house.voice.spoken == ["Bo brings it."]
-        assert _told(logs) == ["preemptive_reply_used"]
+        assert _preemptive_events(logs) == ["preemptive_reply_used"]
         assert len(responder.contexts) == 1
         assert responder.contexts[0].current.parts == house.turns[0].parts
         assert [turn.seq for turn in house.turns] == [0, 1]

@@ -61,7 +61,7 @@ def test_a_short_absence_is_forgotten() -> None:
 def test_oldest_messages_for_an_absent_page_are_dropped() -> None:
     sharer = Sharer(ADA, "n1")
     for number in range(PAGE_MESSAGES + 3):
-        sharer.tell(t="note", what=number)
+        sharer.send(t="note", what=number)
     assert [message["what"] for message in sharer.for_page] == list(range(3, PAGE_MESSAGES + 3))
     assert sharer.dropped == 3
     assert sharer.changed.is_set()

@@ -209,13 +209,13 @@ class ReceivingClient(discord.VoiceClient):
                     await _end_task(task)
             # discord.py sends no updates to a client that it dropped with a new main session.
             asked = self._gateway.asked
-            is_told = asked and state.state is not ConnectionFlowState.disconnected and self._gateway.attached
+            awaits_update = asked and state.state is not ConnectionFlowState.disconnected and self._gateway.attached
             async with asyncio.timeout(timeout_s):
                 # Don't use discord.py's own wait, which swallows cancellation. Clean up later, because an unregistered
                 # client gets no updates.
                 if asked:
                     await state.disconnect(force=True, cleanup=False, wait=False)
-                if is_told and not self._guild.refused:
+                if awaits_update and not self._guild.refused:
                     # A late message about our leaving would confuse the next client.
                     await state._disconnected.wait()
         except TimeoutError:

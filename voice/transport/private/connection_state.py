@@ -16,7 +16,7 @@ from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
 from voice.transport.private.attempts import FAILURES, Attempts
 from voice.transport.private.pending_transitions import PendingTransitions
 from voice.transport.private.socket_reader import PollingReader, end_thread
-from voice.transport.private.websocket import TolerantWebSocket, tell_of_people
+from voice.transport.private.websocket import TolerantWebSocket, forward_people
 from voice.transport.reconnection import RESUMABLE, SENT_AWAY, fatal_reason
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class ReceivingState(VoiceConnectionState):
     async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
         """Pass the voice gateway's messages about people to the receiver."""
         replayed = isinstance(ws, TolerantWebSocket) and time.monotonic() < ws.replays_until
-        tell_of_people(msg, self.receiver, own_id=self.user.id, replayed=replayed)
+        forward_people(msg, self.receiver, own_id=self.user.id, replayed=replayed)
 
     # Behaviour that differs from discord.py's.
 

@@ -15,8 +15,8 @@ from bot.discord.commands.sessions import (
     NEVER_AWAY,
     NO_SESSION,
     NOTHING_MISSED,
+    NOTHING_READABLE,
     NOTHING_SAID,
-    NOTHING_TO_TELL,
 )
 from bot.memory.retention import DAY_S
 from bot.memory.session_reader import SessionReader
@@ -166,7 +166,7 @@ async def test_words_that_are_withheld_are_neither_shown_nor_sent(tmp_path: Path
         sent = model.requests[-1]
         assert "Zanzibarq" not in str(sent)
         here.withheld.add(str(ADA))
-        assert (await here.use(ADA, "recap")).content == NOTHING_TO_TELL
+        assert (await here.use(ADA, "recap")).content == NOTHING_READABLE
 
 
 async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_words(tmp_path: Path) -> None:

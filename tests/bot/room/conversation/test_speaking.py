@@ -76,7 +76,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         build_context=build_context,
         responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
         on_reply=ignore,
-        tell=lambda _: None,
+        notify=lambda _: None,
         wake_names=(),
         bridge=None,
     )
