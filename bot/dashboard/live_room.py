@@ -55,7 +55,7 @@ class LiveRoom:
         self._clock = clock
         self._publish = publish
         self._charts: dict[str, deque[Json]] = {name: deque(maxlen=most) for name, most in CHARTS.items()}
-        self._link = ""
+        self._connection_state = ""
         # Speech that became no turn, by reason.
         self._dropped: Counter[str] = Counter()
         # When each of the latest utterances ended, and how long hearing it took.
@@ -112,8 +112,8 @@ class LiveRoom:
     def _observe_figures(self, event: events.Event) -> None:
         """Take an event that holds no words of people: measurements and problems."""
         match event:
-            case events.LinkChanged():
-                self._link = event.state
+            case events.ConnectionChanged():
+                self._connection_state = event.state
                 round_trip_ms = None if event.round_trip_s is None else round(1000 * event.round_trip_s)
                 packets = self._add("packets", **event.counters, round_trip_ms=round_trip_ms)
                 self._emit("packets", {"packets": packets, "link": event.state})
@@ -215,7 +215,7 @@ class LiveRoom:
             **self.brief(),
             **charts,
             "costs": [*charts["costs"], self._cost()],
-            "link": self._link,
+            "link": self._connection_state,
             "dropped": reasons_text(self._dropped),
             "present": self.people_json(),
             "ceiling": {"calls": ceiling.calls, "tokens": ceiling.tokens, "spoken_s": ceiling.spoken_s},

@@ -41,8 +41,8 @@ from bot.discord.voice_channels import (
 from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
+from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
-from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
-    from voice.transport.link_events import LinkEvent
+    from voice.transport.connection_events import ConnectionEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
 
@@ -315,23 +315,23 @@ class DiscordRoomChannel:
         if (refused := self.refusal()) is not None:
             raise ChannelNotAllowedError(refused)
 
-        def changed(event: LinkEvent) -> None:
+        def changed(event: ConnectionEvent) -> None:
             # Its fields never contain speech.
             fields = {each.name: getattr(event, each.name) for each in dataclasses.fields(event) if each.name != "at"}
             name = f"link_{type(event).__name__.lower()}"
             log.info(name, **fields)
             on_change()
 
-        async with VoiceLink(
+        async with DiscordVoiceConnection(
             DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
             sink=sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_event=changed,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
-        ) as link:
-            link.play(source)
-            yield link
+        ) as connection:
+            connection.play(source)
+            yield connection
 
     def _is_bot(self, user_id: int) -> bool:
         """Return whether a member is a bot; audio of bots is never decrypted. Called from the reader's thread."""

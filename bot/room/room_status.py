@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 # A broken connection is resumed or made anew in less time, also when Discord moves it to another server.
-LINK_GRACE_S = 2.0
+CONNECTION_GRACE_S = 2.0
 # One failure may be due to the sound.
 FAILURES_OF_RECOGNISER = 2
 INAUDIBLE = "Nobody in a room can hear me: somebody has muted me there, or I am in the audience of a stage."
@@ -124,25 +124,28 @@ class RoomFaults:
         """Whether the recogniser has failed several times in a row."""
         return self._failed_recognitions >= FAILURES_OF_RECOGNISER
 
-    def faults(self, link: VoiceConnection, channel: RoomChannel, *, speaks: bool, now: float) -> list[HealthFault]:
+    def faults(
+        self, connection: VoiceConnection, channel: RoomChannel, *, speaks: bool, now: float
+    ) -> list[HealthFault]:
         """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this
         room. `now`: monotonic seconds.
         """
         unstored = [UNSTORED] if self.unstored else []
-        if link.down_since is not None and now - link.down_since >= LINK_GRACE_S:
+        if connection.down_since is not None and now - connection.down_since >= CONNECTION_GRACE_S:
             return [DOWN, *unstored]
         deaf = [
-            HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._why_deaf(link, deafened=channel.deafened)
+            HealthFault(FaultKind.ROOM_DEAF, sentence)
+            for sentence in self._why_deaf(connection, deafened=channel.deafened)
         ]
         if not speaks or (channel.audible and not self._unspoken):
             return [*deaf, *unstored]
         return [*deaf, *unstored, HealthFault(FaultKind.ROOM_MUTE, INAUDIBLE if not channel.audible else UNSPOKEN)]
 
-    def _why_deaf(self, link: VoiceConnection, *, deafened: bool) -> list[str]:
+    def _why_deaf(self, connection: VoiceConnection, *, deafened: bool) -> list[str]:
         found = []
         if deafened:
             found.append("A room hears nobody: somebody has deafened me there.")
-        elif link.unheard:
+        elif connection.unheard:
             found.append(
                 "A room hears nobody: somebody speaks, and no sound of it arrives. Check that UDP gets out of this "
                 "machine and back in."
@@ -181,7 +184,7 @@ def room_status(
     channel: RoomChannel,
     conversation: Conversation,
     memory: SessionMemory,
-    link: VoiceConnection,
+    connection: VoiceConnection,
     *,
     tiers: TierCounts | None,
     health: Text,
@@ -195,7 +198,7 @@ def room_status(
     people = sum(not person.is_bot for person in channel.members())
     return joined(
         (
-            _hearing_sentence(channel, link, now),
+            _hearing_sentence(channel, connection, now),
             joined(
                 (_voice_sentence(channel), conversation.participation.why_silent() or _responder_sentence(conversation))
             ),
@@ -208,7 +211,7 @@ def room_status(
             ),
             joined((memory_sentence(memory), tiers_sentence(tiers))),
             _dropped_sentence(conversation.hearing.dropped),
-            joined((_round_trip_sentence(link), _encryption_sentence(link))),
+            joined((_round_trip_sentence(connection), _encryption_sentence(connection))),
             conversation.participation.status(),
         ),
         "\n",
@@ -283,31 +286,31 @@ def _dropped_sentence(dropped: Counter[str]) -> Text:
     )
 
 
-def _hearing_sentence(channel: RoomChannel, link: VoiceConnection, now: float) -> Text:
-    if link.down_since is not None:
+def _hearing_sentence(channel: RoomChannel, connection: VoiceConnection, now: float) -> Text:
+    if connection.down_since is not None:
         return Text(
             "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
-            seconds=round(now - link.down_since),
+            seconds=round(now - connection.down_since),
         )
     return DEAFENED if channel.deafened else Text("I can hear this channel.")
 
 
-def _round_trip_sentence(link: VoiceConnection) -> Text:
-    took_s = link.round_trip_s
-    if took_s is None or link.down_since is not None:
+def _round_trip_sentence(connection: VoiceConnection) -> Text:
+    took_s = connection.round_trip_s
+    if took_s is None or connection.down_since is not None:
         return verbatim("")
     return Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
 
 
-def _encryption_sentence(link: VoiceConnection) -> Text:
-    if not link.connected:
+def _encryption_sentence(connection: VoiceConnection) -> Text:
+    if not connection.connected:
         return verbatim("")
-    if not link.end_to_end:
+    if not connection.end_to_end:
         return Text("This call is not end-to-end encrypted, so Discord's servers could listen.")
-    if not link.privacy_code:
+    if not connection.privacy_code:
         return Text("This call is end-to-end encrypted.")
     return Text(
-        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=link.privacy_code
+        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=connection.privacy_code
     )
 
 

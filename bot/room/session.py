@@ -128,8 +128,8 @@ class Session:
     # -- the stored session ---------------------------------------------------------------------------------
 
     async def run(self) -> str:
-        """Run until closed and return the reason. Raises `LinkError`, `StoreError`, `NotAnnouncedError`, or the error
-        of the part that failed; `StaleOwnerError` if another process has taken the room over.
+        """Run until closed and return the reason. Raises `VoiceConnectionError`, `StoreError`, `NotAnnouncedError`, or
+        the error of the part that failed; `StaleOwnerError` if another process has taken the room over.
         """
         guild_id, sessions = self._channel.guild_id, self._services.memory.sessions
         guild = await self._services.participation.of_guild(guild_id)
@@ -227,11 +227,11 @@ class Session:
                         )
                     )
                 self._stay = RoomStay(session, conversation, sharing, opened=self.opened, ending=self._ending)
-                link = await self._joined(stack, self._stay.connection())
-                if link is None:
+                connection = await self._joined(stack, self._stay.connection())
+                if connection is None:
                     return await self._ending.wait()
                 await stack.enter_async_context(self._shown_as_listening())
-                return await self._stay.run(link)
+                return await self._stay.run(connection)
         except RemovedFromChannelError:
             self._ending.ask(EXPELLED)
             return await self._ending.wait()

@@ -107,7 +107,7 @@ class ReceivedOpus:
 
 @dataclass(slots=True)
 class VoiceSessionState:
-    """The state of one voice session. One link owns it. Not thread-safe."""
+    """The state of one voice session. One connection owns it. Not thread-safe."""
 
     admission: VoiceServerAccess
     counts: PersonPacketCounts

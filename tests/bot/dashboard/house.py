@@ -232,7 +232,7 @@ class House:
         self._counters["lost"] += lost
         self._counters["recovered"] += lost // 2
         now = self.clock.monotonic()
-        self.observe(events.LinkChanged("connected", dict(self._counters), now))
+        self.observe(events.ConnectionChanged("connected", dict(self._counters), now))
         lengths = {"recognise": recognise, "record": 0, "answer": 0, "play": recognise // 2, "store": 3}
         queues = tuple(QueueFigures(name, waiting, 64) for name, waiting in lengths.items())
         self.observe(events.QueuesMeasured(queues, now))

@@ -187,7 +187,7 @@ class House:
         before = len(self.turns)
         started = self.clock.monotonic()
         await self.pass_time(2.0)
-        self.channel.links[-1].hear(speech(user_id, at=started))
+        self.channel.connections[-1].hear(speech(user_id, at=started))
         await self.pass_time(1.5)
         await settle(lambda: any(_is_said_by(user_id, turn) for turn in self.turns[before:]))
 

@@ -132,7 +132,7 @@ async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_pat
         session.heard.append("I bring the bread.")
         started = house.clock.monotonic()
         await house.pass_time(TICK_S if when == "speaks" else 2.5)
-        house.channel.links[-1].hear([*speech(ADA.id, at=started), *speech(BO.id, at=started + 0.5)])
+        house.channel.connections[-1].hear([*speech(ADA.id, at=started), *speech(BO.id, at=started + 0.5)])
         if when != "speaks":
             await house.pass_time(1.5)
             assert "Ada speaks:" in session.items.values()

@@ -116,7 +116,9 @@ class ReceivingClient(discord.VoiceClient):
         super().__init__(client, channel)
 
     async def join(self, *, timeout_s: float) -> None:
-        """Come into the channel and connect. Raises `LinkError`, or whatever discord.py does after `timeout_s`."""
+        """Come into the channel and connect. Raises `VoiceConnectionError`, or whatever discord.py does after
+        `timeout_s`.
+        """
         await self._gateway.attach(self)
         await self.connect(timeout=timeout_s, reconnect=True)
 
