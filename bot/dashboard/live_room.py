@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.dashboard.access import Json
     from bot.participation.guild_conduct import GuildConduct
     from compaction.model import SessionId
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 # What each chart shows at most: packets and queues of ten minutes (every 5 s), costs of two hours (every minute).
 CHARTS: Final = {"replies": 24, "packets": 120, "queues": 120, "costs": 120, "folds": 200, "problems": 5}
@@ -41,7 +41,7 @@ class LiveRoom:
         self,
         session_id: SessionId,
         channel: RoomChannel,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         guild: GuildConduct,
         *,
         clock: Clock,
@@ -49,7 +49,7 @@ class LiveRoom:
     ) -> None:
         self.session_id = session_id
         self.channel = channel
-        self.memory = memory
+        self.timeline = timeline
         self.guild = guild
         self.opened_at = clock.now()
         self._clock = clock
@@ -72,7 +72,7 @@ class LiveRoom:
         self._here: dict[str, float] = {}
         self.present_since(self.opened_at)
         self._withheld = guild.opted_out_ids()
-        self._changes = memory.external_changes
+        self._changes = timeline.external_changes
 
     # -- what happens -----------------------------------------------------------------------------------------------
 
@@ -97,8 +97,8 @@ class LiveRoom:
                     del self._heard[old]
                 self.add_speakers(part.speaker_id for part in event.turn.parts)
                 heard = [spoken.utterance.id for spoken in event.utterances]
-                turn = turn_json(self.memory.allowed_part(event.turn))
-                self._emit("turn", {"turn": turn, "heard": heard, "total": self.memory.total_turns})
+                turn = turn_json(self.timeline.allowed_part(event.turn))
+                self._emit("turn", {"turn": turn, "heard": heard, "total": self.timeline.total_turns})
             case events.ScreenNoted():
                 if event.note.person_id is not None:
                     self.add_speakers([event.note.person_id])
@@ -119,7 +119,7 @@ class LiveRoom:
                 self._emit("packets", {"packets": packets, "link": event.state})
             case events.QueuesMeasured():
                 lengths = {queue.name: queue.waiting for queue in event.queues if queue.name in SHOWN_QUEUES}
-                self._emit("queues", {"queues": self._add("queues", **lengths, unfolded=len(self.memory.window))})
+                self._emit("queues", {"queues": self._add("queues", **lengths, unfolded=len(self.timeline.window))})
             case events.ContextBuilt():
                 tokens: Counter[str] = Counter()
                 for part in event.parts:
@@ -167,7 +167,7 @@ class LiveRoom:
 
     def is_outdated(self) -> bool:
         """Return whether words were forgotten or withheld since the last call, so that pages must be read anew."""
-        withheld, changes = self.guild.opted_out_ids(), self.memory.external_changes
+        withheld, changes = self.guild.opted_out_ids(), self.timeline.external_changes
         changed = (withheld, changes) != (self._withheld, self._changes)
         if changed:
             # A page that reads anew shows no unfinished words.
@@ -202,7 +202,7 @@ class LiveRoom:
             "room": self.channel.name,
             "opened_at": self.opened_at,
             "people": sum(not person.is_bot for person in self.channel.members()),
-            "turns": self.memory.total_turns,
+            "turns": self.timeline.total_turns,
         }
 
     def figures(self) -> Json:
@@ -223,13 +223,13 @@ class LiveRoom:
 
     def memory_json(self) -> Json:
         """Return the session's memory: where its cursor is, and its summary."""
-        memory = self.memory
-        window, summary = memory.window, memory.summary
+        timeline = self.timeline
+        window, summary = timeline.window, timeline.summary
         return {
-            "mode": memory.mode.value,
-            "total": memory.total_turns,
-            "cursor": memory.cursor,
-            "window_from": window[0].seq if window else memory.total_turns,
+            "mode": timeline.mode.value,
+            "total": timeline.total_turns,
+            "cursor": timeline.cursor,
+            "window_from": window[0].seq if window else timeline.total_turns,
             "summary": summary or "",
             "folds": list(self._charts["folds"]),
         }

@@ -174,15 +174,15 @@ class DashboardService:
         visible = await history.filter_of(room.session_id, access, withheld)
         memory = room.memory_json() if visible.shows_derived else {**room.memory_json(), "summary": ""}
         room.add_speakers(visible.speakers)
-        turns = await history.turns(room.session_id, room.memory.total_turns, most=LIVE_TURNS)
+        turns = await history.turns(room.session_id, room.timeline.total_turns, most=LIVE_TURNS)
         return {
             **figures,
             "mark": mark,
             "memory": {
                 **memory,
-                **await history.folds_json(room.session_id, visible, room.memory.total_turns),
+                **await history.folds_json(room.session_id, visible, room.timeline.total_turns),
             },
-            "turns": [turn_json(room.memory.allowed_part(visible.reading.turn(turn))) for turn in turns],
+            "turns": [turn_json(room.timeline.allowed_part(visible.reading.turn(turn))) for turn in turns],
             "notes": await history.notes_json(room.session_id, visible),
         }
 

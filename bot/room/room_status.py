@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel, VoiceConnection
     from bot.room.conversation.conversation import Conversation
     from compaction.memory.tiers import TierCounts
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 
 # A broken connection is resumed or made anew in less time, also when Discord moves it to another server.
@@ -183,7 +183,7 @@ def status_before_opening(channel: RoomChannel) -> Text:
 def room_status(
     channel: RoomChannel,
     conversation: Conversation,
-    memory: SessionMemory,
+    timeline: SessionTimeline,
     connection: VoiceConnection,
     *,
     tiers: TierCounts | None,
@@ -209,7 +209,7 @@ def room_status(
                 minutes=format_duration(open_s),
                 people=counted(people, "{count} person", "{count} people"),
             ),
-            joined((memory_sentence(memory), tiers_sentence(tiers))),
+            joined((memory_sentence(timeline), tiers_sentence(tiers))),
             _dropped_sentence(conversation.hearing.dropped),
             joined((_round_trip_sentence(connection), _encryption_sentence(connection))),
             conversation.participation.status(),
@@ -231,25 +231,25 @@ def _voice_sentence(channel: RoomChannel) -> Text:
     return verbatim("") if channel.audible else SUPPRESSED
 
 
-def memory_sentence(memory: SessionMemory) -> Text:
+def memory_sentence(timeline: SessionTimeline) -> Text:
     """Return what the bot knows of the session."""
-    if memory.mode is Mode.OFF and memory.total_turns > RECENT_WINDOW:
+    if timeline.mode is Mode.OFF and timeline.total_turns > RECENT_WINDOW:
         # Also if an earlier mode has made a summary: this one sends none.
         return Text(
             "This session has {count} turns. I see the last {shown}, and older ones only where memory search finds "
             "them.",
-            count=memory.total_turns,
+            count=timeline.total_turns,
             shown=RECENT_WINDOW,
         )
-    if memory.cursor:
+    if timeline.cursor:
         remembered = Text(
             "I remember {count} turns of this session, the first {folded} of them as a summary.",
-            count=memory.total_turns,
-            folded=memory.cursor,
+            count=timeline.total_turns,
+            folded=timeline.cursor,
         )
-        return joined((remembered, unsourced_sentence(memory.unsourced)))
+        return joined((remembered, unsourced_sentence(timeline.unsourced)))
     return counted(
-        memory.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
+        timeline.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
     )
 
 

@@ -84,7 +84,7 @@ class RoomStay:
             sessions,
             session.id,
             session.guild,
-            people=partial(people_known, channel, session.memory),
+            people=partial(people_known, channel, session.timeline),
             clock=self._clock,
         )
         # What is written about it, for people and into the database.
@@ -129,7 +129,7 @@ class RoomStay:
         return room_status(
             self._channel,
             self.conversation,
-            session.memory,
+            session.timeline,
             self._connection,
             tiers=None if session.upkeep is None else session.upkeep.tier_checks.counts,
             health=self._services.health(),
@@ -316,10 +316,10 @@ class RoomStay:
 
     async def _store_waiting(self) -> None:
         """Store what the database has refused before, if it takes it now."""
-        memory = self._session.memory
-        waiting = memory.unstored_items
+        timeline = self._session.timeline
+        waiting = timeline.unstored_items
         try:
-            await memory.store_waiting()
+            await timeline.store_waiting()
         except StoreError:
             # The log has the first refusal.
             self._faults.unstored = True

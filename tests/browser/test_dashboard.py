@@ -357,7 +357,7 @@ async def test_a_room_that_is_not_there_is_one_sentence(chromium: Browser, tmp_p
         assert "There is no such room, or it is over, or you may not see it." in shown
         assert await tab.page.locator("main section:visible").count() == 0
         guild = await house.participation.of_guild(GUILD)
-        with house.live.show(house.evening.session_id, house.channel, house.memory, guild) as house.observe:
+        with house.live.show(house.evening.session_id, house.channel, house.timeline, guild) as house.observe:
             await tab.until(lambda: _heading_is(tab, "Lounge"))
             assert "Not found" not in await tab.shown()
             assert await tab.page.locator("main section:visible").count() > 5

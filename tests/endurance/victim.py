@@ -21,7 +21,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.events import RunLanded
 from compaction.model import Mode, TurnKind
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
@@ -116,20 +116,20 @@ async def _live(place: Place, phase: Phase, promises: Promises, report: Callable
         if phase is Phase.FORGETTING:
             await _forget(database, report)
             return
-        async with _session(store, promises, report) as memory:
+        async with _session(store, promises, report) as timeline:
             if total >= MOST_TURNS:
                 phase = Phase.SHUTDOWN
-            await _PHASES[phase](memory, promises, report)
+            await _PHASES[phase](timeline, promises, report)
 
 
 def _session(
     store: SqlTurnStore, promises: Promises, report: Callable[..., None]
-) -> AbstractAsyncContextManager[SessionMemory]:
+) -> AbstractAsyncContextManager[SessionTimeline]:
     def hear(event: CompactionEvent) -> None:
         if isinstance(event, RunLanded):
             report("landed", event.new_cursor)
 
-    return SessionMemory.open(
+    return SessionTimeline.open(
         promises.session_id,
         store=store,
         summariser=SlowSummariser(MoodyModel(), report),
@@ -142,43 +142,43 @@ def _session(
     )
 
 
-async def _say(memory: SessionMemory, promises: Promises, report: Callable[..., None]) -> None:
-    seq = memory.total_turns
+async def _say(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
+    seq = timeline.total_turns
     at = T0 + seq * 3.0
     with _amid(Activity.TURN, report):
-        await memory.append(TurnKind.SPEECH, parts_of(promises.session_id, seq), started_at=at, ended_at=at + 2.0)
+        await timeline.append(TurnKind.SPEECH, parts_of(promises.session_id, seq), started_at=at, ended_at=at + 2.0)
     report("turns", seq + 1)
     if seq % 3 == 0:
         name = f"{promises.session_id}-note-{seq}"
-        await memory.add_note(note_of(name))
+        await timeline.add_note(note_of(name))
         report("note", name)
 
 
-async def _speak(memory: SessionMemory, promises: Promises, report: Callable[..., None]) -> None:
+async def _speak(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
     report("begun")
-    while memory.total_turns < MOST_TURNS:
-        await _say(memory, promises, report)
+    while timeline.total_turns < MOST_TURNS:
+        await _say(timeline, promises, report)
 
 
-async def _fold(memory: SessionMemory, promises: Promises, report: Callable[..., None]) -> None:
+async def _fold(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
     """Fold while people talk on, with a reply after every second turn."""
-    while memory.total_turns <= RECENT_WINDOW + BATCH_SIZE:
-        await _say(memory, promises, report)
+    while timeline.total_turns <= RECENT_WINDOW + BATCH_SIZE:
+        await _say(timeline, promises, report)
     report("begun")
-    while memory.total_turns < MOST_TURNS:
-        await _say(memory, promises, report)
-        if memory.total_turns % 2:
-            memory.context(max_input_tokens=28_672)
-            await memory.retire_live_notes()
+    while timeline.total_turns < MOST_TURNS:
+        await _say(timeline, promises, report)
+        if timeline.total_turns % 2:
+            timeline.context(max_input_tokens=28_672)
+            await timeline.retire_live_notes()
         await asyncio.sleep(0)
 
 
-async def _shut_down(memory: SessionMemory, promises: Promises, report: Callable[..., None]) -> None:
+async def _shut_down(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
     """End the session while a fold may be in flight."""
-    await _say(memory, promises, report)
-    memory.context(max_input_tokens=28_672)
+    await _say(timeline, promises, report)
+    timeline.context(max_input_tokens=28_672)
     report("begun")
-    await memory.end()
+    await timeline.end()
     report("ended")
 
 

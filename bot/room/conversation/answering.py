@@ -56,7 +56,7 @@ class Answering:
         here = RecallScope(session.id, channel.guild_id, channel.channel_id)
         self.toolbox = services.replies.open_toolbox(here, channel)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
-        self.participants = Participants(channel, session.memory.name_of)
+        self.participants = Participants(channel, session.timeline.name_of)
         self.participation = Participation(
             services.participation,
             session.guild,
@@ -71,7 +71,7 @@ class Answering:
             self.toolbox.on_failure = session.upkeep.tier_checks.failed_turns.add
         self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
         self.turn_recorder = TurnRecorder(
-            session.memory,
+            session.timeline,
             channel,
             self.participants,
             own_name=services.brain.name,
@@ -102,7 +102,7 @@ class Answering:
         # In a session that is only written down it would only cost.
         if services is None or self.participation.listens_only:
             return None
-        return RealtimeBridge(services, prompts, session.channel, memory=session.memory, toolbox=self.toolbox)
+        return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self.toolbox)
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
         return Speaking(
@@ -266,7 +266,7 @@ class Answering:
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
 
     def _last_turn(self) -> Turn | None:
-        return next((turn for turn in reversed(self._session.memory.window) if not turn.tombstone), None)
+        return next((turn for turn in reversed(self._session.timeline.window) if not turn.tombstone), None)
 
     def ask(self, question: Question) -> None:
         if self._finishing:

@@ -142,7 +142,7 @@ class MembershipRecorder:
     def on_change(self, change: MembershipChange) -> None:
         """Take a change. Does not wait."""
         person, now = change.person, self._clock.monotonic()
-        away_s = self._offers.handle(change, total_turns=self._session.memory.total_turns, now=now)
+        away_s = self._offers.handle(change, total_turns=self._session.timeline.total_turns, now=now)
         self._notify_parts(change)
         self._gatherer.handle(change)
         if away_s is not None:

@@ -59,12 +59,12 @@ class PromptBuilder:
         toolbox: Toolbox,
     ) -> None:
         self._services, self._channel = session.services, session.channel
-        self._memory, self._upkeep, self._report = session.memory, session.upkeep, session.report
+        self._timeline, self._upkeep, self._report = session.timeline, session.upkeep, session.report
         self._participants = participants
         self._participation = participation
         self._quoting = quoting
         self._toolbox = toolbox
-        self._external_changes = session.memory.external_changes
+        self._external_changes = session.timeline.external_changes
         self._channels = session.channel.shared_channels()
         self._people = _people_in(session.channel)
 
@@ -76,7 +76,7 @@ class PromptBuilder:
         asker = self.asker_of(question)
         quotes = await self.find_quotes(question)
         context = build_context_messages(
-            self._memory,
+            self._timeline,
             question.turn,
             system=(self._instructions(policy), *self._names()),
             reply_prompts=self._answer_instructions(question),
@@ -96,7 +96,7 @@ class PromptBuilder:
         def keep(messages: Sequence[ChatMessage]) -> None:
             if self._upkeep is not None:
                 at = services.clock.now()
-                self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._memory.session_id, at=at))
+                self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._timeline.session_id, at=at))
 
         def report_away(problem: ChatModelError) -> None:
             # Nobody bills it, and who runs the bot shall see it.
@@ -112,7 +112,7 @@ class PromptBuilder:
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
         if self._quoting is None:
             return ()
-        return await self._quoting.find(question.turn, self._memory, names=self._called)
+        return await self._quoting.find(question.turn, self._timeline, names=self._called)
 
     @property
     def _called(self) -> tuple[str, ...]:
@@ -125,12 +125,12 @@ class PromptBuilder:
             self._upkeep.on_prompt_sent(
                 SentPrompt.of(
                     parts,
-                    self._memory.session_id,
+                    self._timeline.session_id,
                     answer_to=answer_to,
                     at=self._services.clock.now(),
-                    mode=self._memory.mode,
-                    cursor=self._memory.cursor,
-                    summary_revision=self._memory.state.revision,
+                    mode=self._timeline.mode,
+                    cursor=self._timeline.cursor,
+                    summary_revision=self._timeline.state.revision,
                     spoken=True,
                 )
             )
@@ -199,12 +199,12 @@ class PromptBuilder:
         read, and calls with such forgotten words that run or wait for a press.
         """
         channels, people = self._channel.shared_channels(), _people_in(self._channel)
-        forgotten = self._memory.external_changes != self._external_changes
+        forgotten = self._timeline.external_changes != self._external_changes
         if forgotten:
             self._toolbox.drop_derived()
         elif not (self._channels <= channels and people <= self._people):
             self._toolbox.exchanges.clear()
-        self._external_changes, self._channels = self._memory.external_changes, channels
+        self._external_changes, self._channels = self._timeline.external_changes, channels
         self._people = people
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
@@ -217,7 +217,7 @@ class PromptBuilder:
             return None
         policy = self._services.replies.guild_policy.prompt_policy(self._channel.guild_id)
         try:
-            await self._memory.set_mode(policy.mode)
+            await self._timeline.set_mode(policy.mode)
         except StoreError as error:
             # The session stays in its old mode; the next reply tries again.
             self._report("memory_mode", error)

@@ -220,7 +220,7 @@ async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(t
         left = Presence("id-Bob", first.clock.now(), joined=False)
         await AttendanceStore(first.database).add(first.session_id, [left])
         await first.say("The lantern for Bob costs forty.", "Ada")
-        await first.memory.end()
+        await first.timeline.end()
     async with Evening(place, name="second") as second:
         await second.say("We need a lantern today.", "Ada")
         present: list[Reader] = []

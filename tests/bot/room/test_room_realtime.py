@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from bot.realtime.port import RunSession
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 
 
 class Remembering:
     """A `QuoteFinder` that finds the same about every question."""
 
-    async def find(self, question: Turn, memory: SessionMemory, *, names: Sequence[str]) -> tuple[Quote, ...]:
+    async def find(self, question: Turn, timeline: SessionTimeline, *, names: Sequence[str]) -> tuple[Quote, ...]:
         """Return two quotes."""
         return remembered(question)
 

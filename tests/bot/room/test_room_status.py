@@ -65,16 +65,16 @@ async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
     """In the mode `off` no prompt has the summary that an earlier mode has made, nor turns beyond the window."""
     async with Room() as room:
         await fold_until(room, 61)
-        assert memory_sentence(room.memory) == (
+        assert memory_sentence(room.timeline) == (
             "I remember 61 turns of this session, the first 10 of them as a summary."
         )
-        await room.memory.set_mode(Mode.OFF)
-        assert memory_sentence(room.memory) == (
+        await room.timeline.set_mode(Mode.OFF)
+        assert memory_sentence(room.timeline) == (
             "This session has 61 turns. I see the last 50, and older ones only where memory search finds them."
         )
     async with Room(mode=Mode.OFF) as room:
         await room.talk(50)
-        assert memory_sentence(room.memory) == "I remember 50 turns of this session."
+        assert memory_sentence(room.timeline) == "I remember 50 turns of this session."
 
 
 def test_tiers_are_told_once_something_has_moved() -> None:

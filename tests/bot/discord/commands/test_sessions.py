@@ -175,9 +175,9 @@ async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_word
         for number in range(75):
             await here.say((ADA, BEN)[number % 2], f"Then we decided that parcel {number} goes to Lisbon by train.")
             if number in {62, 74}:
-                here.evening.memory.context(max_input_tokens=20_000)
-                await here.evening.memory.settle()
-        assert len(here.evening.memory.segments) >= 2
+                here.evening.timeline.context(max_input_tokens=20_000)
+                await here.evening.timeline.settle()
+        assert len(here.evening.timeline.segments) >= 2
         reply = await here.use(ADA, "recap")
         check_embeds(reply.payload["embeds"])
         assert "people spoke 75 times" in seen(reply)
