@@ -123,8 +123,8 @@ def _table(kept: Results) -> Iterator[str]:
     for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
-            told = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
-            yield f"[{file}](benchmarks/{file}.json): {', '.join(filter(None, told))} cores."
+            cells = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
+            yield f"[{file}](benchmarks/{file}.json): {', '.join(filter(None, cells))} cores."
     yield ""
 
 

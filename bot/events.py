@@ -256,7 +256,7 @@ class ReplyFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkChanged:
+class ConnectionChanged:
     """The voice connection's state, in one word, and the number of packets by outcome so far.
 
     `round_trip_s`: how long the voice server takes to answer; None while it is not known.
@@ -301,7 +301,7 @@ Event: TypeAlias = (
     | ContextBuilt
     | ReplySpoken
     | ReplyFinished
-    | LinkChanged
+    | ConnectionChanged
     | QueuesMeasured
     | Problem
 )

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 class Reader:
     """Somebody who wants to read what was said on a server, or to whom it would be told aloud.
 
-    `told`: the voice channels of which may be told where they read; their age restriction decides. `opened`: the
+    `allowed`: the voice channels of which may be told where they read; their age restriction decides. `opened`: the
     channels whose whole history is open to them. `present_in`: the voice channel that they are in now.
     """
 
     person_id: str
     guild_id: int
-    told: frozenset[int]
+    allowed: frozenset[int]
     opened: frozenset[int] = frozenset()
     present_in: int | None = None
 
     @property
     def reads_everything(self) -> bool:
         """Return whether they may read what was said in all channels of which they may be told."""
-        return self.told <= self.opened
+        return self.allowed <= self.opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ WHOLE = Reading(is_whole=True)
 
 def hears(reader: Reader, channel_id: int) -> bool:
     """Return whether somebody may read what is being said in a channel of their server now."""
-    return channel_id in reader.told and (channel_id in reader.opened or channel_id == reader.present_in)
+    return channel_id in reader.allowed and (channel_id in reader.opened or channel_id == reader.present_in)
 
 
 def reading_of(reader: Reader, session: AttendedSession, *, catches_up: bool = False) -> Reading:
     """Return what somebody may read of a session. `catches_up`: it is for catching up."""
-    if session.guild_id != reader.guild_id or session.channel_id not in reader.told:
+    if session.guild_id != reader.guild_id or session.channel_id not in reader.allowed:
         return NOTHING
     if session.channel_id in reader.opened:
         return WHOLE

@@ -1,5 +1,5 @@
 """Tunes the process: few pools of free memory from its start; short thread switches and garbage collections once all
-models are loaded, and free memory given back from then on; and as many open files as the links of many rooms are.
+models are loaded, and free memory given back from then on; and as many open files as the connections of many rooms are.
 
 A voice packet is due every 20 ms, and its thread shares the interpreter with everything else in this process. All of
 this is process-wide, so the bot does it once.

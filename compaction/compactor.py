@@ -18,7 +18,7 @@ from compaction.ports import Landing
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
 from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
 from compaction.window import Skip, backoff_s, next_batch
-from compaction.withheld import tells_anything
+from compaction.withheld import has_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ class Compactor:
         on_event: Callable[[CompactionEvent], None] | None,
     ) -> None:
         self._session_id = session_id
-        self._timeline = restored.timeline
+        self._buffer = restored.buffer
         self._store_queue = restored.store_queue
         self._withheld = restored.withheld
         self._state = replace(restored.state, pending_notes=())
@@ -119,7 +119,7 @@ class Compactor:
         """Take over who is withheld now. Called before anything goes to a model."""
         folded_until = self.cursor if self._run is None else max(self._run.batch.end, self.cursor)
         self._withheld.update(
-            said_until=Seq(self._timeline.total),
+            said_until=Seq(self._buffer.total),
             folded_until=Seq(folded_until),
             landed_at=-inf if self._state.last_at is None else self._state.last_at,
         )
@@ -168,7 +168,7 @@ class Compactor:
         pending = len(self.notes.pending)
         try:
             due = next_batch(
-                self._timeline.total,
+                self._buffer.total,
                 self.cursor,
                 stored_turns=self._store_queue.stored_turns,
                 pending_notes=pending,
@@ -179,7 +179,7 @@ class Compactor:
             )
             if isinstance(due, Skip):
                 self._reporter.skip(
-                    due.reason, self._run, cursor=self.cursor, total_turns=self._timeline.total, pending=pending
+                    due.reason, self._run, cursor=self.cursor, total_turns=self._buffer.total, pending=pending
                 )
                 return None
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
@@ -214,10 +214,10 @@ class Compactor:
     def _request(self, start: Seq, end: Seq, notes: Sequence[Note]) -> FoldRequest:
         """Return the request for turns `start <= seq < end`, as far as a model may be told of them."""
         segments = self._allowed()
-        before = self._timeline.between(Seq(max(self._timeline.first, start - REACH_TURNS)), start)
+        before = self._buffer.between(Seq(max(self._buffer.first, start - REACH_TURNS)), start)
         return fold_request(
             start,
-            tuple(map(self._withheld.turn, self._timeline.between(start, end))),
+            tuple(map(self._withheld.turn, self._buffer.between(start, end))),
             tuple(map(self._withheld.note, notes)),
             tuple(map(self._withheld.turn, before)),
             segments,
@@ -225,7 +225,7 @@ class Compactor:
         )
 
     async def _fold(self, request: FoldRequest) -> Fold:
-        if not tells_anything(request.turns, request.notes):
+        if not has_content(request.turns, request.notes):
             # There is nothing that a model may be told.
             paragraph = request.previous or summary_of(self._allowed(), newest=self._newest) or NOTHING_KEPT
             return Fold(NOTHING_KEPT, (), paragraph, "")
@@ -249,7 +249,7 @@ class Compactor:
             self._landing = False
         if not landed:
             # An earlier attempt landed and its answer was lost, or another process changed the session.
-            stored, gone = await self._store_queue.reload(self.notes, since=self._timeline.first)
+            stored, gone = await self._store_queue.reload(self.notes, since=self._buffer.first)
             self._adopt(stored, gone, overtaken=run)
             return
         if self._run is not run:
@@ -260,7 +260,7 @@ class Compactor:
         self.notes = self.notes.without_folded(run.note_ids)
         self._failures, self._hold_until = 0, -inf
         self.unsourced += fold.unsourced
-        self._timeline.release(self.cursor)
+        self._buffer.release(self.cursor)
         event = run.landed(
             before,
             after,
@@ -306,7 +306,7 @@ class Compactor:
 
         The run in flight is cancelled then, because the store would refuse its result. Raises StoreError.
         """
-        stored, gone = await self._store_queue.reload(self.notes, since=self._timeline.first)
+        stored, gone = await self._store_queue.reload(self.notes, since=self._buffer.first)
         if stored.state.revision <= self._state.revision:
             return False
         overtaken = self._run
@@ -330,8 +330,8 @@ class Compactor:
         self._segments = stored.segments
         self.notes = self.notes.without(gone)
         self.ending, self.ended = self.ending or stored.ended, self.ended or stored.ended
-        self._timeline.replace_turns(stored.window)
-        self._timeline.release(self.cursor)
+        self._buffer.replace_turns(stored.window)
+        self._buffer.release(self.cursor)
 
     # -- the end -------------------------------------------------------------------------------------------
 
@@ -353,7 +353,7 @@ class Compactor:
             try:
                 await self._store_end()
             except StoreError:
-                stored, gone = await self._store_queue.reload(self.notes, since=self._timeline.first)
+                stored, gone = await self._store_queue.reload(self.notes, since=self._buffer.first)
                 # If it has ended, the answer was lost.
                 if not stored.ended:
                     if (stored.state.cursor, stored.state.revision) == (self.cursor, self._state.revision):
@@ -391,8 +391,8 @@ class Compactor:
         segment: Segment | None = None
         try:
             # Its quotes are made at once, without a model, so nothing changes meanwhile.
-            start = max(self.cursor, self._timeline.first)
-            request = self._request(start, Seq(self._timeline.total), (*self.notes.pending, *self.notes.live))
+            start = max(self.cursor, self._buffer.first)
+            request = self._request(start, Seq(self._buffer.total), (*self.notes.pending, *self.notes.live))
             segment = closing_segment(request, session_id=self._session_id, at=self._record_time())
         except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
             self._reporter.warn("fold_broke", exc)

@@ -49,7 +49,7 @@ class ContextSource:
         searchable: bool,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        self._timeline = restored.timeline
+        self._buffer = restored.buffer
         self._store_queue = restored.store_queue
         self._withheld = restored.withheld
         self._compactor = compactor
@@ -65,7 +65,7 @@ class ContextSource:
     def window(self) -> tuple[Turn, ...]:
         """Return the turns that a model is sent word for word, oldest first, without what is withheld."""
         since = Seq(max(self._compactor.cursor, self._evicted_until))
-        turns = self._timeline.last(RECENT_WINDOW) if self.mode is Mode.OFF else self._timeline.since(since)
+        turns = self._buffer.last(RECENT_WINDOW) if self.mode is Mode.OFF else self._buffer.since(since)
         self._compactor.update_withheld()
         return tuple(map(self._withheld.turn, turns))
 
@@ -79,7 +79,7 @@ class ContextSource:
         span = span_of(self._compactor.segments) if shown else None
         return SessionContext(
             mode=self.mode,
-            total_turns=self._timeline.total,
+            total_turns=self._buffer.total,
             cursor=state.cursor,
             summary=self._compactor.summary if shown else None,
             summary_revision=state.revision,
@@ -119,8 +119,8 @@ class ContextSource:
         if self.mode is Mode.ROLLING and len(window := self.window) > ROLLING_TURNS:
             gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
             self._evict(gone if self._evicted is None else self._evicted.plus(gone))
-        if self._timeline.release(self._needed_from()):
-            self._turn_parts.drop_before(self._timeline.first)
+        if self._buffer.release(self._needed_from()):
+            self._turn_parts.drop_before(self._buffer.first)
 
     async def set_mode(self, mode: Mode) -> Mode:
         """Change the mode from the next context on. Returns the mode that is used.
@@ -134,9 +134,9 @@ class ContextSource:
         if mode is self.mode:
             self._requested_mode = requested_mode
             return mode
-        if self._timeline.first > (cursor := self._compactor.cursor):
+        if self._buffer.first > (cursor := self._compactor.cursor):
             stored = await self._store_queue.load()
-            missing = self._timeline.restore_older(stored.window, first=cursor)
+            missing = self._buffer.restore_older(stored.window, first=cursor)
             if missing:
                 self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
         self._log.info("compaction_mode_changed", old_mode=self.mode.value, new_mode=mode.value)
@@ -144,7 +144,7 @@ class ContextSource:
         self.mode, self._requested_mode, self._evicted = mode, requested_mode, None
         self._compactor.set_mode(mode)
         self._log = self._log.bind(compaction_mode=mode.value)
-        self._timeline.release(self._needed_from())
+        self._buffer.release(self._needed_from())
         return mode
 
     @property
@@ -156,7 +156,7 @@ class ContextSource:
         stored = self._store_queue.stored_turns
         if self.mode is Mode.OFF:
             # In this mode nothing is folded, and nothing older than the window is sent.
-            return Seq(max(0, min(stored, self._timeline.total - RECENT_WINDOW)))
+            return Seq(max(0, min(stored, self._buffer.total - RECENT_WINDOW)))
         return Seq(max(self._compactor.cursor, min(stored, self._evicted_until)))
 
     def _evict(self, evicted: EvictedTurns | None) -> None:
@@ -165,7 +165,7 @@ class ContextSource:
             return
         count = evicted.count - (0 if self._evicted is None else self._evicted.count)
         self._evicted = evicted
-        self._timeline.release(self._needed_from())
+        self._buffer.release(self._needed_from())
         self._log.info(
             "context_rolled",
             evicted_count=count,

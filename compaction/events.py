@@ -244,10 +244,10 @@ class EventReporter:
             self._emit(replace(skip, repeated=repeated))
 
     def _emit(self, event: CompactionEvent) -> None:
-        for tell in (self._write_log, self._on_event):
+        for handle in (self._write_log, self._on_event):
             try:
-                if tell is not None:
-                    tell(event)
+                if handle is not None:
+                    handle(event)
             except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
                 self.warn("compaction_listener_failed", exc)
 

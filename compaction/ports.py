@@ -27,7 +27,7 @@ class SessionClock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A stored session: everything that `SessionMemory.open` needs to continue where the last process stopped."""
+    """A stored session: everything that `SessionTimeline.open` needs to continue where the last process stopped."""
 
     total_turns: int
     state: CompactionState

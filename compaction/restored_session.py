@@ -9,7 +9,7 @@ from compaction.errors import SessionEndedError
 from compaction.notes import NoteBuffer
 from compaction.speaker_names import SpeakerNames
 from compaction.store_queue import StoreQueue
-from compaction.timeline import Timeline
+from compaction.turn_buffer import TurnBuffer
 from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class RestoredSession:
     """The parts of one session that hold what is stored of it. Each has one owner from now on, the session."""
 
-    timeline: Timeline
+    buffer: TurnBuffer
     store_queue: StoreQueue
     state: CompactionState
     notes: NoteBuffer
@@ -43,11 +43,11 @@ async def restore_session(
     stored = await StoreQueue(store, session_id, stored_turns=0, timeout_s=timeout_s).load()
     if stored.ended:
         raise SessionEndedError(f"Session {session_id} has ended; open a new one.")
-    timeline, missing = Timeline.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
+    buffer, missing = TurnBuffer.restored(stored.window, first=stored.state.cursor, total=stored.total_turns)
     if missing:
         log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
     return RestoredSession(
-        timeline,
+        buffer,
         StoreQueue(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),
         stored.state,
         NoteBuffer(live=stored.live_notes, pending=stored.state.pending_notes),

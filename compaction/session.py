@@ -1,8 +1,8 @@
-"""The memory of one session, which callers of this package use. Turns and notes go in, context for a model comes out.
+"""The timeline of one session, which callers of this package use. Turns and notes go in, a model's context comes out.
 
-    async with SessionMemory.open(session_id, store=store, …) as memory:
-        turn = await memory.append(TurnKind.SPEECH, parts, started_at=…, ended_at=…)
-        context = memory.context(current=turn, max_input_tokens=budget.max_input_tokens)
+    async with SessionTimeline.open(session_id, store=store, …) as timeline:
+        turn = await timeline.append(TurnKind.SPEECH, parts, started_at=…, ended_at=…)
+        context = timeline.context(current=turn, max_input_tokens=budget.max_input_tokens)
 
 Turns and notes are stored when they arrive. Leaving the block stops the run in flight but does not end the session, so
 the session can be opened again. `end` ends the session.
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 SILENT_BACKLOG = 200
 
 
-class SessionMemory:
+class SessionTimeline:
     """The turns, notes, compaction and context of one session. Created by `open`; not thread-safe.
 
     *Ownership*: owns the run in flight and stops it when the block of `open` is left.
@@ -67,7 +67,7 @@ class SessionMemory:
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._session_id = session_id
-        self._timeline = restored.timeline
+        self._buffer = restored.buffer
         self._store_queue = restored.store_queue
         self._names = restored.names
         self._withheld = restored.withheld
@@ -92,7 +92,7 @@ class SessionMemory:
         rng: Random | None = None,
         on_event: Callable[[CompactionEvent], None] | None = None,
         searchable: bool = False,
-    ) -> AsyncIterator[SessionMemory]:
+    ) -> AsyncIterator[SessionTimeline]:
         """Open a new or stored session, and close it when the block is left.
 
         `on_event` is called for each compaction event and must not block. `searchable`: there is memory search. Without
@@ -122,13 +122,13 @@ class SessionMemory:
             searchable=searchable,
             log=log,
         )
-        memory = cls(
+        timeline = cls(
             restored, session_id=session_id, compactor=compactor, contexts=contexts, settings=settings, log=log
         )
         try:
-            yield memory
+            yield timeline
         finally:
-            await memory._close()
+            await timeline._close()
 
     # -- input ----------------------------------------------------------------------------
 
@@ -155,13 +155,13 @@ class SessionMemory:
         """
         self._refuse_after_end()
         said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
-        turn = Turn(Seq(self._timeline.total), kind, started_at, ended_at, said, answers=answers)
-        self._timeline.append(turn)
+        turn = Turn(Seq(self._buffer.total), kind, started_at, ended_at, said, answers=answers)
+        self._buffer.append(turn)
         self._withheld.note_turn(turn)
         self._contexts.make_room()
         self._store_queue.put(turn)
         await self._store_queue.flush_promptly()
-        backlog = self._timeline.total - self._compactor.cursor
+        backlog = self._buffer.total - self._compactor.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
             self._compactor.check()
         return turn
@@ -174,7 +174,7 @@ class SessionMemory:
         self._refuse_after_end()
         if (owner := note.person_id or self._names.owner_of(note.who)) is not None:
             note = replace(note, person_id=owner)
-            self._withheld.note_screen(owner, note, next_turn=Seq(self._timeline.total))
+            self._withheld.note_screen(owner, note, next_turn=Seq(self._buffer.total))
         self._compactor.add_note(note)
         await self._store_queue.flush_promptly()
         if len(self._compactor.notes.pending) >= PENDING_NOTES_RUN:
@@ -280,7 +280,7 @@ class SessionMemory:
         try:
             await self._store_queue.flush()
         except (StaleOwnerError, StoreError) as exc:
-            self._log.error("turns_not_stored", count=self._timeline.total - self._store_queue.stored_turns, error=exc)
+            self._log.error("turns_not_stored", count=self._buffer.total - self._store_queue.stored_turns, error=exc)
 
     def _refuse_after_end(self) -> None:
         if self._compactor.ending:
@@ -296,7 +296,7 @@ class SessionMemory:
     @property
     def total_turns(self) -> int:
         """Return how many turns the session has had."""
-        return self._timeline.total
+        return self._buffer.total
 
     @property
     def unstored_items(self) -> int:
@@ -324,11 +324,11 @@ class SessionMemory:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """Return all turns in memory, oldest first: the window and the recently folded turns."""
-        return self._timeline.since(self._timeline.first)
+        return self._buffer.since(self._buffer.first)
 
     def turn(self, seq: int) -> Turn:
         """Return the turn of this number, which must be in memory: turns that are not stored yet always are."""
-        return self._timeline.between(Seq(seq), Seq(seq + 1))[0]
+        return self._buffer.between(Seq(seq), Seq(seq + 1))[0]
 
     @property
     def window(self) -> tuple[Turn, ...]:

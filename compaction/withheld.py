@@ -109,10 +109,10 @@ class WithheldPeople:
         self._turns.clear()
 
     def _without(self, turn: Turn) -> Turn:
-        told = turn.kind is TurnKind.ASSISTANT and any(
+        may_quote = turn.kind is TurnKind.ASSISTANT and any(
             reach.first <= turn.seq < reach.said_until for reach in self._reaches.values()
         )
-        parts = () if told else tuple(part for part in turn.parts if part.speaker_id not in self._reaches)
+        parts = () if may_quote else tuple(part for part in turn.parts if part.speaker_id not in self._reaches)
         return turn if parts == turn.parts else replace(turn, parts=parts, tombstone=not parts)
 
     def note(self, note: Note) -> Note:
@@ -130,7 +130,7 @@ class WithheldPeople:
         return segments
 
 
-def tells_anything(turns: Iterable[Turn], notes: Iterable[Note]) -> bool:
+def has_content(turns: Iterable[Turn], notes: Iterable[Note]) -> bool:
     """Return whether anything is left of which a segment can be made."""
     return any(turn.parts for turn in turns) or any(note.what != SOME_SCREEN for note in notes)
 

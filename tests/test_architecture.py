@@ -106,7 +106,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "compaction": (
         ("clock_time", "errors", "model", "sentence_cache", "tokens", "untrusted_text"),
-        ("language", "payload", "ports", "timeline", "window"),
+        ("language", "payload", "ports", "turn_buffer", "window"),
         ("events", "notes", "speaker_names", "withheld"),
         ("store_queue",),
         ("summary",),

@@ -2,8 +2,8 @@
 
 Subpackages: `transport` (Discord's voice connection), `listening` (voice activity, endpointing, turn detection), `asr`
 (speech recognition), `speaking` (text normalisation, voices, playback, barge-in), `realtime` (speech-to-speech),
-`screen` (pictures of shared screens). Start at each subpackage's `port` and settings; `transport.link.VoiceLink` joins
-a channel. This package never imports `bot` or `compaction`.
+`screen` (pictures of shared screens). Start at each subpackage's `port` and settings;
+`transport.connection.DiscordVoiceConnection` joins a channel. This package never imports `bot` or `compaction`.
 
 What they share: `audio` (the sound format), `errors`, `queue_figures`, `token_bucket`; for services, `endpoint` with
 `endpoint_settings`, `server_keys`, `circuit_breaker` and `retry_pause`; for tasks,

@@ -25,7 +25,7 @@ class VoiceError(Exception):
         return self
 
 
-class LinkError(VoiceError):
+class VoiceConnectionError(VoiceError):
     """The voice connection could not be made or kept: Discord or the network is at fault.
 
     `retryable`: whether a retry may succeed without anybody changing anything.
@@ -36,14 +36,14 @@ class LinkError(VoiceError):
         self.retryable = retryable
 
 
-class RemovedFromChannelError(LinkError):
+class RemovedFromChannelError(VoiceConnectionError):
     """Somebody took the bot out of the voice channel or moved it, or the channel is gone. It does not come back."""
 
     def __init__(self) -> None:
         super().__init__("Somebody took me out of the voice channel, or the channel is gone.", retryable=False)
 
 
-class TakenOverError(LinkError):
+class TakenOverError(VoiceConnectionError):
     """Another process of this bot has the server's room now."""
 
     def __init__(self) -> None:

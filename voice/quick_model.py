@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ModelT = TypeVar("ModelT")
 AskedT = TypeVar("AskedT")
-ToldT = TypeVar("ToldT")
+AnswerT = TypeVar("AnswerT")
 
 # Answers take about 30 ms. So many who pause at once get theirs in time; one more would get a late one and therefore
 # gets none.
@@ -38,7 +38,7 @@ class TurnModelError(VoiceError):
     """A model that judges pauses is missing, unknown or fails. The operator must install it or turn it off."""
 
 
-class QuickModel(Generic[ModelT, AskedT, ToldT]):
+class QuickModel(Generic[ModelT, AskedT, AnswerT]):
     """One such model for all rooms. An async context manager.
 
     `load` returns the model, `ask` its answer; both block, in the model's thread, and raise `TurnModelError`. `what`
@@ -52,7 +52,7 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
     def __init__(
         self,
         load: Callable[[], ModelT],
-        ask: Callable[[ModelT, AskedT], ToldT],
+        ask: Callable[[ModelT, AskedT], AnswerT],
         *,
         what: str,
         thread_name: str,
@@ -93,7 +93,7 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
     ) -> None:
         await self._thread.stop(within_s=STOP_TIMEOUT_S)
 
-    async def ask(self, asked: AskedT) -> ToldT | None:
+    async def ask(self, asked: AskedT) -> AnswerT | None:
         """Return the model's answer; None if there is none in time. Never raises."""
         # Its thread sets it.
         busy_since = self._busy_since
@@ -115,7 +115,7 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         self.failing_since = None
         return answer
 
-    def _ask(self, asked: AskedT) -> ToldT:
+    def _ask(self, asked: AskedT) -> AnswerT:
         """Ask the model, in its thread."""
         assert self._model is not None, "entered before it is asked"
         self._busy_since = self._monotonic()

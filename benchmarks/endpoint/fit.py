@@ -131,12 +131,12 @@ def main() -> None:
     tuned_on = [observed["speech"], observed[TalkSet.TUNING]]
     weights = reading_weights(tuned_on)
     policy = curve(tuned_on, weights)
-    told = {
+    result = {
         "policy": asdict(policy),
         **{name: outcome(each, policy).as_json() for name, each in observed.items()},
         "operating_points": {name: operating_points(each) for name, each in observed.items()},
     }
-    sys.stdout.write(json.dumps(told, indent=2) + "\n")
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ class DecisionCounts:
 
     def figures(self, *, examples: bool) -> dict[str, Json]:
         """Return the figures for the report. `examples`: include the wrongly decided lines, for tuning."""
-        told: dict[str, Json] = {
+        figures: dict[str, Json] = {
             "utterances": self.owed.total() + self.unowed.total(),
             "owed": self.owed.total(),
             "recall": self.recall,
@@ -114,8 +114,8 @@ class DecisionCounts:
         }
         if examples:
             mistakes: list[Json] = list(dict.fromkeys(self.mistakes))
-            told["mistakes"] = mistakes[:_EXAMPLES]
-        return told
+            figures["mistakes"] = mistakes[:_EXAMPLES]
+        return figures
 
 
 async def measure_decisions() -> dict[str, Json]:

@@ -78,13 +78,15 @@ def point(pauses: Sequence[ObservedPause], needed: Sequence[int]) -> Point:
 def _tried(pauses: Sequence[ObservedPause], score: Score) -> list[Point]:
     """Return what each rule does that uses this score."""
     asked = [(pause.asked.windows, score(pause.asked.evidence)) for pause in pauses if pause.asked is not None]
-    ends = [told for pause, (_, told) in zip(pauses, asked, strict=True) if pause.is_end]
+    ends = [scored for pause, (_, scored) in zip(pauses, asked, strict=True) if pause.is_end]
     # The first one every score reaches, the last one none: then silence decides alone.
     thresholds = [-math.inf, *sorted({percentile(ends, share) for share in _SHARES}), math.inf] if ends else []
     points: list[Point] = []
     for shortest_s, longest_s, threshold in itertools.product(SHORTEST_S, LONGEST_S, thresholds):
         least, most = window_count(shortest_s), window_count(longest_s)
-        points.append(point(pauses, [min(max(least, at), most) if told >= threshold else most for at, told in asked]))
+        points.append(
+            point(pauses, [min(max(least, at), most) if scored >= threshold else most for at, scored in asked])
+        )
     return points
 
 

@@ -66,7 +66,7 @@ class _TalkRoom:
         self.can_skip = can_skip
         self._talk = talk
         self._ids = {name: number for number, name in enumerate((*talk.people, *talk.bots), start=1)}
-        self._place = WrittenChannel(
+        self._channel = WrittenChannel(
             [Person(number, name, is_bot=name in talk.bots) for name, number in self._ids.items()]
         )
         self._clock = ManualClock()
@@ -81,10 +81,10 @@ class _TalkRoom:
         """Hear the whole talk."""
         participation = Participation(
             self._guilds,
-            await self._guilds.begin_session(self._place.guild_id, _SESSION),
+            await self._guilds.begin_session(self._channel.guild_id, _SESSION),
             session_id=_SESSION,
-            place=self._place,
-            participants=Participants(self._place),
+            channel=self._channel,
+            participants=Participants(self._channel),
             clock=self._clock,
             replies=self,
         )
@@ -107,7 +107,7 @@ class _TalkRoom:
         if participation.silenced:
             # Nothing after a request for silence is to be missed.
             by = self._ids[line.speakers[0]]
-            await self._guilds.lift_silence(self._place.guild_id, by=by, manager=True)
+            await self._guilds.lift_silence(self._channel.guild_id, by=by, manager=True)
         return done
 
     def _decide(

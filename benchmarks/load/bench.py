@@ -1,8 +1,8 @@
 """`roomtone bench load`: what it costs to receive people who speak at once, and whether joins and packets leak.
 
-The crowd and its Discord are one process, and who receives it is another one: the bare link or the whole bot. They get
-their streams over UDP, with both encryptions: the link from people who speak without a pause, and the bot from people
-who pause, because only then it has something to recognise.
+The crowd and its Discord are one process, and who receives it is another one: the bare connection or the whole bot.
+They get their streams over UDP, with both encryptions: the connection from people who speak without a pause, and the
+bot from people who pause, because only then it has something to recognise.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class Scene:
 class LoadBenchOptions:
     """The options of one run. The defaults are a full run.
 
-    `link`, `bot`: how the bare link and the whole bot are spoken to. `bot_runs`: how many bots are, one after the
-    other. `joins`: how often the link joins and leaves. `packets`: how many packets arrive with end-to-end encryption
-    while people come and go. `only`: the parts to measure; empty means all.
+    `connection`, `bot`: how the bare connection and the whole bot are spoken to. `bot_runs`: how many bots are, one
+    after the other. `joins`: how often the connection joins and leaves. `packets`: how many packets arrive with
+    end-to-end encryption while people come and go. `only`: the parts to measure; empty means all.
     """
 
-    link: tuple[Scene, ...] = (Scene(100, 6.0, 1.0), Scene(200, 6.0, 1.0, in_step=True))
+    connection: tuple[Scene, ...] = (Scene(100, 6.0, 1.0), Scene(200, 6.0, 1.0, in_step=True))
     bot: Scene = Scene(100, 30.0, 10.0, pauses=True)
     # The lag of one run says little: what is recognised beside it differs.
     bot_runs: int = 3
@@ -85,8 +85,8 @@ class LoadBenchOptions:
     @classmethod
     def quick(cls, *, only: tuple[str, ...] = ()) -> LoadBenchOptions:
         """Return the options for a short run, which only checks that everything works."""
-        link = (Scene(3, 1.0, 0.2), Scene(3, 1.0, 0.2, in_step=True))
-        return cls(link, Scene(3, 2.0, 1.0, pauses=True), bot_runs=1, joins=20, packets=800, only=only)
+        connection = (Scene(3, 1.0, 0.2), Scene(3, 1.0, 0.2, in_step=True))
+        return cls(connection, Scene(3, 2.0, 1.0, pauses=True), bot_runs=1, joins=20, packets=800, only=only)
 
 
 async def run(
@@ -95,7 +95,7 @@ async def run(
     """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
     with measuring("load", load_targets, progress, on_part, options.only) as found:
         if found.wants("link"):
-            found.part_measured("link", await _receive(found, options, "link", options.link))
+            found.part_measured("link", await _receive(found, options, "link", options.connection))
         if found.wants("bot"):
             runs: list[dict[str, Json]] = []
             for _ in range(options.bot_runs):
@@ -109,18 +109,18 @@ async def run(
 async def _receive(
     found: Measuring, options: LoadBenchOptions, name: str, scenes: Sequence[Scene]
 ) -> dict[str, dict[str, Json]]:
-    """Measure the bare link or the whole bot, with as many people in the channel as the largest crowd needs. Returns
-    the figures of each scene by its name.
+    """Measure the bare connection or the whole bot, with as many people in the channel as the largest crowd needs.
+    Returns the figures of each scene by its name.
     """
     figures: dict[str, dict[str, Json]] = {}
     async with AsyncExitStack() as stack:
         crowd, address = await _crowd(
-            stack, found.progress, max(each.speakers for each in (*options.link, options.bot))
+            stack, found.progress, max(each.speakers for each in (*options.connection, options.bot))
         )
         receiver = await stack.enter_async_context(child_process(name, _RECEIVER))
         if name == "link":
             await receiver.ask("enter", address=address)
-            await receiver.ask("join_link")
+            await receiver.ask("join_bare")
         else:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-load-"))
             settings = {**_BOT_SETTINGS, "storage.data_dir": folder}
@@ -222,20 +222,20 @@ def of_runs(runs: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
 
 def load_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets with their values in `ours`."""
-    link, in_step, bot = ("link", "100 speakers"), ("link", "200 speakers in step"), ("whole bot", "100 speakers")
+    connection, in_step, bot = ("link", "100 speakers"), ("link", "200 speakers in step"), ("whole bot", "100 speakers")
 
     def frames(words: str, *path: str) -> Target:
         return at_most(words, "0", number_at(ours, *path, "lost"), 0, sample_at(ours, "frames", *path, "sent"))
 
-    core = number_at(ours, *link, "core")
+    core = number_at(ours, *connection, "core")
     # A lag without recognitions beside it is not what a room has.
     recognised = number_at(ours, *bot, "texts")
     lag_p99_ms = number_at(ours, *bot, "loop_lag", "p99_ms") if recognised else None
     meanwhile = f"median of the runs, {recognised:,.0f} utterances or more recognised meanwhile" if recognised else ""
-    sent = sample_at(ours, "frames", *link, "sent")
+    sent = sample_at(ours, "frames", *connection, "sent")
     return (
         at_most("receiving 100 speakers, share of a core", "<= 20 %", core, _CORE_OF_100, sent),
-        frames("frames lost of 100 speakers", *link),
+        frames("frames lost of 100 speakers", *connection),
         frames("frames lost of 200 speakers in step", *in_step),
         at_most("whole bot, 100 speakers: loop lag P99, ms", "<= 20 ms", lag_p99_ms, _LAG_P99_MS, meanwhile),
         frames("whole bot, 100 speakers: frames lost", *bot),

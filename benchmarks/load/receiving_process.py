@@ -1,4 +1,4 @@
-"""Receives the crowd in a process of its own: the bare link of `voice.transport`, or the whole bot.
+"""Receives the crowd in a process of its own: the bare connection of `voice.transport`, or the whole bot.
 
 `bench` asks it (`benchmarks.child_process`). Its processor time, its event loop's lag and what it holds are its own.
 """
@@ -21,9 +21,9 @@ from benchmarks.load.growth import holding
 from benchmarks.local_bot import join_bot
 from benchmarks.report import BenchmarkError
 from bot.background_task import background_task
-from bot.events import LinkChanged, QueuesMeasured, RoomOpened, UtteranceTranscribed
+from bot.events import ConnectionChanged, QueuesMeasured, RoomOpened, UtteranceTranscribed
+from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.discord_gateway import DiscordMainGateway
-from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,19 +60,19 @@ class ReceivingProcess:
         self._texts = 0
 
     async def enter(self, address: Mapping[str, Any]) -> Mapping[str, object]:
-        """Log in to a local Discord, for `join_link` and `joins`."""
+        """Log in to a local Discord, for `join_bare` and `joins`."""
         self._gateway = await _main_gateway(self._stack, address)
         return {}
 
-    async def join_link(self) -> Mapping[str, object]:
-        """Bring the bare link into the channel."""
-        link = await self._stack.enter_async_context(self._link())
-        return await self._joined(lambda: link.counters().as_dict())
+    async def join_bare(self) -> Mapping[str, object]:
+        """Bring the bare connection into the channel."""
+        connection = await self._stack.enter_async_context(self._connection())
+        return await self._joined(lambda: connection.counters().as_dict())
 
     async def join_bot(self, address: Mapping[str, Any], settings: Mapping[str, Any]) -> Mapping[str, object]:
         """Bring the whole bot into the channel."""
         await join_bot(self._stack, settings, address, self.observe)
-        # The room reports the link's counters every five seconds.
+        # The room reports the connection's counters every five seconds.
         return await self._joined(lambda: self._reported)
 
     async def begin(self) -> Mapping[str, object]:
@@ -112,7 +112,7 @@ class ReceivingProcess:
     async def joins(self, count: int) -> Mapping[str, object]:
         """Join and leave so often, and return what the process holds."""
         for _ in range(count):
-            async with self._link():
+            async with self._connection():
                 pass
         await asyncio.sleep(_CLOSING_S)
         return holding()
@@ -129,7 +129,7 @@ class ReceivingProcess:
         match event:
             case RoomOpened():
                 self._rooms_opened += 1
-            case LinkChanged():
+            case ConnectionChanged():
                 self._reported = event.counters
             case UtteranceTranscribed():
                 self._texts += 1
@@ -144,9 +144,11 @@ class ReceivingProcess:
         await self._stack.enter_async_context(background_task(self._sample_lag(), name="loop-lag"))
         return {}
 
-    def _link(self) -> VoiceLink:
+    def _connection(self) -> DiscordVoiceConnection:
         assert self._gateway is not None, "entered before"
-        return VoiceLink(self._gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
+        return DiscordVoiceConnection(
+            self._gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
+        )
 
     async def _sample_lag(self) -> None:
         while True:

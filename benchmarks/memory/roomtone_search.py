@@ -52,23 +52,23 @@ class RoomtoneSearch:
         The stored rows equal those of the store's own indexing. That needs five statements for each turn, which takes
         ten minutes for 100,000 turns. A test compares the two.
         """
-        told = [_turn(line, self._added + number) for number, line in enumerate(lines)]
-        if not told:
+        new_turns = [_turn(line, self._added + number) for number, line in enumerate(lines)]
+        if not new_turns:
             return
         if self._added == 0:
             # The first turn creates the session.
-            await self._store.append_turn(SESSION, told[0])
-        fresh = told if self._added else told[1:]
-        words = [" ".join(source_terms(turn)) for turn in told]
+            await self._store.append_turn(SESSION, new_turns[0])
+        fresh = new_turns if self._added else new_turns[1:]
+        words = [" ".join(source_terms(turn)) for turn in new_turns]
         async with self._database.writing() as connection:
             if fresh:
                 await connection.execute(turns.insert(), [rows.turn_values(SESSION, turn) for turn in fresh])
-                made = _passages(told, words, preceding=self._last_words)
+                made = _passages(new_turns, words, preceding=self._last_words)
                 await connection.execute(passages.insert(), made[-len(fresh) :])
             for seq, following in ((self._added - 1, words[0]), (self._added, words[1] if words[1:] else "")):
                 its_passage = (passages.c.session_id == SESSION) & (passages.c.start_seq == seq)
                 await connection.execute(passages.update().where(its_passage).values(following=following))
-        self._added += len(told)
+        self._added += len(new_turns)
         self._last_words = words[-1]
 
     async def embed_all(self) -> None:
@@ -96,7 +96,7 @@ async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterato
         yield RoomtoneSearch(database, embedder)
 
 
-def _passages(told: Sequence[Turn], words: Sequence[str], *, preceding: str) -> list[dict[str, object]]:
+def _passages(new_turns: Sequence[Turn], words: Sequence[str], *, preceding: str) -> list[dict[str, object]]:
     """Return the rows that `bot.store.search.indexing` would store for these turns."""
     return [
         {
@@ -110,7 +110,7 @@ def _passages(told: Sequence[Turn], words: Sequence[str], *, preceding: str) -> 
             "following": after,
             "tags": passage_tags(turn, SESSION, None, None),
         }
-        for turn, own, before, after in zip(told, words, [preceding, *words[:-1]], [*words[1:], ""], strict=True)
+        for turn, own, before, after in zip(new_turns, words, [preceding, *words[:-1]], [*words[1:], ""], strict=True)
     ]
 
 

@@ -106,7 +106,7 @@ async def fold_written(name: str, answers: Completion) -> Replay:
 async def measure_recorded() -> dict[str, Json]:
     """Return how many of the `facts` the final texts tell, as far as answers and readings are kept."""
     readings = tomllib.loads((RECORDED / "readings.toml").read_text("utf-8"))
-    facts = told = 0
+    facts = found = 0
     missing: list[Json] = []
     for name in WRITTEN:
         played = await fold_written(name, RecordedAnswers(answers_file(name)))
@@ -116,8 +116,8 @@ async def measure_recorded() -> dict[str, Json]:
             continue
         due = facts_due(name, played.cursor)
         facts += len(due)
-        told += len(due.keys() & set(read))
-    return {"facts": facts, "told": round(told / facts, 3) if facts else None, "missing": missing}
+        found += len(due.keys() & set(read))
+    return {"facts": facts, "told": round(found / facts, 3) if facts else None, "missing": missing}
 
 
 def answers_file(name: str) -> Path:
@@ -128,9 +128,11 @@ def answers_file(name: str) -> Path:
 def facts_due(name: str, cursor: int) -> dict[int, str]:
     """Return the labelled facts that hold after the turns before `cursor`, by their turns."""
     labels = tomllib.loads((RECORDED / f"{name}.labels.toml").read_text("utf-8"))["fact"]
-    told = {each["text"]: each["turn"] for each in labels if each["turn"] < cursor}
+    labelled = {each["text"]: each["turn"] for each in labels if each["turn"] < cursor}
     return {
-        each["turn"]: each["text"] for each in labels if each["text"] in told and each.get("replaced_by") not in told
+        each["turn"]: each["text"]
+        for each in labels
+        if each["text"] in labelled and each.get("replaced_by") not in labelled
     }
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
     from compaction.payload import PayloadPart
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
 
@@ -96,7 +96,7 @@ class ModelContext:
 
 
 def build_context_messages(
-    memory: SessionMemory,
+    timeline: SessionTimeline,
     current: Turn,
     *,
     system: Sequence[str],
@@ -128,10 +128,10 @@ def build_context_messages(
         tools = toolbox.for_asker(asker, answering=current.seq)
         tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
         max_input_tokens -= offers_tokens(tools.offers, count)
-        in_window = {turn.seq for turn in memory.window if not turn.tombstone}
+        in_window = {turn.seq for turn in timeline.window if not turn.tombstone}
         exchanged = toolbox.exchanges.messages(in_window | {current.seq}).items()
         exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
-    session = memory.context(current=current, max_input_tokens=max_input_tokens)
+    session = timeline.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
         session,
@@ -150,7 +150,7 @@ def build_context_messages(
         left_out = [turn_part(turn, PartKind.TURN, zone, count) for turn in left_out_turns(session, sent)]
         if left_out and (text := summarize_context(left_out, max_summary_chars=EXCERPT_CHARS).summary):
             sent = build(condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),))
-    memory.record_sent(session, sent)
+    timeline.record_sent(session, sent)
     return ModelContext(
         session=session,
         current=current,
@@ -193,14 +193,16 @@ class QuoteFinder:
     most: int = UNTUNED.quotes
     within_s: float = UNTUNED.quote_wait_s
 
-    async def find(self, question: Turn, memory: SessionMemory, *, names: tuple[str, ...] = ()) -> tuple[Quote, ...]:
+    async def find(
+        self, question: Turn, timeline: SessionTimeline, *, names: tuple[str, ...] = ()
+    ) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first. `names`: the bot's, which a question begins with but
         is not about.
 
         Empty if no other text matches, if the search took too long, or if it failed.
         """
         text = strip_call(question.text, names)
-        window = [turn for turn in memory.window if turn.seq != question.seq]
+        window = [turn for turn in timeline.window if turn.seq != question.seq]
         sent = select_turns_surely_sent(window, max_input_tokens=self.max_input_tokens)
         scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)
         try:
@@ -224,9 +226,9 @@ class QuoteFinder:
         people = [turn for turn in (*sent, question) if turn.kind is not TurnKind.ASSISTANT]
         in_view = [(part.speaker, part.text) for turn in people for part in turn.parts]
         # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
-        if memory.mode is not Mode.OFF and memory.summary is not None:
-            in_view += summary_texts(memory.summary)
-        in_view += [(note.who, note.what) for note in memory.live_notes]
+        if timeline.mode is not Mode.OFF and timeline.summary is not None:
+            in_view += summary_texts(timeline.summary)
+        in_view += [(note.who, note.what) for note in timeline.live_notes]
         return select_quotes(
             found,
             asked=parse_query(text),

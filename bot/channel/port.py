@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bot.readers import Reader
     from compaction.memory.digest import Digest
-    from voice.errors import LinkError
+    from voice.errors import VoiceConnectionError
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
@@ -168,7 +168,7 @@ class Thread(Protocol):
 class VoiceConnection(Protocol):
     """An open voice connection."""
 
-    async def lost(self) -> LinkError:
+    async def lost(self) -> VoiceConnectionError:
         """Wait until the connection is lost for good and return the reason."""
 
     @property
@@ -318,7 +318,8 @@ class RoomChannel(Protocol):
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AbstractAsyncContextManager[VoiceConnection]:
-        """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises `LinkError`.
+        """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises
+        `VoiceConnectionError`.
 
         `sink` is called on the event loop with each batch and must be quick. `excludes`: returns whether to drop a
         user's packets without decrypting them (packets of bots are always dropped); called from the connection's thread

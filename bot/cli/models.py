@@ -103,24 +103,24 @@ def pull(
     for entry in entries:
         if directory is None and not again and model_directory.verify(entry) is None:
             whole = f": {UNKNOWN_HASH}" if model_directory.is_copied_by_hand(entry) else " and whole"
-            _tell(console, f"{entry.name} is here{whole}: {model_directory.path(entry)}")
+            _print(console, f"{entry.name} is here{whole}: {model_directory.path(entry)}")
             continue
         try:
             with console.status(f"downloading {entry.title}"):
-                place = model_directory.pull(entry, sources, partial(_tell_step, console, entry))
+                place = model_directory.pull(entry, sources, partial(_print_step, console, entry))
         except ModelError as error:
             if names or entry not in RECOMMENDED:
                 raise
-            _tell(console, f"{error} Roomtone runs without it, but not as well.")
+            _print(console, f"{error} Roomtone runs without it, but not as well.")
             continue
-        _tell(console, f"{entry.name} is ready: {place}")
+        _print(console, f"{entry.name} is ready: {place}")
 
 
-def _tell_step(console: Console, entry: ModelEntry, step: str) -> None:
-    _tell(console, f"{entry.name}: {step}")
+def _print_step(console: Console, entry: ModelEntry, step: str) -> None:
+    _print(console, f"{entry.name}: {step}")
 
 
-def _tell(console: Console, sentence: str) -> None:
+def _print(console: Console, sentence: str) -> None:
     """Print a sentence beside a spinner. In a pipe it stays on one line."""
     console.print(sentence, markup=False, soft_wrap=not console.is_terminal)
 
@@ -145,9 +145,9 @@ def check(
         trouble = model_directory.verify(entry)
         wrong += trouble is not None
         whole = UNKNOWN_HASH if model_directory.is_copied_by_hand(entry) else "whole"
-        _tell(console, f"{entry.name}: {trouble or whole}")
+        _print(console, f"{entry.name}: {trouble or whole}")
     if not entries:
-        _tell(console, "No model is here. Run `roomtone models pull`.")
+        _print(console, "No model is here. Run `roomtone models pull`.")
     if wrong:
         raise typer.Exit(1)
 

@@ -102,12 +102,12 @@ async def _replay(
             zone=UTC,
             searchable=settings.recall.enabled,
             own_names=settings.brain.names,
-            on_event=lambda event: _tell(event, out),
+            on_event=lambda event: _print_fold(event, out),
             on_line=progress.advance,
         )
 
 
-def _tell(event: CompactionEvent, out: Console) -> None:
+def _print_fold(event: CompactionEvent, out: Console) -> None:
     """Print a compaction as it happens. Skipped checks are only logged."""
     from compaction.events import RunFailed, RunLanded
 
@@ -115,11 +115,11 @@ def _tell(event: CompactionEvent, out: Console) -> None:
         case RunLanded():
             notes = f" {count(event.folded_note_count, 'note')}," if event.folded_note_count else ""
             moved = f"cursor {event.old_cursor:>5} -> {event.new_cursor:<5}"
-            told = f"{moved}{notes} summary {event.summary_chars} characters, {event.latency_ms:.0f} ms"
-            print_indented(out, told, by=_NAME_COLUMNS, mark="compaction")
+            line = f"{moved}{notes} summary {event.summary_chars} characters, {event.latency_ms:.0f} ms"
+            print_indented(out, line, by=_NAME_COLUMNS, mark="compaction")
         case RunFailed():
-            told = f"cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})"
-            print_indented(out, told, by=_NAME_COLUMNS, style="yellow", mark="compaction")
+            line = f"cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})"
+            print_indented(out, line, by=_NAME_COLUMNS, style="yellow", mark="compaction")
         case _:
             pass
 

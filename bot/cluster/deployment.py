@@ -96,7 +96,7 @@ def drain(ip: str, *, say: Callable[[str], None]) -> None:
         for each in group_states()
         if each.report is not None and each.report.node_id == node_id
     ]
-    _tell_ray(node_id, within_s=round(len(there) * (_HAND_OVER_S + _ELSEWHERE_S) + _HAND_OVER_S))
+    _notify_ray(node_id, within_s=round(len(there) * (_HAND_OVER_S + _ELSEWHERE_S) + _HAND_OVER_S))
     for name, report in there:
         following = name_of_next(name)
         _keep(report.group, following, cpus=report.cpus, before=name)
@@ -155,12 +155,12 @@ def _wait_until_loaded(name: str, *, machine: str) -> None:
     )
 
 
-def _tell_ray(node_id: str, *, within_s: int) -> None:
+def _notify_ray(node_id: str, *, within_s: int) -> None:
     """Tell Ray that a machine leaves. Raises `ClusterError` if it refuses."""
     import ray
 
     words = ("--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "roomtone cluster drain")
-    told = subprocess.run(  # noqa: S603 - words of our own
+    drained = subprocess.run(  # noqa: S603 - words of our own
         [
             *(sys.executable, "-m", "ray.scripts.scripts", "drain-node", *words, "--node-id", node_id),
             *("--address", ray.get_runtime_context().gcs_address, "--deadline-remaining-seconds", str(within_s)),
@@ -169,5 +169,5 @@ def _tell_ray(node_id: str, *, within_s: int) -> None:
         text=True,
         check=False,
     )
-    if told.returncode:
-        raise ClusterError(f"Ray does not let the machine leave: {(told.stderr or told.stdout).strip()[-200:]}")
+    if drained.returncode:
+        raise ClusterError(f"Ray does not let the machine leave: {(drained.stderr or drained.stdout).strip()[-200:]}")

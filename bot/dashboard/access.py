@@ -53,7 +53,7 @@ class NotShownError(BotError):
     """There is nothing to show: it does not exist, or this viewer may not see it. The message does not tell which."""
 
 
-class AccessNotToldError(BotError):
+class AccessUnknownError(BotError):
     """Discord has not said what this viewer may see. The message is a plain sentence for them."""
 
 
@@ -96,7 +96,7 @@ class Access:
         reader = self.readers.get(guild_id)
         if self.reads_whole(guild_id, channel_id):
             return True
-        return reader is not None and channel_id in reader.told and reader.person_id in present
+        return reader is not None and channel_id in reader.allowed and reader.person_id in present
 
     def reads_whole(self, guild_id: int, channel_id: int) -> bool:
         """Return whether the whole history of a channel is open to them."""
@@ -170,8 +170,8 @@ class SpeechFilter:
         turn = self.reading.turn(turn)
         if not self.withheld & self.speakers:
             return turn
-        told = turn.kind is TurnKind.ASSISTANT
-        parts = () if told else tuple(part for part in turn.parts if part.speaker_id not in self.withheld)
+        is_reply = turn.kind is TurnKind.ASSISTANT
+        parts = () if is_reply else tuple(part for part in turn.parts if part.speaker_id not in self.withheld)
         return turn if parts == turn.parts else replace(turn, parts=parts, tombstone=not parts)
 
     def prompt_part(self, part: PayloadPart, turns: Mapping[int, Turn]) -> str | None:

@@ -132,8 +132,8 @@ class StoredHistory:
         explained = await self._explainer.explain(session_id, turn)
         if explained is None:
             return None
-        told = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.filters else ()
-        turns: dict[int, Turn] = {each.seq: each for each in told}
+        spoken_turns = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.filters else ()
+        turns: dict[int, Turn] = {each.seq: each for each in spoken_turns}
         return {
             **_figures_json(explained.sent[-1].figures),
             "calls": [

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bot.dashboard.access import Access, Json
     from bot.participation.guild_conduct import GuildConduct
     from compaction.model import SessionId
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 
 log = structlog.get_logger()
@@ -217,10 +217,10 @@ class LiveRooms:
 
     @contextmanager
     def show(
-        self, session_id: SessionId, channel: RoomChannel, memory: SessionMemory, guild: GuildConduct
+        self, session_id: SessionId, channel: RoomChannel, timeline: SessionTimeline, guild: GuildConduct
     ) -> Iterator[events.Observer]:
         """Show a room while the block runs. Yields what takes the room's events."""
-        room = LiveRoom(session_id, channel, memory, guild, clock=self._clock, publish=self._publish)
+        room = LiveRoom(session_id, channel, timeline, guild, clock=self._clock, publish=self._publish)
         self._rooms[session_id] = room
         self._publish(room, "opened", {"room": room.brief()})
 
@@ -233,7 +233,7 @@ class LiveRooms:
                 return
             if isinstance(event, events.CompactionLanded):
                 # The memory is still reporting the compaction; ask it when it has finished.
-                asyncio.get_running_loop().call_soon(room.tell_fold)
+                asyncio.get_running_loop().call_soon(room.emit_fold)
 
         try:
             yield observe

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.dashboard.access import Json
     from bot.participation.guild_conduct import GuildConduct
     from compaction.model import SessionId
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 # What each chart shows at most: packets and queues of ten minutes (every 5 s), costs of two hours (every minute).
 CHARTS: Final = {"replies": 24, "packets": 120, "queues": 120, "costs": 120, "folds": 200, "problems": 5}
@@ -41,7 +41,7 @@ class LiveRoom:
         self,
         session_id: SessionId,
         channel: RoomChannel,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         guild: GuildConduct,
         *,
         clock: Clock,
@@ -49,13 +49,13 @@ class LiveRoom:
     ) -> None:
         self.session_id = session_id
         self.channel = channel
-        self.memory = memory
+        self.timeline = timeline
         self.guild = guild
         self.opened_at = clock.now()
         self._clock = clock
         self._publish = publish
         self._charts: dict[str, deque[Json]] = {name: deque(maxlen=most) for name, most in CHARTS.items()}
-        self._link = ""
+        self._connection_state = ""
         # Speech that became no turn, by reason.
         self._dropped: Counter[str] = Counter()
         # When each of the latest utterances ended, and how long hearing it took.
@@ -72,7 +72,7 @@ class LiveRoom:
         self._here: dict[str, float] = {}
         self.present_since(self.opened_at)
         self._withheld = guild.opted_out_ids()
-        self._changes = memory.external_changes
+        self._changes = timeline.external_changes
 
     # -- what happens -----------------------------------------------------------------------------------------------
 
@@ -81,15 +81,15 @@ class LiveRoom:
         match event:
             case events.InterimTranscribed() if not self.guild.excludes(event.speaker_id):
                 self._interims.add(event.speaker_id)
-                self._tell_interim(event.speaker_id, event.text)
+                self._emit_interim(event.speaker_id, event.text)
             case events.UtteranceTranscribed() if not self.guild.excludes(event.speaker_id):
                 self._end_interim(event.speaker_id)
                 speaker, who = str(event.speaker_id), self._name(event.speaker_id)
-                self._tell("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})
+                self._emit("heard", {"id": event.utterance_id, "speaker": speaker, "who": who, "text": event.text})
             case events.SpeechDropped():
                 self._end_interim(event.speaker_id)
                 self._dropped[event.reason] += 1
-                self._tell("dropped", {"id": event.utterance_id, "dropped": reasons_text(self._dropped)})
+                self._emit("dropped", {"id": event.utterance_id, "dropped": reasons_text(self._dropped)})
             case events.TurnRecorded():
                 for spoken in event.utterances:
                     self._heard[spoken.utterance.id] = {**spoken.stages_ms, "ended_at": spoken.ended_at}
@@ -97,13 +97,13 @@ class LiveRoom:
                     del self._heard[old]
                 self.add_speakers(part.speaker_id for part in event.turn.parts)
                 heard = [spoken.utterance.id for spoken in event.utterances]
-                turn = turn_json(self.memory.allowed_part(event.turn))
-                self._tell("turn", {"turn": turn, "heard": heard, "total": self.memory.total_turns})
+                turn = turn_json(self.timeline.allowed_part(event.turn))
+                self._emit("turn", {"turn": turn, "heard": heard, "total": self.timeline.total_turns})
             case events.ScreenNoted():
                 if event.note.person_id is not None:
                     self.add_speakers([event.note.person_id])
                 if self.shows_notes:
-                    self._tell("note", {"note": note_json(event.note)})
+                    self._emit("note", {"note": note_json(event.note)})
             case events.ReplySpoken():
                 self._observe_reply(event)
             case _:
@@ -112,19 +112,19 @@ class LiveRoom:
     def _observe_figures(self, event: events.Event) -> None:
         """Take an event that holds no words of people: measurements and problems."""
         match event:
-            case events.LinkChanged():
-                self._link = event.state
+            case events.ConnectionChanged():
+                self._connection_state = event.state
                 round_trip_ms = None if event.round_trip_s is None else round(1000 * event.round_trip_s)
                 packets = self._add("packets", **event.counters, round_trip_ms=round_trip_ms)
-                self._tell("packets", {"packets": packets, "link": event.state})
+                self._emit("packets", {"packets": packets, "link": event.state})
             case events.QueuesMeasured():
                 lengths = {queue.name: queue.waiting for queue in event.queues if queue.name in SHOWN_QUEUES}
-                self._tell("queues", {"queues": self._add("queues", **lengths, unfolded=len(self.memory.window))})
+                self._emit("queues", {"queues": self._add("queues", **lengths, unfolded=len(self.timeline.window))})
             case events.ContextBuilt():
                 tokens: Counter[str] = Counter()
                 for part in event.parts:
                     tokens[part.kind.value] += part.tokens
-                self._tell("prompt", {"answer_to": event.answer_to, "tokens": dict(tokens)})
+                self._emit("prompt", {"answer_to": event.answer_to, "tokens": dict(tokens)})
             case events.CompactionLanded():
                 self._add("folds", **{"from": event.old_cursor, "to": event.new_cursor, "ms": round(event.latency_ms)})
             case events.CompactionFailed():
@@ -150,11 +150,11 @@ class LiveRoom:
             voice=None if voice is None else round(voice - (model or 0.0)),
             interrupted=event.interrupted,
         )
-        self._tell("reply", {"reply": reply})
+        self._emit("reply", {"reply": reply})
 
-    def tell_fold(self) -> None:
+    def emit_fold(self) -> None:
         """Tell the pages where the cursor is. Call it after the memory has finished a compaction."""
-        self._tell("fold", self.memory_json())
+        self._emit("fold", self.memory_json())
 
     def look(self) -> None:
         """Tell the pages what changed without an event: people, modes, costs. Call it every few seconds."""
@@ -162,12 +162,12 @@ class LiveRoom:
         if people != self._people:
             self._people = people
             self.present_since(self._clock.now())
-            self._tell("people", people)
-        self._tell_cost()
+            self._emit("people", people)
+        self._emit_cost()
 
     def is_outdated(self) -> bool:
         """Return whether words were forgotten or withheld since the last call, so that pages must be read anew."""
-        withheld, changes = self.guild.opted_out_ids(), self.memory.external_changes
+        withheld, changes = self.guild.opted_out_ids(), self.timeline.external_changes
         changed = (withheld, changes) != (self._withheld, self._changes)
         if changed:
             # A page that reads anew shows no unfinished words.
@@ -202,7 +202,7 @@ class LiveRoom:
             "room": self.channel.name,
             "opened_at": self.opened_at,
             "people": sum(not person.is_bot for person in self.channel.members()),
-            "turns": self.memory.total_turns,
+            "turns": self.timeline.total_turns,
         }
 
     def figures(self) -> Json:
@@ -215,7 +215,7 @@ class LiveRoom:
             **self.brief(),
             **charts,
             "costs": [*charts["costs"], self._cost()],
-            "link": self._link,
+            "link": self._connection_state,
             "dropped": reasons_text(self._dropped),
             "present": self.people_json(),
             "ceiling": {"calls": ceiling.calls, "tokens": ceiling.tokens, "spoken_s": ceiling.spoken_s},
@@ -223,13 +223,13 @@ class LiveRoom:
 
     def memory_json(self) -> Json:
         """Return the session's memory: where its cursor is, and its summary."""
-        memory = self.memory
-        window, summary = memory.window, memory.summary
+        timeline = self.timeline
+        window, summary = timeline.window, timeline.summary
         return {
-            "mode": memory.mode.value,
-            "total": memory.total_turns,
-            "cursor": memory.cursor,
-            "window_from": window[0].seq if window else memory.total_turns,
+            "mode": timeline.mode.value,
+            "total": timeline.total_turns,
+            "cursor": timeline.cursor,
+            "window_from": window[0].seq if window else timeline.total_turns,
             "summary": summary or "",
             "folds": list(self._charts["folds"]),
         }
@@ -252,7 +252,7 @@ class LiveRoom:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _tell(self, kind: str, data: Json, latest_of: str = "") -> None:
+    def _emit(self, kind: str, data: Json, latest_of: str = "") -> None:
         self._publish(self, kind, {"session": self.session_id, **data}, latest_of)
 
     def _add(self, chart: str, **figures: object) -> Json:
@@ -260,20 +260,20 @@ class LiveRoom:
         self._charts[chart].append({"at": self._clock.now(), **figures})
         return self._charts[chart][-1]
 
-    def _tell_interim(self, user_id: int, text: str) -> None:
+    def _emit_interim(self, user_id: int, text: str) -> None:
         speaker = str(user_id)
-        self._tell("interim", {"speaker": speaker, "who": self._name(user_id), "text": text}, latest_of=speaker)
+        self._emit("interim", {"speaker": speaker, "who": self._name(user_id), "text": text}, latest_of=speaker)
 
     def _end_interim(self, user_id: int) -> None:
         """Have the pages remove a person's unfinished words."""
         if user_id in self._interims:
             self._interims.discard(user_id)
-            self._tell_interim(user_id, "")
+            self._emit_interim(user_id, "")
 
     def _name(self, user_id: int) -> str:
         return next((person.name for person in self.channel.members() if person.id == user_id), Text("Somebody"))
 
-    def _tell_cost(self) -> None:
+    def _emit_cost(self) -> None:
         """Tell the pages what the last hour has cost if it has changed; keep a sample for the chart each minute."""
         cost, now = self._cost(), self._clock.monotonic()
         kept = now - self._cost_at >= COST_EVERY_S
@@ -283,7 +283,7 @@ class LiveRoom:
         used = (cost["calls"], cost["tokens"], cost["spoken_s"])
         if kept or used != self._used:
             self._used = used
-            self._tell("cost", {"cost": cost, "kept": kept})
+            self._emit("cost", {"cost": cost, "kept": kept})
 
     def _cost(self) -> Json:
         cost = self.guild.costs.last_hour(self._clock.monotonic())
@@ -295,4 +295,4 @@ class LiveRoom:
         }
 
     def _add_problem(self, where: str, sentence: Text) -> None:
-        self._tell("problem", {"problem": self._add("problems", where=where, sentence=sentence)})
+        self._emit("problem", {"problem": self._add("problems", where=where, sentence=sentence)})

@@ -10,7 +10,7 @@ from bot.dashboard.access import (
     EVERYTHING,
     NOTHING,
     Access,
-    AccessNotToldError,
+    AccessUnknownError,
     Directory,
     LoginRefusedError,
     NotShownError,
@@ -47,7 +47,7 @@ MAX_KNOWN: Final = 256
 STARTING: Final = Text("I am still starting. Try again in a moment.")
 NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
 NO_SESSION: Final = Text("There is no such session, or you may not see it.")
-NOT_TOLD: Final = Text("Discord has not said where you may see my rooms. Try again in a minute.")
+ACCESS_UNKNOWN: Final = Text("Discord has not said where you may see my rooms. Try again in a minute.")
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class DashboardService:
 
     `discord_login`: logs people in with Discord; None: only login links work. `shards`: those that this process serves.
 
-    Every method that reads raises `NotShownError`, `AccessNotToldError` and `StoreError`. What is returned may have
+    Every method that reads raises `NotShownError`, `AccessUnknownError` and `StoreError`. What is returned may have
     `Text`s in it, which the page gets in its language.
     """
 
@@ -109,8 +109,8 @@ class DashboardService:
         login, client_id = self._login()
         viewer = await login.finish(client_id, proof, state, code)
         try:
-            access = await self._told_access(viewer)
-        except AccessNotToldError as error:
+            access = await self._require_access(viewer)
+        except AccessUnknownError as error:
             raise LoginRefusedError(sentence_of(error)) from error
         if access.is_nothing:
             raise LoginRefusedError(
@@ -148,21 +148,21 @@ class DashboardService:
                 known.asked_at = now
             return known.access
 
-    async def _told_access(self, viewer: Viewer) -> Access:
-        """Return what a viewer may see now. Raises `AccessNotToldError` if Discord has said nothing of it."""
+    async def _require_access(self, viewer: Viewer) -> Access:
+        """Return what a viewer may see now. Raises `AccessUnknownError` if Discord has said nothing of it."""
         access = await self._access(viewer)
         if access.is_nothing and not access.is_whole:
-            raise AccessNotToldError(NOT_TOLD)
+            raise AccessUnknownError(ACCESS_UNKNOWN)
         return access
 
     # -- open rooms -------------------------------------------------------------------------------------------------
 
     async def rooms(self, viewer: Viewer) -> Json:
-        shown = self.live.rooms(await self._told_access(viewer))
+        shown = self.live.rooms(await self._require_access(viewer))
         return {"rooms": [room.brief() for room in shown], "mark": self.live.mark}
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
-        access = await self._told_access(viewer)
+        access = await self._require_access(viewer)
         room = next((each for each in self.live.rooms(access) if each.session_id == session_id), None)
         if room is None:
             raise _not_shown(access, NO_ROOM)
@@ -174,15 +174,15 @@ class DashboardService:
         visible = await history.filter_of(room.session_id, access, withheld)
         memory = room.memory_json() if visible.shows_derived else {**room.memory_json(), "summary": ""}
         room.add_speakers(visible.speakers)
-        turns = await history.turns(room.session_id, room.memory.total_turns, most=LIVE_TURNS)
+        turns = await history.turns(room.session_id, room.timeline.total_turns, most=LIVE_TURNS)
         return {
             **figures,
             "mark": mark,
             "memory": {
                 **memory,
-                **await history.folds_json(room.session_id, visible, room.memory.total_turns),
+                **await history.folds_json(room.session_id, visible, room.timeline.total_turns),
             },
-            "turns": [turn_json(room.memory.allowed_part(visible.reading.turn(turn))) for turn in turns],
+            "turns": [turn_json(room.timeline.allowed_part(visible.reading.turn(turn))) for turn in turns],
             "notes": await history.notes_json(room.session_id, visible),
         }
 
@@ -195,14 +195,16 @@ class DashboardService:
 
     async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
         """Return stored sessions, latest first. `before`: only those that began earlier, in UTC epoch seconds."""
-        access = await self._told_access(viewer)
+        access = await self._require_access(viewer)
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
         topics = await self._history().sessions.topics([each.id for each in shown])
-        told = [each.id for each in shown if each.id in topics and (await self._visible(each, access)).shows_derived]
+        with_topic = [
+            each.id for each in shown if each.id in topics and (await self._visible(each, access)).shows_derived
+        ]
         cards = [
-            {**card, "topic": topics[each.id] if each.id in told else ""}
+            {**card, "topic": topics[each.id] if each.id in with_topic else ""}
             for each, card in zip(shown, await self._sessions_json(shown), strict=True)
         ]
         return {"sessions": cards, "more": len(found) > SESSIONS_AT_ONCE}
@@ -219,7 +221,7 @@ class DashboardService:
         }
 
     async def search(self, viewer: Viewer, query: str) -> Json:
-        access = await self._told_access(viewer)
+        access = await self._require_access(viewer)
         scopes = [Scope(archived=True)]
         if access.channels is not None:
             scopes = [
@@ -257,7 +259,7 @@ class DashboardService:
     # -- parts ------------------------------------------------------------------------------------------------------
 
     async def _stored(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
-        access = await self._told_access(viewer)
+        access = await self._require_access(viewer)
         stored = await self._sessions.find(SessionId(session_id))
         if stored is None or not access.sees(stored.guild_id, stored.channel_id):
             raise _not_shown(access, NO_SESSION)
@@ -299,9 +301,9 @@ class DashboardService:
         return self.history
 
 
-def _not_shown(access: Access, sentence: Text) -> NotShownError | AccessNotToldError:
+def _not_shown(access: Access, sentence: Text) -> NotShownError | AccessUnknownError:
     """Return the error for what a viewer with this access does not see: `sentence`, unless they may yet turn out to."""
-    return NotShownError(sentence) if access.is_whole else AccessNotToldError(NOT_TOLD)
+    return NotShownError(sentence) if access.is_whole else AccessUnknownError(ACCESS_UNKNOWN)
 
 
 def _session_json(stored: StoredSession, names: Mapping[tuple[int, int], tuple[str, str]], *, is_live: bool) -> Json:

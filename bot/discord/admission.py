@@ -89,7 +89,7 @@ class GuildAdmission:
         if not all(isinstance(each, NoMember) for each in found):
             self._served.add(guild.id)
             return Verdict.SERVED
-        return Verdict.UNKNOWN if NoMember.NOT_TOLD in found else Verdict.UNINVITED
+        return Verdict.UNKNOWN if NoMember.UNKNOWN in found else Verdict.UNINVITED
 
     async def serves(self, guild_id: int) -> bool:
         """Return whether the bot is known to serve a server that it is a member of."""
@@ -109,7 +109,7 @@ class GuildAdmission:
             "without that I leave after each invitation."
         )
         log.warning("guild_left", guild_id=guild.id, reason="uninvited", remedy=remedy)
-        await _tell(guild)
+        await _announce_leaving(guild)
         # If that fails, commands are refused there all the same.
         await attempt(guild.leave(), None, event="guild_not_left", guild_id=guild.id)
 
@@ -124,16 +124,16 @@ class NoMember(Enum):
     """
 
     NOT_THERE = auto()
-    NOT_TOLD = auto()
+    UNKNOWN = auto()
 
 
 async def member_now(guild: discord.Guild, user_id: int, *, within_s: float) -> discord.Member | NoMember:
     """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
     request = unless_gone(guild.fetch_member(user_id), NoMember.NOT_THERE)
-    return await attempt(request, NoMember.NOT_TOLD, event="member_not_checked", within_s=within_s, guild_id=guild.id)
+    return await attempt(request, NoMember.UNKNOWN, event="member_not_checked", within_s=within_s, guild_id=guild.id)
 
 
-async def _tell(guild: discord.Guild) -> None:
+async def _announce_leaving(guild: discord.Guild) -> None:
     """Write the sentence into the first channel that takes it, beginning with the one for Discord's own messages."""
     channels = (guild.system_channel, *guild.text_channels)
     # Discord's library takes this permission from whoever may not see the channel.

@@ -239,7 +239,7 @@ class RoomtoneClient(discord.Client):
             return
         left = None if before.channel is None else before.channel.id
         entered = None if after.channel is None else after.channel.id
-        self._tell_of(member.guild.id, Move(person_of(member), left, entered))
+        self._forward_move(member.guild.id, Move(person_of(member), left, entered))
 
     def _bot_moved(self, guild_id: int, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Forward what others do with the bot. It never changes channels by itself, so if it has, somebody moved it."""
@@ -255,11 +255,11 @@ class RoomtoneClient(discord.Client):
         """Forward what happened in a server's voice channels while Discord did not tell."""
         moves = self.voice_presence.look(guild)
         for move in moves:
-            self._tell_of(guild.id, move)
+            self._forward_move(guild.id, move)
         if moves:
             log.info("moves_noticed_late", guild_id=guild.id, count=len(moves))
 
-    def _tell_of(self, guild_id: int, move: Move) -> None:
+    def _forward_move(self, guild_id: int, move: Move) -> None:
         self.voice_presence.note(guild_id, move)
         person, left, entered = move
         if left is not None:

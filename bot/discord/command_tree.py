@@ -21,7 +21,7 @@ from bot.discord.access import RULES, CommandUser, Cooldowns, often, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import OVER, answer
 from bot.discord.posting import attempt
-from bot.discord.voice_channels import is_told_in, member_of, reader_of, role_ids, voice_channel_of
+from bot.discord.voice_channels import is_age_allowed, member_of, reader_of, role_ids, voice_channel_of
 from bot.errors import crash_sentence
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
@@ -203,7 +203,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             member,
             self.servers.of(member.guild.id),
             manages=self.user_of(interaction).is_manager,
-            is_told=lambda channel: is_told_in(channel, interaction.channel),
+            is_allowed=lambda channel: is_age_allowed(channel, interaction.channel),
         )
 
 
@@ -234,13 +234,13 @@ class CheckedView(AnsweringView):
         return await self.tree.may_use(interaction, command=self.command)
 
 
-def over_buttons(custom_ids: Iterable[str], told: Text) -> AnsweringView:
+def over_buttons(custom_ids: Iterable[str], reply: Text) -> AnsweringView:
     """Return what answers a press of a button that nobody waits for any more: after a restart, or when its time is
     over. One serves all messages with these buttons.
     """
     view = AnsweringView(timeout=None)
     for custom_id in custom_ids:
-        view.add_button(custom_id, custom_id, partial(answer, reply=told))
+        view.add_button(custom_id, custom_id, partial(answer, reply=reply))
     return view
 
 

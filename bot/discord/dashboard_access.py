@@ -55,7 +55,7 @@ class ChannelNames:
         self._monotonic = monotonic
         self._within_s = within_s
         # By server or channel id: its server's id and its name, None if it is not there; and when to ask again.
-        self._told: dict[int, tuple[tuple[int, str] | None, float]] = {}
+        self._fetched: dict[int, tuple[tuple[int, str] | None, float]] = {}
         # A second page wants what the first asks about.
         self._one_page_at_a_time = asyncio.Lock()
 
@@ -71,7 +71,7 @@ class ChannelNames:
                 self._ask({server for server, _ in elsewhere}, fetch_guild),
                 self._ask({channel for _, channel in elsewhere}, self._client.fetch_channel),
             )
-        found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in channels}
+        found = {each: self._fetched_names(each) if each in elsewhere else self._own_names(each) for each in channels}
         return {each: names for each, names in found.items() if names is not None}
 
     def _own_names(self, key: ChannelKey) -> tuple[str, str] | None:
@@ -79,20 +79,20 @@ class ChannelNames:
         channel = None if guild is None else guild.get_channel(key[1])
         return None if guild is None or channel is None else (guild.name, channel.name)
 
-    def _told_names(self, key: ChannelKey) -> tuple[str, str] | None:
-        server, channel = (self._told[each][0] if each in self._told else None for each in key)
+    def _fetched_names(self, key: ChannelKey) -> tuple[str, str] | None:
+        server, channel = (self._fetched[each][0] if each in self._fetched else None for each in key)
         return None if not server or not channel or channel[0] != key[0] else (server[1], channel[1])
 
     async def _ask(self, ids: Collection[int], fetch: Callable[[int], Awaitable[object]]) -> None:
         """Ask Discord about those that are not known."""
         now = self._monotonic()
-        unknown = [each for each in ids if each not in self._told or self._told[each][1] <= now]
+        unknown = [each for each in ids if each not in self._fetched or self._fetched[each][1] <= now]
         for each in unknown:
             # Unless Discord tells something else, what was last known holds for a while.
-            former, _ = self._told.pop(each, (None, now))
-            self._told[each] = former, now + RETRY_S
-        while len(self._told) > MOST_KEPT:
-            del self._told[next(iter(self._told))]
+            former, _ = self._fetched.pop(each, (None, now))
+            self._fetched[each] = former, now + RETRY_S
+        while len(self._fetched) > MOST_KEPT:
+            del self._fetched[next(iter(self._fetched))]
         with suppress(TimeoutError):
             async with asyncio.timeout(self._within_s):
                 await asyncio.gather(*(self._learn(each, fetch) for each in unknown))
@@ -105,7 +105,7 @@ class ChannelNames:
         named = None
         if isinstance(found, discord.Guild | discord.abc.GuildChannel):
             named = (found.id if isinstance(found, discord.Guild) else found.guild.id), found.name
-        self._told[id_] = named, self._monotonic() + KEPT_S
+        self._fetched[id_] = named, self._monotonic() + KEPT_S
 
 
 # To ask Discord about one person on one server.
@@ -149,8 +149,10 @@ class DiscordDirectory:
         readers: dict[int, Reader] = {}
         now = self._monotonic()
         # Those of which Discord has not said lately that they are not there.
-        told_by = now - ABSENT_S
-        guilds = [each for each in self._client.guilds if self._absent.get((each.id, user_id), -math.inf) <= told_by]
+        believed_since = now - ABSENT_S
+        guilds = [
+            each for each in self._client.guilds if self._absent.get((each.id, user_id), -math.inf) <= believed_since
+        ]
         members = await asyncio.gather(*(member_now(guild, user_id, within_s=MEMBER_TIMEOUT_S) for guild in guilds))
         is_whole = True
         for guild, member in zip(guilds, members, strict=True):
@@ -158,7 +160,7 @@ class DiscordDirectory:
                 self._note_absent(guild.id, user_id, now)
                 continue
             # discord.py knows the roles of a server, and what they allow, once Discord has shown it.
-            if member is NoMember.NOT_TOLD or not guild.roles:
+            if member is NoMember.UNKNOWN or not guild.roles:
                 is_whole = False
                 continue
             settings = self._servers.of(guild.id)
@@ -166,7 +168,7 @@ class DiscordDirectory:
             if user.is_manager or not role_ids(member).isdisjoint(settings.roles):
                 channels[guild.id] = _shown_to(member)
                 readers[guild.id] = reader_of(
-                    member, settings, manages=user.is_manager, is_told=lambda channel: not channel.is_nsfw()
+                    member, settings, manages=user.is_manager, is_allowed=lambda channel: not channel.is_nsfw()
                 )
             if user.is_manager:
                 prompts.add(guild.id)

@@ -22,9 +22,9 @@ from bot.discord.endpoint import connector, point_at, require_token
 from bot.discord.posting import attempt
 from bot.errors import SetupError
 from bot.texts.text import Text, counted
+from voice.transport.connection import CONNECT_TIMEOUT_S
 from voice.transport.connector import Connector
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, check_entry
-from voice.transport.link import CONNECT_TIMEOUT_S
 from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def probe_channel(
 ) -> dict[str, Any]:
     """Join the channel for `seconds` and return the counts, as JSON. `say` gets a sentence for each step.
 
-    Raises `SetupError` or `LinkError` with a plain sentence.
+    Raises `SetupError` or `VoiceConnectionError` with a plain sentence.
     """
     # Before people are told: without the package's records nothing could be written down.
     token, versions = require_token(settings), _versions()
@@ -95,7 +95,9 @@ async def probe_channel(
 
 
 def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:
-    """Return the channel, if the bot may enter it and is nowhere else there. Raises `SetupError` or `LinkError`."""
+    """Return the channel, if the bot may enter it and is nowhere else there. Raises `SetupError` or
+    `VoiceConnectionError`.
+    """
     channel = client.get_channel(channel_id)
     if not isinstance(channel, VoiceChannel):
         raise SetupError(
@@ -112,9 +114,9 @@ def _channel(client: discord.Client, channel_id: int) -> VoiceChannel:
 
 async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: float) -> dict[str, Any]:
     """Tell the people, join, wait, leave. Returns what was noted. Raises `SetupError` if they cannot be told, and
-    `LinkError`.
+    `VoiceConnectionError`.
     """
-    if not await _tell(channel, notice(round(seconds))):
+    if not await _post(channel, notice(round(seconds))):
         raise SetupError(
             f"The people in {channel.name} could not be told of the test, so it was not made. Give the bot's role the "
             "permission Send Messages there."
@@ -144,7 +146,7 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
         }
     finally:
         await voice.retire()
-        await _tell(channel, THANKS)
+        await _post(channel, THANKS)
 
 
 def notice(seconds: int) -> Text:
@@ -158,7 +160,7 @@ def notice(seconds: int) -> Text:
     )
 
 
-async def _tell(channel: VoiceChannel, text: Text) -> bool:
+async def _post(channel: VoiceChannel, text: Text) -> bool:
     """Post a sentence in the channel's chat, in the server's language. Returns whether Discord took it."""
     request = channel.send(in_message(text, channel.guild.preferred_locale.value))
     return await attempt(request, None, event="live_probe_not_announced") is not None

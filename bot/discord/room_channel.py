@@ -30,7 +30,7 @@ from bot.discord.posting import (
 from bot.discord.voice_channels import (
     FOR_EVERY_AGE,
     entry_refusal,
-    is_told_in,
+    is_age_allowed,
     look_at,
     may_enter,
     occasions_of,
@@ -41,8 +41,8 @@ from bot.discord.voice_channels import (
 from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
+from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel
-from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
-    from voice.transport.link_events import LinkEvent
+    from voice.transport.connection_events import ConnectionEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
 
@@ -172,7 +172,7 @@ class DiscordRoomChannel:
         shared = {
             other.id
             for other in vocal_channels(guild)
-            if is_told_in(other, channel) and all(may_enter(other, member) for member in known)
+            if is_age_allowed(other, channel) and all(may_enter(other, member) for member in known)
         }
         return frozenset({channel.id, *shared})
 
@@ -186,11 +186,13 @@ class DiscordRoomChannel:
         known = self._fetched.get(user_id)
         if known is None:
             # Nobody knows their roles yet, so no history is open to them.
-            here = frozenset(each.id for each in vocal_channels(channel.guild) if is_told_in(each, channel))
+            here = frozenset(each.id for each in vocal_channels(channel.guild) if is_age_allowed(each, channel))
             return Reader(str(user_id), self.guild_id, here, present_in=channel.id)
         user = CommandUser(known.guild_permissions, is_owner=user_id in self._owners)
         settings = self._servers.of(self.guild_id)
-        return reader_of(known, settings, manages=user.is_manager, is_told=lambda each: is_told_in(each, channel))
+        return reader_of(
+            known, settings, manages=user.is_manager, is_allowed=lambda each: is_age_allowed(each, channel)
+        )
 
     async def write(self, sentence: str) -> None:
         await self._write(sentence)
@@ -221,7 +223,7 @@ class DiscordRoomChannel:
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordThread:
         channel = self._channel.guild.get_channel(channel_id)
-        if channel is not None and not is_told_in(self._channel, channel):
+        if channel is not None and not is_age_allowed(self._channel, channel):
             raise ChatError(FOR_EVERY_AGE.fill(channel=channel.name))
         if not isinstance(channel, discord.TextChannel):
             # The chat of a voice channel, or a channel that is gone.
@@ -313,23 +315,23 @@ class DiscordRoomChannel:
         if (refused := self.refusal()) is not None:
             raise ChannelNotAllowedError(refused)
 
-        def changed(event: LinkEvent) -> None:
+        def changed(event: ConnectionEvent) -> None:
             # Its fields never contain speech.
             fields = {each.name: getattr(event, each.name) for each in dataclasses.fields(event) if each.name != "at"}
             name = f"link_{type(event).__name__.lower()}"
             log.info(name, **fields)
             on_change()
 
-        async with VoiceLink(
+        async with DiscordVoiceConnection(
             DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
             sink=sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_event=changed,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
-        ) as link:
-            link.play(source)
-            yield link
+        ) as connection:
+            connection.play(source)
+            yield connection
 
     def _is_bot(self, user_id: int) -> bool:
         """Return whether a member is a bot; audio of bots is never decrypted. Called from the reader's thread."""

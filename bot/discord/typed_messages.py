@@ -18,7 +18,7 @@ from bot.discord.access import Cooldowns
 from bot.discord.admission import Verdict
 from bot.discord.commands.joining import ELSEWHERE
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_text
-from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in, person_of
+from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, person_of
 from bot.server_settings import language_in
 from bot.texts.text import sentence_of
 from compaction.errors import CompactionError
@@ -50,8 +50,8 @@ class DiscordMessage:
     async def answer(self, text: str) -> bool:
         # Somebody may have deleted it meanwhile.
         reference = self.message.to_reference(fail_if_not_exists=False)
-        told = in_message(text, self.language)
-        request = post_text(self.message.channel, told, reference=reference)
+        sentence = in_message(text, self.language)
+        request = post_text(self.message.channel, sentence, reference=reference)
         return await attempt(request, None, event="answer_not_posted") is not None
 
 
@@ -102,7 +102,7 @@ class TypedMessages:
         if not is_chosen and channel.id != room_channel.channel_id:
             return ELSEWHERE
         heard_in = guild.get_channel(room_channel.channel_id)
-        if isinstance(heard_in, VoiceChannel) and not is_told_in(heard_in, channel):
+        if isinstance(heard_in, VoiceChannel) and not is_age_allowed(heard_in, channel):
             return FOR_EVERY_AGE.fill(channel=getattr(channel, "name", ""))
         return None
 

@@ -53,9 +53,9 @@ def vocal_channels(guild: discord.Guild) -> list[VocalGuildChannel]:
     return [*guild.voice_channels, *guild.stage_channels]
 
 
-def is_told_in(heard_in: VocalGuildChannel, told_in: object) -> bool:
+def is_age_allowed(heard_in: VocalGuildChannel, shown_in: object) -> bool:
     """Return whether what was said in one channel may be told in another one, as far as its readers' age goes."""
-    return not heard_in.is_nsfw() or (isinstance(told_in, _WITH_AGE) and told_in.is_nsfw())
+    return not heard_in.is_nsfw() or (isinstance(shown_in, _WITH_AGE) and shown_in.is_nsfw())
 
 
 def reader_of(
@@ -63,22 +63,22 @@ def reader_of(
     settings: ServerSettings,
     *,
     manages: bool,
-    is_told: Callable[[VocalGuildChannel], bool],
+    is_allowed: Callable[[VocalGuildChannel], bool],
 ) -> Reader:
-    """Return a member as a reader. `settings`: of their server. `manages`: they may manage it. `is_told`: returns
+    """Return a member as a reader. `settings`: of their server. `manages`: they may manage it. `is_allowed`: returns
     whether of a voice channel may be told where they read.
 
     Discord sends the person's roles with each interaction, so what is made of one is never older than it.
     """
     guild = member.guild
     there = voice_channel_of(member)
-    told = [each for each in vocal_channels(guild) if is_told(each)]
+    allowed = [each for each in vocal_channels(guild) if is_allowed(each)]
     is_open = settings.opens_history and (manages or any(role.id == settings.history_role for role in member.roles))
     return Reader(
         str(member.id),
         guild.id,
-        frozenset(each.id for each in told),
-        frozenset(each.id for each in told if is_open and may_enter(each, member)),
+        frozenset(each.id for each in allowed),
+        frozenset(each.id for each in allowed if is_open and may_enter(each, member)),
         None if there is None else there.id,
     )
 

@@ -159,8 +159,8 @@ class ChatClient:
                 )
             except openai.APIStatusError as error:
                 # Some servers name the field elsewhere than in the error's message.
-                told = f"{error} {error.body}"
-                refused = self.features.learn(error.status_code, told, sent=sent, in_turn=in_turn)
+                described = f"{error} {error.body}"
+                refused = self.features.learn(error.status_code, described, sent=sent, in_turn=in_turn)
                 if refused is None:
                     raise
                 log.warning("endpoint_refused_field", model=self.model, field=refused, status=error.status_code)

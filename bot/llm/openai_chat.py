@@ -209,8 +209,8 @@ class OpenAIChat(ChatClient):
         if asked and answer.reason != FinishReason.LENGTH:
             return StreamEnd(FinishReason.TOOL_CALLS, asked)
         # A call that was cut off is incomplete and dropped.
-        is_told = answer.reason in {FinishReason.LENGTH, FinishReason.FILTERED}
-        return StreamEnd(FinishReason(answer.reason) if is_told else FinishReason.STOP)
+        is_cut = answer.reason in {FinishReason.LENGTH, FinishReason.FILTERED}
+        return StreamEnd(FinishReason(answer.reason) if is_cut else FinishReason.STOP)
 
     def _remember_signatures(self, end: StreamEnd, signatures: Sequence[object]) -> None:
         """Remember what came with each call. Only calls that came whole have a signature."""

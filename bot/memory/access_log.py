@@ -74,7 +74,7 @@ class AccessLog:
             if first is not None and last is not None:
                 self.note(each.session_id, first, last)
 
-    def note_told(self, found: Sequence[RecallHit], session_id: SessionId, *, from_seq: int) -> None:
+    def note_quoted_hits(self, found: Sequence[RecallHit], session_id: SessionId, *, from_seq: int) -> None:
         """Record what a search of a model found in a session. Does not wait. `from_seq`: as in `note_quotes`."""
         self.note_hits(found)
         for hit in found:

@@ -106,9 +106,9 @@ class Digests:
 
 def _within(read: ReadSession, since: float, until: float) -> Sequence[Turn]:
     """Return the turns of a stretch of time; withheld ones are tombstones."""
-    told = {turn.seq: turn for turn in read.turns}
+    readable = {turn.seq: turn for turn in read.turns}
     return [
-        told.get(turn.seq, replace(turn, parts=(), tombstone=True))
+        readable.get(turn.seq, replace(turn, parts=(), tombstone=True))
         for turn in read.recorded
         if turn.ended_at > since and turn.started_at < until
     ]

@@ -70,7 +70,7 @@ class PersonalRecall:
         """
         scope = Scope(guild_id=reader.guild_id, speaker=speaker, since=since, until=until, kinds=_KINDS)
         if self._reach == "server":
-            scope = replace(scope, channels=reader.told)
+            scope = replace(scope, channels=reader.allowed)
         else:
             newest = await self._reader.find(reader, nearest=nearest)
             if newest is None or newest.channel_id is None:

@@ -274,7 +274,7 @@ class RoomRecall:
     def note_shown_hits(self, shown: Sequence[RecallHit], *, asked: Seq | None) -> None:
         """Count the hits of a search that the model got to see as read. `asked`: the turn that is answered."""
         if self._accesses is not None:
-            self._accesses.note_told(shown, self.place.session_id, from_seq=asked or 0)
+            self._accesses.note_quoted_hits(shown, self.place.session_id, from_seq=asked or 0)
 
     def note_shown_turns(self, shown: Sequence[Turn]) -> None:
         """Count the recalled turns that somebody got to see as read."""

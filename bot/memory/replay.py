@@ -16,7 +16,7 @@ from compaction.context.build import build_payload
 from compaction.events import RunFailed, RunLanded
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
 from compaction.payload import coverage
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -127,7 +127,7 @@ async def replay(
         seen.append(event)
         on_event(event)
 
-    async with SessionMemory.open(
+    async with SessionTimeline.open(
         SESSION,
         store=store,
         summariser=summariser,
@@ -138,39 +138,39 @@ async def replay(
         rng=Random(0),  # noqa: S311
         on_event=observe,
         searchable=searchable,
-    ) as memory:
-        rolling = memory.mode is Mode.ROLLING
+    ) as timeline:
+        rolling = timeline.mode is Mode.ROLLING
         last: Turn | None = None
         for number, line in enumerate(lines):
             clock.advance_to(line.at)
             if isinstance(line, NoteLine):
-                await memory.add_note(Note(NoteId(f"note-{number}"), line.at, line.who, line.note))
+                await timeline.add_note(Note(NoteId(f"note-{number}"), line.at, line.who, line.note))
             else:
-                last = await _append_turn(memory, line, own)
-                context = memory.context(current=last, max_input_tokens=max_input_tokens)
+                last = await _append_turn(timeline, line, own)
+                context = timeline.context(current=last, max_input_tokens=max_input_tokens)
                 if rolling:
                     # As with a real reply: turns that do not fit are evicted.
-                    memory.record_sent(context, build_payload(context, system=system, zone=zone, searchable=True))
-            await memory.settle()
+                    timeline.record_sent(context, build_payload(context, system=system, zone=zone, searchable=True))
+            await timeline.settle()
             on_line()
-        context = memory.context(current=last, max_input_tokens=max_input_tokens)
+        context = timeline.context(current=last, max_input_tokens=max_input_tokens)
         payload = build_payload(context, system=system, zone=zone, searchable=rolling)
-        memory.record_sent(context, payload)
+        timeline.record_sent(context, payload)
         return Replay(
-            turns=memory.total_turns,
+            turns=timeline.total_turns,
             notes=sum(isinstance(line, NoteLine) for line in lines),
-            mode=memory.mode,
+            mode=timeline.mode,
             landed=tuple(each for each in seen if isinstance(each, RunLanded)),
             failed=tuple(each for each in seen if isinstance(each, RunFailed)),
-            cursor=memory.cursor,
-            summary=memory.summary or "",
+            cursor=timeline.cursor,
+            summary=timeline.summary or "",
             payload=payload,
-            covered=coverage(payload, memory.total_turns),
+            covered=coverage(payload, timeline.total_turns),
         )
 
 
-async def _append_turn(memory: SessionMemory, line: SaidLine, own: Collection[str]) -> Turn:
+async def _append_turn(timeline: SessionTimeline, line: SaidLine, own: Collection[str]) -> Turn:
     is_own = line.speaker.casefold() in own
     kind = TurnKind.ASSISTANT if is_own else TurnKind.SPEECH
     part = TurnPart("assistant" if is_own else line.speaker.casefold(), line.speaker, line.text)
-    return await memory.append(kind, (part,), started_at=line.at, ended_at=line.at)
+    return await timeline.append(kind, (part,), started_at=line.at, ended_at=line.at)

@@ -66,7 +66,7 @@ class Retention:
 
     `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
     `in_use`: the sessions of open rooms, which are never deleted. `servers`: what each server has chosen, as
-    this process knows it; None: as it is stored. `shards`: those of this process. `told_time`: returns the time by
+    this process knows it; None: as it is stored. `shards`: those of this process. `server_time`: returns the time by
     Discord's clock in UTC epoch seconds, or raises `OSError`; None: this machine's clock is believed.
     """
 
@@ -81,7 +81,7 @@ class Retention:
         in_use: Collection[SessionId] = (),
         servers: ServerSettingsBook | None = None,
         shards: Shards = ONLY_SHARD,
-        told_time: Callable[[], Awaitable[float]] | None = None,
+        server_time: Callable[[], Awaitable[float]] | None = None,
     ) -> None:
         self._database = database
         self._tiers = TierStore(database)
@@ -92,7 +92,7 @@ class Retention:
         self._in_use = in_use
         self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
-        self._told_time = told_time
+        self._server_time = server_time
 
     async def run(self) -> None:
         """Work at the start and once a day, until cancelled. *Cancellation* is safe at any point."""
@@ -118,7 +118,7 @@ class Retention:
 
     async def _check_clock(self) -> None:
         """Raise `OSError` if this machine's clock is wrong, or if Discord does not tell."""
-        if self._told_time is not None and abs(await self._told_time() - self._clock.now()) > MOST_APART_S:
+        if self._server_time is not None and abs(await self._server_time() - self._clock.now()) > MOST_APART_S:
             raise OSError("This machine's clock is wrong: Discord's shows another time. Set it right.")
 
     async def enforce(self) -> RetentionResult:

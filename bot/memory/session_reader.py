@@ -115,10 +115,10 @@ class SessionReader:
         reading = WHOLE
         if reader is not None:
             reading = (await self.readings(reader, [session.id], catches_up=catches_up)).get(session.id, NOTHING)
-        return await asyncio.to_thread(_told, session, tuple(stored[-MOST_TURNS:]), hidden, quotable, reading)
+        return await asyncio.to_thread(_readable, session, tuple(stored[-MOST_TURNS:]), hidden, quotable, reading)
 
 
-def _told(
+def _readable(
     session: StoredSession,
     recorded: tuple[Turn, ...],
     hidden: frozenset[str],

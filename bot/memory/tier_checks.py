@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.store.tiers import TierStore
     from compaction.memory.tiers import TierChanges, TieredSegment
     from compaction.model import Segment, SessionId, Turn
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
 
@@ -74,14 +74,14 @@ class TierChecks:
     def __init__(
         self,
         session_id: SessionId,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         tiers: TierStore,
         *,
         clock: Clock,
         max_input_tokens: int,
     ) -> None:
         self._session_id = session_id
-        self._memory = memory
+        self._timeline = timeline
         self._tiers = tiers
         self._clock = clock
         self._max_input_tokens = max_input_tokens
@@ -94,7 +94,7 @@ class TierChecks:
         # The turns at the last check; None until they are read from the store.
         self._last_check: int | None = None
         # The first turn that was not searched for mentions of segments.
-        self._heard_through = memory.total_turns
+        self._heard_through = timeline.total_turns
 
     def on_outside_change(self) -> None:
         """Read all segments again at the next check, because words may have been forgotten."""
@@ -104,7 +104,7 @@ class TierChecks:
         """Move segments between tiers, if enough turns were said since the last check. Raises `StoreError`."""
         if self._last_check is None:
             self._last_check = await self._tiers.last_check(self._session_id)
-        total = self._memory.total_turns
+        total = self._timeline.total_turns
         if total - self._last_check < CHECK_EVERY_TURNS:
             return
         if await self._tiers.is_frozen(self._session_id):
@@ -112,17 +112,17 @@ class TierChecks:
             return
         begun = self._clock.monotonic()
         topics = self._topics
-        for segment in self._memory.segments:
+        for segment in self._timeline.segments:
             topics.add(segment)
             # A long resumed session has hundreds, and audio must not be delayed.
             await asyncio.sleep(0)
-        segments, tokens = self._memory.segments, unfolded_tokens(self._memory.segments, self.context_tokens)
+        segments, tokens = self._timeline.segments, unfolded_tokens(self._timeline.segments, self.context_tokens)
         kept, done = await move_segments(
             self._tiers,
             self._session_id,
             topics,
             # As they are now: the turns that leave the memory meanwhile could not be heard again.
-            [turn for turn in self._memory.turns if turn.seq >= self._heard_through],
+            [turn for turn in self._timeline.turns if turn.seq >= self._heard_through],
             segments=segments,
             total_turns=total,
             context_tokens=tokens,

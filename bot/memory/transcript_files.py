@@ -150,12 +150,12 @@ def _written(form: TranscriptFormat, lines: Sequence[str], head: TranscriptHead,
             begun = datetime.fromtimestamp(head.started_at, zone)
             until = "now" if head.ended_at is None else f"{datetime.fromtimestamp(head.ended_at, zone):%Y-%m-%d %H:%M}"
             span = f"{begun:%Y-%m-%d %H:%M} to {until}"
-            told = (
+            heading = (
                 f"# {_md(head.channel)}, {begun:%Y-%m-%d}",
                 f"{_md(head.server)}, {span} ({begun:UTC%z}), session {_md(head.session_id)}",
                 *(f"*{sentence}*" for sentence in missing),
             )
-            return "\n\n".join((*told, _BETWEEN[form].join(lines))).rstrip() + "\n"
+            return "\n\n".join((*heading, _BETWEEN[form].join(lines))).rstrip() + "\n"
         case TranscriptFormat.JSON:
             about = {
                 "session": head.session_id,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
 
@@ -51,7 +51,7 @@ class MemoryUpkeep:
         session_id: SessionId,
         guild_id: int | None,
         *,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         turns: TurnStore,
         tiers: TierStore,
         people: PeopleBook,
@@ -62,18 +62,18 @@ class MemoryUpkeep:
     ) -> None:
         self._session_id = session_id
         self._guild_id = guild_id
-        self._memory = memory
+        self._timeline = timeline
         self._turns = turns
         self._tiers = tiers
         self.people = people
         self._accesses = accesses
         # As of the last change by others that was taken over.
-        self._known_changes = memory.external_changes
+        self._known_changes = timeline.external_changes
         self._prompt_store = prompts
         self._prompts: deque[SentPrompt] = deque(maxlen=_MOST_PROMPTS)
         # The first turn from which no fact was extracted; None until it is read from the store.
         self._extracted_through: int | None = None
-        self.tier_checks = TierChecks(session_id, memory, tiers, clock=clock, max_input_tokens=max_input_tokens)
+        self.tier_checks = TierChecks(session_id, timeline, tiers, clock=clock, max_input_tokens=max_input_tokens)
         self._wake = asyncio.Event()
         # People whose facts are to be loaded, and those whose are.
         self._newcomers: set[str] = set()
@@ -94,7 +94,7 @@ class MemoryUpkeep:
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
         self.tier_checks.context_tokens = sum(part.tokens for part in payload)
-        self._accesses.note_quotes(payload, self._session_id, from_seq=self._memory.total_turns)
+        self._accesses.note_quotes(payload, self._session_id, from_seq=self._timeline.total_turns)
 
     def on_prompt_sent(self, prompt: SentPrompt) -> None:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
@@ -117,7 +117,7 @@ class MemoryUpkeep:
         If another process has taken the session over, nothing is stored: then what waits here never will be.
         """
         with suppress(StaleOwnerError):
-            await self._memory.store_waiting()
+            await self._timeline.store_waiting()
             await self._accesses.write()
 
     # -- the work ---------------------------------------------------------------------------------------------
@@ -190,13 +190,13 @@ class MemoryUpkeep:
 
         Raises `StoreError`, and `StaleOwnerError` if another process has taken the session over.
         """
-        if await self._tiers.revision(self._session_id) > self._memory.state.revision:
-            await self._memory.refresh()
+        if await self._tiers.revision(self._session_id) > self._timeline.state.revision:
+            await self._timeline.refresh()
         # The memory may have noticed the change first, when the store refused a fold.
-        if self._memory.external_changes == self._known_changes:
+        if self._timeline.external_changes == self._known_changes:
             return
-        self._known_changes = self._memory.external_changes
-        log.info("memory_refreshed", session_id=self._session_id, revision=self._memory.state.revision)
+        self._known_changes = self._timeline.external_changes
+        log.info("memory_refreshed", session_id=self._session_id, revision=self._timeline.state.revision)
         self.tier_checks.on_outside_change()
         # They may hold what was forgotten.
         self._prompts.clear()
@@ -204,8 +204,8 @@ class MemoryUpkeep:
 
     def _unchanged_since_now(self) -> Callable[[int], bool]:
         """Return a function that tells of a stored revision whether nobody but this session has changed it since."""
-        changes = self._memory.external_changes
-        return lambda revision: revision <= self._memory.state.revision and self._memory.external_changes == changes
+        changes = self._timeline.external_changes
+        return lambda revision: revision <= self._timeline.state.revision and self._timeline.external_changes == changes
 
     # -- facts about people ------------------------------------------------------------------------------------
 
@@ -217,8 +217,8 @@ class MemoryUpkeep:
             return True
         if self._extracted_through is None:
             self._extracted_through = await self.people.extracted_through(self._session_id)
-        while self._extracted_through < self._memory.cursor:
-            end = min(self._extracted_through + BATCH_SIZE, self._memory.cursor)
+        while self._extracted_through < self._timeline.cursor:
+            end = min(self._extracted_through + BATCH_SIZE, self._timeline.cursor)
             if not await self._extract_from(self._extracted_through, end):
                 return False
             self._extracted_through = end
@@ -228,9 +228,9 @@ class MemoryUpkeep:
         """Extract facts from these turns. Returns False if nothing was stored because the session has changed."""
         is_current = self._unchanged_since_now()
         batch = await self._turns.turns(self._session_id, Seq(start), Seq(end))
-        allowed = [self._memory.allowed_part(turn) for turn in batch]
+        allowed = [self._timeline.allowed_part(turn) for turn in batch]
         changed = {turn.seq for turn, left in zip(batch, allowed, strict=True) if left is not turn}
-        known = [each for segment in self._memory.segments for each in known_facts_of(segment)]
+        known = [each for segment in self._timeline.segments for each in known_facts_of(segment)]
         facts = [each for each in known if start <= each.fact.turns[-1] < end and changed.isdisjoint(each.fact.turns)]
         closed = {ref for each in facts for ref in each.fact.closes}
         return await self.people.extract(

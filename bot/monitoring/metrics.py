@@ -231,7 +231,7 @@ class Metrics:
 
     def _observe(self, room: _Room, event: events.Event) -> None:
         match event:
-            case events.LinkChanged():
+            case events.ConnectionChanged():
                 for outcome, count in _risen(room.packets, event.counters):
                     if outcome in FRAME_OUTCOMES:
                         self._frames.labels(outcome).inc(count)

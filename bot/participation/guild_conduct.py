@@ -65,23 +65,23 @@ class SessionConsent:
 
     `session_id`: None before the server's first session. `agreed`: who agreed to be heard, where the bot asks; replace
     it and never change it, because other threads read it. `notice`: the digest of the newest notice (see
-    `bot.room.notice`). `told`: who has had it. `forgotten_until`: whom the room was told to forget, and until when
+    `bot.room.notice`). `notified`: who has had it. `forgotten_until`: whom the room was told to forget, and until when
     they had spoken (monotonic seconds).
     """
 
     session_id: str | None = None
     agreed: frozenset[int] = frozenset()
     notice: str = ""
-    told: frozenset[int] = frozenset()
+    notified: frozenset[int] = frozenset()
     forgotten_until: dict[int, float] = field(default_factory=dict)
 
-    def told_by(self, notice: str) -> frozenset[int]:
+    def notified_of(self, notice: str) -> frozenset[int]:
         """Return who has had this notice."""
-        return self.told if notice == self.notice else frozenset()
+        return self.notified if notice == self.notice else frozenset()
 
-    def tell(self, notice: str, people: frozenset[int]) -> None:
+    def note_notified(self, notice: str, people: frozenset[int]) -> None:
         """Take note that people have had a notice."""
-        self.notice, self.told = notice, self.told_by(notice) | people
+        self.notice, self.notified = notice, self.notified_of(notice) | people
 
 
 @dataclass(slots=True)

@@ -228,7 +228,7 @@ class Participation:
         self._count(decision)
         return True
 
-    def may_tell(self) -> bool:
+    def may_speak_result(self) -> bool:
         """Return whether the bot may say aloud what came of something that somebody has pressed for."""
         return self._channel.audible and self.why_not_written() is None
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bot.realtime.port import RealtimePrompt, RealtimeServices
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
     from voice.asr.port import LanguageHint, Recognition
     from voice.audio import Pcm
     from voice.queue_figures import QueueFigures
@@ -70,7 +70,7 @@ class RealtimeBridge:
         prompt: RealtimePrompt,
         channel: RoomChannel,
         *,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         toolbox: Toolbox,
     ) -> None:
         self._settings = services.settings
@@ -79,13 +79,13 @@ class RealtimeBridge:
         self._clock = services.clock
         self._observe = services.observe
         self._prompt = prompt
-        self._memory = memory
+        self._timeline = timeline
         self._toolbox = toolbox
         # The tools of who asked what is being answered, or was answered last, and the turn that asked.
         self._tools = toolbox.for_asker()
         self._answering: Seq | None = None
         self._items = Items(
-            memory,
+            timeline,
             toolbox.tools,
             instructions=services.instructions,
             introductions=prompt.introductions,
@@ -351,12 +351,12 @@ class RealtimeBridge:
 
     def _material(self, question: Question, quotes: Sequence[Quote]) -> ReplyMaterial:
         found = [
-            (quote.recalled.session_id == self._memory.session_id, without_marks(quote.part.content))
+            (quote.recalled.session_id == self._timeline.session_id, without_marks(quote.part.content))
             for quote in quotes
         ]
         return ReplyMaterial(
             instructions=self._prompt.reply_instructions(question),
-            result="" if question.pressed is None else without_marks(question.pressed.told),
+            result="" if question.pressed is None else without_marks(question.pressed.result),
             recalled=tuple(text for here, text in found if here),
             recalled_earlier=tuple(text for here, text in found if not here),
             sources={without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs},

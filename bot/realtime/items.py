@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.tool import Asker, RoomTool
     from compaction.context.build import SessionContext
     from compaction.payload import PayloadPart
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
     from voice.audio import Pcm
     from voice.realtime.port import Realtime
 
@@ -71,7 +71,7 @@ class Items:
 
     def __init__(
         self,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         tools: Callable[[], Iterable[RoomTool]],
         *,
         instructions: SystemPrompt,
@@ -83,7 +83,7 @@ class Items:
         self._introductions = introductions
         self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
         self._zone = zone
-        self._memory = memory
+        self._timeline = timeline
         self._tools = tools
         # The current conversation's items by turn.
         self._held: dict[int, tuple[str, ...]] = {}
@@ -95,7 +95,7 @@ class Items:
         self._eviction_notes = itertools.count(1)
         # The conversation has no turn before this one.
         self._oldest = 0
-        self._external_changes = memory.external_changes
+        self._external_changes = timeline.external_changes
         self.conversation = 0
         self.guild_instructions = ""
         # Who asked what is being answered, or was answered last.
@@ -124,8 +124,8 @@ class Items:
     def _context(self, answer_to: Seq | None = None) -> tuple[RealtimeInstructions, tuple[PayloadPart, ...]]:
         """Return the instructions, and the part of the window that fits beside them, to answer turn `answer_to`."""
         # This also starts a compaction if one is due.
-        context = self._memory.context(max_input_tokens=self._max_input_tokens)
-        if self._memory.external_changes != self._external_changes:
+        context = self._timeline.context(max_input_tokens=self._max_input_tokens)
+        if self._timeline.external_changes != self._external_changes:
             # Every turn is sent anew.
             self._oldest = 0
         built = build_realtime_instructions(
@@ -148,14 +148,14 @@ class Items:
             zone=self._zone,
         )
         self._oldest = next((each.seq_from for each in window if each.kind is PartKind.TURN), None) or self._oldest
-        self._memory.record_sent(context, (*built.parts, *window), answer_to=answer_to)
+        self._timeline.record_sent(context, (*built.parts, *window), answer_to=answer_to)
         return built, window
 
     def brief(self) -> Briefing:
         """Return the start of a new conversation: instructions, tools, and all unfolded turns as text."""
         self._oldest = 0
         built, window = self._context()
-        self._external_changes = self._memory.external_changes
+        self._external_changes = self._timeline.external_changes
         self.conversation += 1
         self._sent_instructions = built.text
         self._sent_tools = self._callable_tools()
@@ -185,8 +185,8 @@ class Items:
             session.set_tools(offered)
         due = {each.seq_from: each for each in window if each.kind is PartKind.TURN and each.seq_from is not None}
         # Words of any turn may have been forgotten since, and sound does not show whose: send every turn anew.
-        resend = self._memory.external_changes != self._external_changes
-        self._external_changes = self._memory.external_changes
+        resend = self._timeline.external_changes != self._external_changes
+        self._external_changes = self._timeline.external_changes
         removed = [seq for seq in self._held if resend or seq not in due]
         session.delete_items([item for seq in removed for item in self._held.pop(seq)])
         for seq, each in due.items():

@@ -105,7 +105,7 @@ class AutoJoiner:
         # The channels that the bot was sent away from, until they are empty.
         self._declined: set[int] = set()
         # Why it could not come was written there last, by channel.
-        self._told: dict[int, str] = {}
+        self._reported: dict[int, str] = {}
         self._is_closed = False
 
     async def close(self) -> None:
@@ -189,8 +189,8 @@ class AutoJoiner:
                 await self._rooms.join(channel)
             except Exception as error:  # noqa: BLE001 - a defect is logged by the room, and nobody else would say it
                 refused = crash_sentence(error)
-        if refused is not None and self._told.get(channel.channel_id) != str(refused):
-            self._told[channel.channel_id] = str(refused)
+        if refused is not None and self._reported.get(channel.channel_id) != str(refused):
+            self._reported[channel.channel_id] = str(refused)
             log.warning("visit_failed", guild_id=channel.guild_id, channel_id=channel.channel_id, problem=refused)
             await channel.write(Text("I could not come by myself. {why}", why=refused))
 

@@ -180,8 +180,8 @@ class NotAnnouncedError(BotError):
 class Announcer:
     """The notices of one room. `speak` says sentences aloud and returns whether all of them were played.
 
-    `asks`: people must press a button below the notice, so it must be written. `told`: who has had it in this session
-    from a room before, which crashed. `on_told`: gets whoever is told now.
+    `asks`: people must press a button below the notice, so it must be written. `notified`: who has had it in this
+    session from a room before, which crashed. `on_notified`: gets whoever is told now.
 
     *Ownership*: the room calls `begin` before anybody is heard, and runs `run` in a task.
     """
@@ -194,30 +194,30 @@ class Announcer:
         speak: Callable[[Sequence[Text]], Awaitable[bool]],
         clock: Clock,
         asks: bool = False,
-        told: frozenset[int] = frozenset(),
-        on_told: Callable[[frozenset[int]], None] = lambda _: None,
+        notified: frozenset[int] = frozenset(),
+        on_notified: Callable[[frozenset[int]], None] = lambda _: None,
     ) -> None:
         self._asks = asks
-        self._on_told = on_told
+        self._on_notified = on_notified
         self._channel = channel
         self._notice = notice
         self._speak = speak
         self._clock = clock
-        self._told = told
+        self._notified = notified
         self._given_at = float("-inf")
         self._is_marked = False
         self._somebody_came = asyncio.Event()
 
-    def has_told(self, person_id: int) -> bool:
+    def has_notified(self, person_id: int) -> bool:
         """Return whether a person has had the notice in this session, and may be heard. Thread-safe."""
-        return person_id in self._told
+        return person_id in self._notified
 
     async def begin(self) -> None:
         """Give the notice, unless everybody present has had it in this session. Raises `NotAnnouncedError`.
 
         Nobody waits for Discord then: a room that goes on hears at once.
         """
-        if not self._told or untold(self._channel.members(), self._told):
+        if not self._notified or without_notice(self._channel.members(), self._notified):
             await self._give()
 
     def on_joined(self) -> None:
@@ -234,11 +234,11 @@ class Announcer:
             self._somebody_came.clear()
             if (wait_s := self._given_at + GATHER_S - self._clock.monotonic()) > 0:
                 await self._clock.sleep(wait_s)
-            if untold(self._channel.members(), self._told):
+            if without_notice(self._channel.members(), self._notified):
                 await self._give()
 
     async def _give(self) -> None:
-        people = untold(self._channel.members(), self._told)
+        people = without_notice(self._channel.members(), self._notified)
         marked = await self._channel.show_listening(on=True)
         if await self._channel.write_notice(self._notice.written(marked=marked, asks=self._asks), asks=self._asks):
             how = "written"
@@ -254,14 +254,14 @@ class Announcer:
                     channel=self._channel.name,
                 )
             )
-        now_told = frozenset(person.id for person in people)
-        self._told |= now_told
+        newly_notified = frozenset(person.id for person in people)
+        self._notified |= newly_notified
         self._is_marked = True
-        self._on_told(now_told)
+        self._on_notified(newly_notified)
         self._given_at = self._clock.monotonic()
         log.info("notice_given", how=how, person_count=len(people), marked=marked)
 
 
-def untold(members: Iterable[Person], told: frozenset[int]) -> list[Person]:
+def without_notice(members: Iterable[Person], notified: frozenset[int]) -> list[Person]:
     """Return the people among `members` who have not had the notice. Bots need none: they are never heard."""
-    return [person for person in members if not person.is_bot and person.id not in told]
+    return [person for person in members if not person.is_bot and person.id not in notified]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
     from compaction.model import SessionId
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
 
@@ -136,7 +136,7 @@ class ForgettingWatch:
             room.on_forgotten()
 
 
-def people_known(channel: RoomChannel, memory: SessionMemory) -> set[str]:
+def people_known(channel: RoomChannel, timeline: SessionTimeline) -> set[str]:
     """Return the ids of the people in the channel, and of those whose turns are in memory."""
     present = {str(person.id) for person in channel.members()}
-    return present | {part.speaker_id for turn in memory.turns for part in turn.parts}
+    return present | {part.speaker_id for turn in timeline.turns for part in turn.parts}

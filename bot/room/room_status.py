@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel, VoiceConnection
     from bot.room.conversation.conversation import Conversation
     from compaction.memory.tiers import TierCounts
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 
 # A broken connection is resumed or made anew in less time, also when Discord moves it to another server.
-LINK_GRACE_S = 2.0
+CONNECTION_GRACE_S = 2.0
 # One failure may be due to the sound.
 FAILURES_OF_RECOGNISER = 2
 INAUDIBLE = "Nobody in a room can hear me: somebody has muted me there, or I am in the audience of a stage."
@@ -59,7 +59,7 @@ DEAFENED: Final = Text(
 )
 UNDEAFENED: Final = Text("I am no longer deafened: I hear you again.")
 # What fails and works in turn must not fill the chat.
-TELL_AGAIN_AFTER_S: Final = 600.0
+REPORT_AGAIN_AFTER_S: Final = 600.0
 
 
 class TroubleNotice:
@@ -68,23 +68,23 @@ class TroubleNotice:
     def __init__(self, begun: Text, over: Text) -> None:
         self._begun = begun
         self._over = over
-        self._told_at: float | None = None
-        self._is_told = False
+        self._reported_at: float | None = None
+        self._is_reported = False
 
-    def take_as_told(self) -> None:
+    def take_as_reported(self) -> None:
         """Note that people have read of the trouble elsewhere: only its end is news."""
-        self._is_told = True
+        self._is_reported = True
 
     def next(self, *, is_there: bool, now: float) -> Text | None:
         """Return the sentence to write now, or None. `is_there`: the trouble is there. `now`: monotonic seconds."""
-        if is_there == self._is_told:
+        if is_there == self._is_reported:
             return None
         if not is_there:
-            self._is_told = False
+            self._is_reported = False
             return self._over
-        if self._told_at is not None and now - self._told_at < TELL_AGAIN_AFTER_S:
+        if self._reported_at is not None and now - self._reported_at < REPORT_AGAIN_AFTER_S:
             return None
-        self._is_told, self._told_at = True, now
+        self._is_reported, self._reported_at = True, now
         return self._begun
 
 
@@ -124,25 +124,28 @@ class RoomFaults:
         """Whether the recogniser has failed several times in a row."""
         return self._failed_recognitions >= FAILURES_OF_RECOGNISER
 
-    def faults(self, link: VoiceConnection, channel: RoomChannel, *, speaks: bool, now: float) -> list[HealthFault]:
+    def faults(
+        self, connection: VoiceConnection, channel: RoomChannel, *, speaks: bool, now: float
+    ) -> list[HealthFault]:
         """Return why nobody is heard, nobody hears the bot, or nothing is stored. `speaks`: it wants to speak in this
         room. `now`: monotonic seconds.
         """
         unstored = [UNSTORED] if self.unstored else []
-        if link.down_since is not None and now - link.down_since >= LINK_GRACE_S:
+        if connection.down_since is not None and now - connection.down_since >= CONNECTION_GRACE_S:
             return [DOWN, *unstored]
         deaf = [
-            HealthFault(FaultKind.ROOM_DEAF, sentence) for sentence in self._why_deaf(link, deafened=channel.deafened)
+            HealthFault(FaultKind.ROOM_DEAF, sentence)
+            for sentence in self._why_deaf(connection, deafened=channel.deafened)
         ]
         if not speaks or (channel.audible and not self._unspoken):
             return [*deaf, *unstored]
         return [*deaf, *unstored, HealthFault(FaultKind.ROOM_MUTE, INAUDIBLE if not channel.audible else UNSPOKEN)]
 
-    def _why_deaf(self, link: VoiceConnection, *, deafened: bool) -> list[str]:
+    def _why_deaf(self, connection: VoiceConnection, *, deafened: bool) -> list[str]:
         found = []
         if deafened:
             found.append("A room hears nobody: somebody has deafened me there.")
-        elif link.unheard:
+        elif connection.unheard:
             found.append(
                 "A room hears nobody: somebody speaks, and no sound of it arrives. Check that UDP gets out of this "
                 "machine and back in."
@@ -161,15 +164,15 @@ class RoomFaults:
         """
         suppressed = answers and not channel.audible and not channel.muted
         if self._is_first and suppressed:
-            self._suppressed.take_as_told()
+            self._suppressed.take_as_reported()
         self._is_first = False
-        told = (
+        sentences = (
             self._not_understanding.next(is_there=self.understands_nobody, now=now),
             self._muted.next(is_there=answers and channel.muted, now=now),
             self._suppressed.next(is_there=suppressed, now=now),
             self._deafened.next(is_there=channel.deafened, now=now),
         )
-        return [sentence for sentence in told if sentence is not None]
+        return [sentence for sentence in sentences if sentence is not None]
 
 
 def status_before_opening(channel: RoomChannel) -> Text:
@@ -180,8 +183,8 @@ def status_before_opening(channel: RoomChannel) -> Text:
 def room_status(
     channel: RoomChannel,
     conversation: Conversation,
-    memory: SessionMemory,
-    link: VoiceConnection,
+    timeline: SessionTimeline,
+    connection: VoiceConnection,
     *,
     tiers: TierCounts | None,
     health: Text,
@@ -195,7 +198,7 @@ def room_status(
     people = sum(not person.is_bot for person in channel.members())
     return joined(
         (
-            _hearing_sentence(channel, link, now),
+            _hearing_sentence(channel, connection, now),
             joined(
                 (_voice_sentence(channel), conversation.participation.why_silent() or _responder_sentence(conversation))
             ),
@@ -206,9 +209,9 @@ def room_status(
                 minutes=format_duration(open_s),
                 people=counted(people, "{count} person", "{count} people"),
             ),
-            joined((memory_sentence(memory), tiers_sentence(tiers))),
+            joined((memory_sentence(timeline), tiers_sentence(tiers))),
             _dropped_sentence(conversation.hearing.dropped),
-            joined((_round_trip_sentence(link), _encryption_sentence(link))),
+            joined((_round_trip_sentence(connection), _encryption_sentence(connection))),
             conversation.participation.status(),
         ),
         "\n",
@@ -228,25 +231,25 @@ def _voice_sentence(channel: RoomChannel) -> Text:
     return verbatim("") if channel.audible else SUPPRESSED
 
 
-def memory_sentence(memory: SessionMemory) -> Text:
+def memory_sentence(timeline: SessionTimeline) -> Text:
     """Return what the bot knows of the session."""
-    if memory.mode is Mode.OFF and memory.total_turns > RECENT_WINDOW:
+    if timeline.mode is Mode.OFF and timeline.total_turns > RECENT_WINDOW:
         # Also if an earlier mode has made a summary: this one sends none.
         return Text(
             "This session has {count} turns. I see the last {shown}, and older ones only where memory search finds "
             "them.",
-            count=memory.total_turns,
+            count=timeline.total_turns,
             shown=RECENT_WINDOW,
         )
-    if memory.cursor:
+    if timeline.cursor:
         remembered = Text(
             "I remember {count} turns of this session, the first {folded} of them as a summary.",
-            count=memory.total_turns,
-            folded=memory.cursor,
+            count=timeline.total_turns,
+            folded=timeline.cursor,
         )
-        return joined((remembered, unsourced_sentence(memory.unsourced)))
+        return joined((remembered, unsourced_sentence(timeline.unsourced)))
     return counted(
-        memory.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
+        timeline.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
     )
 
 
@@ -283,31 +286,31 @@ def _dropped_sentence(dropped: Counter[str]) -> Text:
     )
 
 
-def _hearing_sentence(channel: RoomChannel, link: VoiceConnection, now: float) -> Text:
-    if link.down_since is not None:
+def _hearing_sentence(channel: RoomChannel, connection: VoiceConnection, now: float) -> Text:
+    if connection.down_since is not None:
         return Text(
             "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
-            seconds=round(now - link.down_since),
+            seconds=round(now - connection.down_since),
         )
     return DEAFENED if channel.deafened else Text("I can hear this channel.")
 
 
-def _round_trip_sentence(link: VoiceConnection) -> Text:
-    took_s = link.round_trip_s
-    if took_s is None or link.down_since is not None:
+def _round_trip_sentence(connection: VoiceConnection) -> Text:
+    took_s = connection.round_trip_s
+    if took_s is None or connection.down_since is not None:
         return verbatim("")
     return Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
 
 
-def _encryption_sentence(link: VoiceConnection) -> Text:
-    if not link.connected:
+def _encryption_sentence(connection: VoiceConnection) -> Text:
+    if not connection.connected:
         return verbatim("")
-    if not link.end_to_end:
+    if not connection.end_to_end:
         return Text("This call is not end-to-end encrypted, so Discord's servers could listen.")
-    if not link.privacy_code:
+    if not connection.privacy_code:
         return Text("This call is end-to-end encrypted.")
     return Text(
-        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=link.privacy_code
+        "This call is end-to-end encrypted; compare its privacy code with yours: {code}.", code=connection.privacy_code
     )
 
 

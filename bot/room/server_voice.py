@@ -35,7 +35,7 @@ class ServerVoice:
     """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails. `voices`: has the
     embedded voices; None: there are none to choose from.
 
-    `tell` has a sentence written into the channel, and returns at once: the next sentence must not wait for Discord.
+    `notify` has a sentence written into the channel, and returns at once: the next sentence must not wait for Discord.
     `usual_code`: the language of the usual voice; empty: it speaks all.
     """
 
@@ -43,7 +43,7 @@ class ServerVoice:
         self,
         *,
         usual: Synthesizer,
-        tell: Callable[[Text], None],
+        notify: Callable[[Text], None],
         chosen: Callable[[], str | None] = lambda: None,
         voices: LoadedVoices | None = None,
         usual_code: str = "",
@@ -56,10 +56,10 @@ class ServerVoice:
         self._chosen = chosen
         self._voices = voices
         self._usual = usual
-        self._tell = tell
+        self._notify = notify
         self._choice: _Choice | None = None
         # The voices of which the channel knows that they failed. One that fails now and then would fill the channel.
-        self._told: set[str] = set()
+        self._notified: set[str] = set()
         self._follow_choice()
 
     @property
@@ -92,9 +92,9 @@ class ServerVoice:
             async for sound in stream:
                 yield sound
         why = known if choice is None or known is not None else choice.failure
-        if choice is not None and why is not None and choice.name not in self._told:
-            self._told.add(choice.name)
-            self._tell(replaced_sentence(choice.name, why))
+        if choice is not None and why is not None and choice.name not in self._notified:
+            self._notified.add(choice.name)
+            self._notify(replaced_sentence(choice.name, why))
 
     def status(self) -> Text:
         choice = self._follow_choice()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bot.store.sessions import OpenedSession, Sessions
     from compaction.events import CompactionEvent
     from compaction.model import Mode, SessionId
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
     from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
     from voice.listening.turn_detection import TurnEndDetector
@@ -51,12 +51,14 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
     from voice.speaking.settings import SpeakingSettings
 
-    OpenMemory = Callable[
-        [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
+    OpenTimeline = Callable[
+        [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionTimeline]
     ]
-    OpenUpkeep = Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None]
+    OpenUpkeep = Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None]
     OpenVoice = Callable[[RoomChannel, Synthesizer, Callable[[Text], None]], ServerVoice]
-    ShowLive = Callable[[SessionId, RoomChannel, SessionMemory, GuildConduct], AbstractContextManager[events.Observer]]
+    ShowLive = Callable[
+        [SessionId, RoomChannel, SessionTimeline, GuildConduct], AbstractContextManager[events.Observer]
+    ]
 
 # More than any model takes, for prompts that are not limited.
 NO_LIMIT_TOKENS = 1 << 40
@@ -117,7 +119,7 @@ class MemoryServices:
 
     sessions: Sessions
     # Opens a session's memory. Arguments: session, what its writes carry, the function that gets its compaction events.
-    open_memory: OpenMemory
+    open_timeline: OpenTimeline
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: OpenUpkeep = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.
@@ -177,7 +179,7 @@ class RoomServices:
     screens: Screens | None = None
     # Returns the voice of one room: the one that its server has chosen, or that of `speech`, which is the second
     # argument. The third has a sentence written into the channel, without waiting for it.
-    open_voice: OpenVoice = lambda _, usual, tell: ServerVoice(usual=usual, tell=tell)
+    open_voice: OpenVoice = lambda _, usual, notify: ServerVoice(usual=usual, notify=notify)
     # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
     using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
     # Returns plain sentences about the parts that do not work at present.
@@ -209,7 +211,7 @@ class SessionParts:
     channel: RoomChannel
     services: RoomServices
     opened: OpenedSession
-    memory: SessionMemory
+    timeline: SessionTimeline
     upkeep: MemoryUpkeep | None
     guild: GuildConduct
     listen: ListenRequest | None

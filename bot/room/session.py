@@ -128,8 +128,8 @@ class Session:
     # -- the stored session ---------------------------------------------------------------------------------
 
     async def run(self) -> str:
-        """Run until closed and return the reason. Raises `LinkError`, `StoreError`, `NotAnnouncedError`, or the error
-        of the part that failed; `StaleOwnerError` if another process has taken the room over.
+        """Run until closed and return the reason. Raises `VoiceConnectionError`, `StoreError`, `NotAnnouncedError`, or
+        the error of the part that failed; `StaleOwnerError` if another process has taken the room over.
         """
         guild_id, sessions = self._channel.guild_id, self._services.memory.sessions
         guild = await self._services.participation.of_guild(guild_id)
@@ -170,16 +170,16 @@ class Session:
     async def _run_opened(self, opened: OpenedSession) -> str:
         """Run an opened session and end it in order. Returns the reason."""
         channel, services, session_id = self._channel, self._services, opened.session.id
-        async with services.memory.open_memory(session_id, opened.claim, self._on_compaction) as memory:
-            self._upkeep = services.memory.open_upkeep(session_id, opened.claim, memory)
+        async with services.memory.open_timeline(session_id, opened.claim, self._on_compaction) as timeline:
+            self._upkeep = services.memory.open_upkeep(session_id, opened.claim, timeline)
             listen = await remembered_request(self._listen, session_id, channel.guild_id, services.servers)
             guild = await services.participation.begin_session(
                 channel.guild_id, session_id, listens_only=listen is not None
             )
-            memory.withhold(guild.opted_out_ids)
-            with services.measure() as measure, services.show_live(session_id, channel, memory, guild) as show:
+            timeline.withhold(guild.opted_out_ids)
+            with services.measure() as measure, services.show_live(session_id, channel, timeline, guild) as show:
                 services = self._services = services.also_observed_by(measure, show, self._on_event)
-                session = SessionParts(channel, services, opened, memory, self._upkeep, guild, listen, self._report)
+                session = SessionParts(channel, services, opened, timeline, self._upkeep, guild, listen, self._report)
                 reason = CRASHED
                 try:
                     reason = await self._run_begun(session)
@@ -192,17 +192,17 @@ class Session:
 
     async def _end(self, session: SessionParts, reason: str) -> None:
         """Store the end of the session, and post what it was about."""
-        memory = session.memory
+        timeline = session.timeline
         if session.upkeep is not None:
             await session.upkeep.finish(within_s=UPKEEP_S)
         try:
-            await memory.end()
+            await timeline.end()
         except StoreError as error:
             # Whoever runs the room ends the session once the database answers, unless the next process resumes it.
             self.left_session_open = True
             self._report("session", error)
             return
-        log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)
+        log.info("session_ended", reason=reason, total_turns=timeline.total_turns, cursor=timeline.cursor)
         await post_recap(session, reason=reason)
 
     # -- joining and leaving ----------------------------------------------------------------------------------
@@ -220,18 +220,18 @@ class Session:
                         screens.room_for(
                             session.id,
                             self._channel,
-                            memory=session.memory,
+                            timeline=session.timeline,
                             on_turn=conversation.answering.on_screen_turn,
                             on_note=conversation.answering.on_note,
                             excludes=session.guild.excludes,
                         )
                     )
                 self._stay = RoomStay(session, conversation, sharing, opened=self.opened, ending=self._ending)
-                link = await self._joined(stack, self._stay.connection())
-                if link is None:
+                connection = await self._joined(stack, self._stay.connection())
+                if connection is None:
                     return await self._ending.wait()
                 await stack.enter_async_context(self._shown_as_listening())
-                return await self._stay.run(link)
+                return await self._stay.run(connection)
         except RemovedFromChannelError:
             self._ending.ask(EXPELLED)
             return await self._ending.wait()

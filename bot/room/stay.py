@@ -69,7 +69,7 @@ class RoomStay:
         self._screens, self._opened, self._ending = screens, opened, ending
         self.conversation = conversation
         self._opened_at = self._clock.monotonic()
-        self._link: VoiceConnection | None = None
+        self._connection: VoiceConnection | None = None
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given = False
         # What is shown and told of the room.
@@ -84,7 +84,7 @@ class RoomStay:
             sessions,
             session.id,
             session.guild,
-            people=partial(people_known, channel, session.memory),
+            people=partial(people_known, channel, session.timeline),
             clock=self._clock,
         )
         # What is written about it, for people and into the database.
@@ -116,8 +116,8 @@ class RoomStay:
             speak=self.conversation.answering.speaking.speak_notice,
             clock=self._clock,
             asks=guild.asks,
-            told=guild.consent.told_by(digest),
-            on_told=lambda people: guild.consent.tell(digest, people),
+            notified=guild.consent.notified_of(digest),
+            on_notified=lambda people: guild.consent.note_notified(digest, people),
         )
 
     # -- what others ask, once the room is open ---------------------------------------------------------------
@@ -125,12 +125,12 @@ class RoomStay:
     def status(self) -> Text:
         """Return what /status says."""
         session, now = self._session, self._clock.monotonic()
-        assert self._link is not None, "the room is open"
+        assert self._connection is not None, "the room is open"
         return room_status(
             self._channel,
             self.conversation,
-            session.memory,
-            self._link,
+            session.timeline,
+            self._connection,
             tiers=None if session.upkeep is None else session.upkeep.tier_checks.counts,
             health=self._services.health(),
             open_s=now - self._opened_at,
@@ -143,9 +143,9 @@ class RoomStay:
 
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
-        assert self._link is not None, "the room is open"
+        assert self._connection is not None, "the room is open"
         speaks = self._session.listen is None
-        return self._faults.faults(self._link, self._channel, speaks=speaks, now=self._clock.monotonic())
+        return self._faults.faults(self._connection, self._channel, speaks=speaks, now=self._clock.monotonic())
 
     def on_membership(self, change: MembershipChange) -> None:
         """Somebody came into the channel, or left it. Does not wait."""
@@ -171,13 +171,13 @@ class RoomStay:
             self.conversation.answering.speaking.playback,
             self.conversation.hear,
             excludes=self._excludes_sound,
-            on_change=self._measure_link,
+            on_change=self._measure_connection,
             is_owner=self._claim_watch.is_owner,
         )
 
-    async def run(self, link: VoiceConnection) -> str:
+    async def run(self, connection: VoiceConnection) -> str:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
-        self._link = link
+        self._connection = connection
         await self._announcer.begin()
         self._notice_given = True
         self._attendance.look()
@@ -186,7 +186,7 @@ class RoomStay:
             def started(works: Iterator[tuple[str, Work]]) -> list[asyncio.Task[None]]:
                 return [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in works]
 
-            working, writing = started(self._work(link)), started(self._messages())
+            working, writing = started(self._work(connection)), started(self._messages())
             self._on_opened()
             reason = await self._ending.wait()
             await self._record_the_rest(reason)
@@ -197,7 +197,7 @@ class RoomStay:
                     await self._writer.finish()
                 await self._live_message.finish()
             await _cancel_all(writing)
-        self._measure(link)
+        self._measure(connection)
         return reason
 
     def _on_opened(self) -> None:
@@ -211,12 +211,12 @@ class RoomStay:
         if self._session.upkeep is not None:
             self._session.upkeep.on_join(str(person.id) for person in self._channel.members())
 
-    def _work(self, link: VoiceConnection) -> Iterator[tuple[str, Work]]:
+    def _work(self, connection: VoiceConnection) -> Iterator[tuple[str, Work]]:
         """Yield the room's tasks, each by its name and what it runs. `_messages` has those that write messages."""
         yield "conversation", self.conversation.run
         yield "membership", self.conversation.membership.run
-        yield "room-check", partial(self._check, link)
-        yield "link", partial(self._watch_link, link)
+        yield "room-check", partial(self._check, connection)
+        yield "connection", partial(self._watch_connection, connection)
         yield "notices", partial(self._work_or_leave, self._announcer.run, NOT_ANNOUNCED)
         yield "rights", self._refresh_rights
         yield "claim", self._claim_watch.run
@@ -243,8 +243,8 @@ class RoomStay:
 
     def _excludes_sound(self, user_id: int) -> bool:
         """Return whether a person's packets are dropped unread. Thread-safe."""
-        is_told = self._notice_given or self._announcer.has_told(user_id)
-        return not is_told or self.conversation.participation.excludes(user_id)
+        is_notified = self._notice_given or self._announcer.has_notified(user_id)
+        return not is_notified or self.conversation.participation.excludes(user_id)
 
     async def _work_or_leave(self, work: Work, reason: str) -> None:
         """Give the notice to people who come later, or write down what is said. Leave where that is impossible: nobody
@@ -258,13 +258,14 @@ class RoomStay:
             await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
 
-    async def _watch_link(self, link: VoiceConnection) -> None:
-        """Wait until the connection ends. End the room if somebody removed the bot, else raise `LinkError`, or
-        `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for that.
+    async def _watch_connection(self, connection: VoiceConnection) -> None:
+        """Wait until the connection ends. End the room if somebody removed the bot, else raise `VoiceConnectionError`,
+        or `StaleOwnerError` if another process has taken the room over: then Discord has ended this connection for
+        that.
         """
-        reason = await link.lost()
+        reason = await connection.lost()
         await self._claim_watch.check()
-        if not link.removed:
+        if not connection.removed:
             raise reason
         self._ending.ask(EXPELLED)
 
@@ -281,18 +282,18 @@ class RoomStay:
 
     # -- every few seconds --------------------------------------------------------------------------------------
 
-    async def _check(self, link: VoiceConnection) -> None:
+    async def _check(self, connection: VoiceConnection) -> None:
         """Measure the room, store what waits, tell people of troubles. Returns when the session has reached a limit,
         and the room is asked to end.
         """
         is_over = False
         while not is_over:
             await self._clock.sleep(CHECK_ROOM_S)
-            self._measure(link)
+            self._measure(connection)
             await self.conversation.membership.record_due()
             await self._store_waiting()
-            await self._tell_gpu_failure()
-            await self._tell_troubles()
+            await self._report_gpu_failure()
+            await self._report_troubles()
             if self._session.upkeep is not None:
                 # It sees whether another process has changed the memory.
                 self._session.upkeep.wake()
@@ -315,10 +316,10 @@ class RoomStay:
 
     async def _store_waiting(self) -> None:
         """Store what the database has refused before, if it takes it now."""
-        memory = self._session.memory
-        waiting = memory.unstored_items
+        timeline = self._session.timeline
+        waiting = timeline.unstored_items
         try:
-            await memory.store_waiting()
+            await timeline.store_waiting()
         except StoreError:
             # The log has the first refusal.
             self._faults.unstored = True
@@ -327,7 +328,7 @@ class RoomStay:
             log.info("turns_stored_again", count=waiting)
         self._faults.unstored = False
 
-    async def _tell_gpu_failure(self) -> None:
+    async def _report_gpu_failure(self) -> None:
         """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
         failure = self._services.speech.gpu_failure()
         if self._gpu_failed or failure is None:
@@ -336,29 +337,29 @@ class RoomStay:
         self._session.report("recogniser", failure)
         await self._channel.write(GPU_FAILED)
 
-    async def _tell_troubles(self) -> None:
+    async def _report_troubles(self) -> None:
         """Tell the channel of a trouble that has begun or is over."""
         answers = self._session.listen is None
         for sentence in self._faults.news(self._channel, answers=answers, now=self._clock.monotonic()):
             await self._channel.write(sentence)
 
-    def _measure(self, link: VoiceConnection) -> None:
+    def _measure(self, connection: VoiceConnection) -> None:
         """Tell observers the state of the connection, and how much waits in the room's queues."""
-        self._measure_link()
-        queues = [link.queue, *self.conversation.queues]
+        self._measure_connection()
+        queues = [connection.queue, *self.conversation.queues]
         if self._writer is not None:
             queues.append(self._writer.queue)
         if self._screens is not None:
             queues.append(self._screens.queue)
         self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
 
-    def _measure_link(self) -> None:
+    def _measure_connection(self) -> None:
         """Tell observers the state of the connection, with its packet counters."""
-        link = self._link
-        if link is not None:
-            state = "connected" if link.connected else "disconnected"
-            counters, at = link.counters().as_dict(), self._clock.monotonic()
-            self._services.observe(events.LinkChanged(state, counters, at, link.round_trip_s))
+        connection = self._connection
+        if connection is not None:
+            state = "connected" if connection.connected else "disconnected"
+            counters, at = connection.counters().as_dict(), self._clock.monotonic()
+            self._services.observe(events.ConnectionChanged(state, counters, at, connection.round_trip_s))
 
 
 async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:

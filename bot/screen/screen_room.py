@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
     from compaction.model import Note, SessionId, Turn
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
 
@@ -53,7 +53,7 @@ class RoomScreens:
         session_id: SessionId,
         channel: RoomChannel,
         *,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         readers: ScreenReaders,
         most_shares: int,
         clock: Clock,
@@ -64,14 +64,14 @@ class RoomScreens:
     ) -> None:
         self.session_id = session_id
         self.channel = channel
-        self._memory = memory
+        self._timeline = timeline
         self._readers = readers
         self._most_shares = most_shares
         self._clock = clock
         self._excludes = excludes
         self._on_idle = on_idle
         self._recorder = ShareRecorder(
-            memory, guild_id=channel.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
+            timeline, guild_id=channel.guild_id, clock=clock, on_turn=on_turn, on_note=on_note, excludes=excludes
         )
         # Pages call from tasks whose log context lacks the session.
         self._log = log.bind(session_id=session_id, guild_id=channel.guild_id)
@@ -93,7 +93,7 @@ class RoomScreens:
     async def run(self) -> None:
         """Run the shares and check their sharers, for ever."""
         # Live notes from before a crash of the process or the room; nobody shares those screens any more.
-        if self._memory.live_notes:
+        if self._timeline.live_notes:
             await self._recorder.retire_notes()
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -175,7 +175,7 @@ class RoomScreens:
             await self.end(earlier, ShareEnd.SUPERSEDED)
         if self.full():
             raise ScreenError(TOO_MANY)
-        named = replace(person, name=self._memory.name_of(str(person.id), person.name))
+        named = replace(person, name=self._timeline.name_of(str(person.id), person.name))
         sharer = self._sharers[person.id] = Sharer(named, nonce)
         return sharer
 
@@ -194,7 +194,7 @@ class RoomScreens:
             readers=self._readers,
             clock=self._clock,
             on_note=partial(self._recorder.take_note, sharer),
-            on_trouble=lambda sentence: sharer.tell(t="trouble", sentence=sentence),
+            on_trouble=lambda sentence: sharer.send(t="trouble", sentence=sentence),
         )
         self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
         # `run` begins it: a task of the page's would lack the session in its log context.

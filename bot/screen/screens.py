@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.screen.sharer import Sharer
     from bot.web.server import WebServer
     from compaction.model import Note, SessionId, Turn
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
 
@@ -84,7 +84,7 @@ class Screens:
         session_id: SessionId,
         channel: RoomChannel,
         *,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         on_turn: Callable[[Turn], None],
         on_note: Callable[[Note], None],
         excludes: Callable[[int], bool],
@@ -95,7 +95,7 @@ class Screens:
         room = RoomScreens(
             session_id,
             channel,
-            memory=memory,
+            timeline=timeline,
             readers=self._readers,
             most_shares=self._most_shares,
             clock=self._clock,
@@ -217,7 +217,7 @@ class ScreenPageConnection:
         self._refuse_after_end()
         outcome = await self._room.picture(self.sharer, data)
         if outcome != TAKEN:
-            self.sharer.tell(t="refused", reason=outcome)
+            self.sharer.send(t="refused", reason=outcome)
 
     async def stop(self) -> None:
         """See `PageConnection.stop`."""

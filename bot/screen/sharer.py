@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.screen.share import Share
     from compaction.model import Turn
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
     from voice.screen.notes import ScreenNote
 
 log = structlog.get_logger()
@@ -70,7 +70,7 @@ class Sharer:
         self.dropped = 0
         self.changed = asyncio.Event()
 
-    def tell(self, **message: object) -> None:
+    def send(self, **message: object) -> None:
         """Queue a message for the page. `message`: as in the protocol (`bot.web.socket`)."""
         self.dropped += len(self.for_page) == PAGE_MESSAGES
         self.for_page.append(message)
@@ -123,7 +123,7 @@ class ShareRecorder:
 
     def __init__(
         self,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         *,
         guild_id: int,
         clock: Clock,
@@ -131,13 +131,13 @@ class ShareRecorder:
         on_note: Callable[[Note], None],
         excludes: Callable[[int], bool],
     ) -> None:
-        self._memory = memory
+        self._timeline = timeline
         self._clock = clock
         self._on_turn = on_turn
         self._on_note = on_note
         self._excludes = excludes
         # Pages call from tasks whose log context lacks the session.
-        self._log = log.bind(session_id=memory.session_id, guild_id=guild_id)
+        self._log = log.bind(session_id=timeline.session_id, guild_id=guild_id)
 
     async def record_start(self, sharer: Sharer, share: Share) -> None:
         """Record that a share has begun."""
@@ -150,7 +150,7 @@ class ShareRecorder:
         if self._excludes(sharer.person.id):
             return
         lasted_s = self._clock.monotonic() - share.began_at
-        notes = (*self._memory.state.pending_notes, *self._memory.live_notes)
+        notes = (*self._timeline.state.pending_notes, *self._timeline.live_notes)
         seen = [note.what for note in notes if sharer.took(note) and note.trigger is not NoteTrigger.ASKED]
         text = format_recap(share.who, share.surface, lasted_s=lasted_s, seen=seen[-RECAP_NOTES:])
         await self._record(sharer.person, text)
@@ -171,9 +171,9 @@ class ShareRecorder:
             person_id=str(sharer.person.id),
             trigger=NoteTrigger(seen.why.value),
         )
-        sharer.tell(t="note", what=seen.what)
+        sharer.send(t="note", what=seen.what)
         try:
-            await self._memory.add_note(note)
+            await self._timeline.add_note(note)
         except CompactionError as error:
             # The note is in memory and stored with the next write, unless the session has ended.
             self._log.warning("note_not_stored", problem=error)
@@ -192,7 +192,7 @@ class ShareRecorder:
             case ScreenNoteReason.ASKED:
                 # The tool is called in the answer to whoever spoke last.
                 asker = seen.asker or next(
-                    (turn.parts[0].speaker for turn in reversed(self._memory.turns) if turn.kind is TurnKind.SPEECH),
+                    (turn.parts[0].speaker for turn in reversed(self._timeline.turns) if turn.kind is TurnKind.SPEECH),
                     "somebody",
                 )
                 reason = f"{asker} asked about it"
@@ -207,16 +207,16 @@ class ShareRecorder:
     async def retire_notes(self) -> None:
         """Leave the live notes to the next compaction: nobody shares a screen any more."""
         try:
-            await self._memory.retire_live_notes()
+            await self._timeline.retire_live_notes()
         except CompactionError as error:
             self._log.warning("notes_not_retired", problem=error)
 
     async def _record(self, person: Person, text: str) -> None:
         now = self._clock.now()
         part = TurnPart(str(person.id), person.name, text)
-        seq = self._memory.total_turns
+        seq = self._timeline.total_turns
         try:
-            await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
+            await self._timeline.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
         except StoreError as error:
             self._log.warning("screen_turn_not_stored", problem=error)
         except CompactionError as error:
@@ -224,7 +224,7 @@ class ShareRecorder:
             self._log.warning("screen_turn_not_recorded", problem=error)
             return
         except asyncio.CancelledError:
-            self._on_turn(self._memory.turn(seq))
+            self._on_turn(self._timeline.turn(seq))
             raise
         # What is not stored is in memory, and stored with the next write.
-        self._on_turn(self._memory.turn(seq))
+        self._on_turn(self._timeline.turn(seq))

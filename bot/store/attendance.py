@@ -117,8 +117,8 @@ def readable_by(reader: Reader, *, catches_up: bool) -> ColumnElement[bool]:
     somewhere = [sessions.c.channel_id.in_(sorted(reader.opened)), _was_there(reader.person_id)]
     if catches_up:
         somewhere.append(sessions.c.ended_at.is_(None) & (sessions.c.channel_id == reader.present_in))
-    told = sessions.c.channel_id.in_(sorted(reader.told))
-    return and_(sessions.c.guild_id == reader.guild_id, told, or_(*somewhere))
+    in_allowed = sessions.c.channel_id.in_(sorted(reader.allowed))
+    return and_(sessions.c.guild_id == reader.guild_id, in_allowed, or_(*somewhere))
 
 
 async def forget_attendance(

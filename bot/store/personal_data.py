@@ -119,7 +119,7 @@ def _describe(
         return None
     seqs = {turn.seq for turn in theirs}
     replies = [turn for turn in spoken if turn.answers in seqs and turn not in theirs]
-    told = _without_repeated(replies, spoken, hidden=hidden, quotable=quotable)
+    unrepeated = _without_repeated(replies, spoken, hidden=hidden, quotable=quotable)
     return {
         "id": session.id,
         "server_id": None if session.guild_id is None else str(session.guild_id),
@@ -127,9 +127,9 @@ def _describe(
         "started_at": _iso(session.started_at),
         "names": sorted(own_names | {plain(row.who) for row in shown}),
         "what_you_said": [_line(turn, person_id) for turn in theirs],
-        "my_replies_to_you": [_line(turn) for turn in told],
+        "my_replies_to_you": [_line(turn) for turn in unrepeated],
         # They may repeat somebody who has opted out since.
-        "my_replies_left_out": len(replies) - len(told),
+        "my_replies_left_out": len(replies) - len(unrepeated),
         "notes_of_your_screen": [{"at": _iso(row.at), "text": row.what} for row in shown],
     }
 

@@ -50,7 +50,7 @@ class Visits:
         self.monotonic = monotonic
         self._proxies = proxies
         self._refused: Counter[str] = Counter()
-        self._told_at = float("-inf")
+        self._logged_at = float("-inf")
 
     def client(self, request: web.Request) -> ClientAddress:
         return self._proxies.client(request.remote or "", request.headers.getall(FORWARDED_FOR, []))
@@ -61,8 +61,8 @@ class Visits:
         why a link is not accepted.
         """
         self._refused[refusal] += 1
-        if self.monotonic() - self._told_at >= LOG_EVERY_S:
-            self._told_at = self.monotonic()
+        if self.monotonic() - self._logged_at >= LOG_EVERY_S:
+            self._logged_at = self.monotonic()
             self.log_refused()
 
     def log_refused(self) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import web
 
-from bot.dashboard.access import AccessNotToldError, NotShownError
+from bot.dashboard.access import AccessUnknownError, NotShownError
 from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.login_routes import LOGIN_PATH
@@ -119,7 +119,7 @@ class DashboardRoutes:
                     return json_response(request, await read(viewer, request))
             except NotShownError as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
-            except (AccessNotToldError, StoreError) as error:
+            except (AccessUnknownError, StoreError) as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
             except TimeoutError:
                 late = Text("Reading this took too long. Try again.")

@@ -30,7 +30,7 @@ from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.tiers import TierStore
 from bot.texts.text import Text
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import BudgetSettings, CompactionSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.memory.recall import RecallScope
     from bot.participation.guild_conduct import GuildConducts
-    from bot.room.services import OpenMemory, OpenUpkeep
+    from bot.room.services import OpenTimeline, OpenUpkeep
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from bot.shards import Shards
@@ -135,12 +135,12 @@ def upkeep_factory(
     made. `store`: is only read.
     """
 
-    def new_upkeep(session_id: SessionId, claim: RoomClaim, memory: SessionMemory) -> MemoryUpkeep:
+    def new_upkeep(session_id: SessionId, claim: RoomClaim, timeline: SessionTimeline) -> MemoryUpkeep:
         mine = fenced(database, claim)
         upkeep = MemoryUpkeep(
             session_id,
             claim.guild_id,
-            memory=memory,
+            timeline=timeline,
             turns=store,
             tiers=TierStore(mine),
             people=people.for_session(session_id, PeopleStore(mine)),
@@ -163,7 +163,7 @@ def memory_factory(
     clock: Clock,
     *,
     in_use: set[SessionId],
-) -> OpenMemory:
+) -> OpenTimeline:
     """Return the function that opens a room's session memory as a context manager.
 
     `store_of`: returns the store whose writes carry a room's claim. `summariser_of`: returns that of a server.
@@ -171,11 +171,11 @@ def memory_factory(
     """
 
     @asynccontextmanager
-    async def open_memory(
+    async def open_timeline(
         session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]
-    ) -> AsyncIterator[SessionMemory]:
+    ) -> AsyncIterator[SessionTimeline]:
         guild_id = claim.guild_id
-        async with SessionMemory.open(
+        async with SessionTimeline.open(
             session_id,
             store=store_of(claim),
             summariser=await summariser_of(guild_id),
@@ -185,14 +185,14 @@ def memory_factory(
             guild_id=str(guild_id),
             on_event=on_event,
             searchable=settings.recall.enabled,
-        ) as memory:
+        ) as timeline:
             in_use.add(session_id)
             try:
-                yield memory
+                yield timeline
             finally:
                 in_use.discard(session_id)
 
-    return open_memory
+    return open_timeline
 
 
 def choose_summariser(kind: SummariserKind, completion: Completion | None, zone: tzinfo = UTC) -> Summariser:

@@ -191,7 +191,7 @@ async def open_bot_process(
         in_use=stores.in_use,
         servers=stores.servers,
         shards=shards,
-        told_time=partial(discord_time, settings.discord),
+        server_time=partial(discord_time, settings.discord),
     )
     await stack.enter_async_context(background_task(retention.run(), name="retention"))
     participation = GuildConducts(

@@ -189,7 +189,7 @@ def room_services(
         speech=speech,
         memory=MemoryServices(
             sessions=stores.sessions,
-            open_memory=memory_factory(
+            open_timeline=memory_factory(
                 stores.turns_of,
                 recollection.summariser_of,
                 settings,

@@ -168,14 +168,14 @@ def voice_factory(settings: SpeakingSettings, servers: ServerSettingsBook, voice
     what has a sentence written into the channel.
     """
 
-    def open_voice(channel: RoomChannel, usual: Synthesizer, tell: Callable[[Text], None]) -> ServerVoice:
+    def open_voice(channel: RoomChannel, usual: Synthesizer, notify: Callable[[Text], None]) -> ServerVoice:
         def chosen() -> str | None:
             name = servers.of(channel.guild_id).voice
             return None if name is None or _is_usual(name, settings) else name
 
         # The voices of endpoints speak any language.
         code = "" if settings.by_endpoint else DEFAULT_VOICE.code
-        return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=tell, usual_code=code)
+        return ServerVoice(chosen=chosen, voices=voices, usual=usual, notify=notify, usual_code=code)
 
     return open_voice
 

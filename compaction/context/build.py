@@ -1,6 +1,6 @@
 """Builds a payload: the messages that one model call sends, in order and within the token budget. Pure.
 
-`SessionMemory.context` returns the session's data as a `SessionContext`, and `build_payload` turns it into messages.
+`SessionTimeline.context` returns the session's data as a `SessionContext`, and `build_payload` turns it into messages.
 """
 
 from __future__ import annotations

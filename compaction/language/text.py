@@ -27,8 +27,8 @@ def plain(text: str) -> str:
     """Return the text on one line, without list, heading, emphasis or code marks and control characters."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else "" if category(char) == "Cf" else " " for char in text)
-    told = " ".join(_MARKS.sub(" ", text).split())
-    return text if told == text else told  # what is kept of a text that needs no change takes no memory of its own
+    joined = " ".join(_MARKS.sub(" ", text).split())
+    return text if joined == text else joined  # what is kept of a text that needs no change takes no memory of its own
 
 
 def sentences(text: str) -> list[str]:

@@ -170,8 +170,8 @@ def _standing(known: Sequence[KnownFact], closed: frozenset[str], said: Collecti
     """Return the facts that hold and that people said, in the order of talk."""
     ended = closed | {ref for each in known for ref in each.fact.closes}
     facts = [each.fact for each in known if each.ref not in ended]
-    told = [fact for fact in facts if fact.note_id is None and fact.turns[-1] in said]
-    return sorted(told, key=lambda fact: (fact.at, fact.turn_seq))
+    said_facts = [fact for fact in facts if fact.note_id is None and fact.turns[-1] in said]
+    return sorted(said_facts, key=lambda fact: (fact.at, fact.turn_seq))
 
 
 def _has_to_be_done(fact: Fact) -> bool:

@@ -173,8 +173,8 @@ class SegmentTopics:
         for term in frozenset(terms(turn.text)) - self._roster:
             holders = self._holders.get(term, ())
             if 0 < len(holders) <= common:
-                tells = term.isdigit() and len(holders) <= _RARE
-                shared.update(dict.fromkeys(holders, _SHARED if tells else 1))
+                is_rare = term.isdigit() and len(holders) <= _RARE
+                shared.update(dict.fromkeys(holders, _SHARED if is_rare else 1))
         return frozenset(each for each, weight in shared.items() if weight >= _SHARED)
 
     def threads_closed(self, segment: Segment, *, turns_since_mention: int) -> bool:

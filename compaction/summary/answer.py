@@ -122,8 +122,8 @@ def parse_answer(answer: CompletionAnswer, turns: Iterable[Turn]) -> ModelAnswer
         parsed = ModelAnswer.model_validate({**written, "facts": _valid(facts if isinstance(facts, list) else [])})
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise SummaryRefusedError("The model's answer is not of the form that it was asked for.") from error
-    for told in (parsed.gist, parsed.paragraph):
-        _refuse(told, turns)
+    for prose in (parsed.gist, parsed.paragraph):
+        _refuse(prose, turns)
     return parsed
 
 
@@ -151,10 +151,10 @@ def _valid(facts: list[object]) -> list[ModelFact]:
     return found
 
 
-def _refuse(told: str, turns: Iterable[Turn]) -> None:
-    if _NO_SUMMARY.search(told):
+def _refuse(prose: str, turns: Iterable[Turn]) -> None:
+    if _NO_SUMMARY.search(prose):
         raise SummaryRefusedError("The model answered with a refusal or an error text.")
-    written = words(told)
+    written = words(prose)
     runs = {tuple(written[at : at + _COPIED_WORDS]) for at in range(len(written) - _COPIED_WORDS + 1)}
     for turn in turns if runs else ():
         said = words(turn.text)

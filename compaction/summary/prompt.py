@@ -111,8 +111,8 @@ def write_prompt(request: FoldRequest, *, max_output_tokens: int, zone: tzinfo =
         (_new_turns(request.turns, zone), "new turns", _lines(request.turns, zone)),
     ]
     text = "\n\n".join(
-        f"{heading}:\n{mark_as_data(source, told)}" if told else f"{heading}: none."
-        for heading, source, told in sections
+        f"{heading}:\n{mark_as_data(source, content)}" if content else f"{heading}: none."
+        for heading, source, content in sections
     )
     answer = CompletionRequest(_SYSTEM, text, max_output_tokens, ANSWER_SCHEMA)
     return SummaryPrompt(answer, shown, notes)

@@ -136,7 +136,7 @@ class FaultInjector:
 
     def _remove_silently(self, targets: Affected) -> None:
         for session in targets:
-            self._gateway.leave(session.user_id, told=False)
+            self._gateway.leave(session.user_id, notified=False)
 
     def _forgetful_nat(self, targets: Affected, *, idle_s: float = 30.0) -> None:
         self._forwarder.set_nat([session.user_id for session in targets], idle_s=idle_s)

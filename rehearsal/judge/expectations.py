@@ -212,7 +212,7 @@ def _recorded(expected: ExpectRecorded, evidence: RunEvidence) -> tuple[bool, st
 
 
 def _tool_called(expected: ExpectToolCalled, evidence: RunEvidence) -> tuple[bool, str]:
-    results = [use.told for use in evidence.servers.tools if use.name == expected.name]
+    results = [use.result for use in evidence.servers.tools if use.name == expected.name]
     others = ", ".join(use.name for use in evidence.servers.tools) or "none"
     if not results:
         return False, f"tools that were called: {others}"

@@ -17,7 +17,7 @@ import structlog
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import FRAME_S
 from rehearsal.people.received_speech import ReceivedSpeech
-from rehearsal.people.voice_link import PersonVoiceLink
+from rehearsal.people.voice_connection import PersonVoiceConnection
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ class ScriptedPerson:
         self._heard: dict[int, ReceivedSpeech] = {}
         self._sound = asyncio.Event()
         self._speech_lock = asyncio.Lock()
-        self._link = PersonVoiceLink(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
+        self._connection = PersonVoiceConnection(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
 
     async def __aenter__(self) -> Self:
         """Join the channel. Raises `PersonError` when the voice server refuses the connection."""
-        await self._link.__aenter__()
+        await self._connection.__aenter__()
         _log.info("person_joined", user_id=self.user_id)
         return self
 
@@ -125,18 +125,18 @@ class ScriptedPerson:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave the channel."""
-        await self._link.__aexit__(kind, error, trace)
+        await self._connection.__aexit__(kind, error, trace)
         _log.info("person_left", user_id=self.user_id)
 
     @property
     def counts(self) -> PersonPacketCounts:
         """Return the counts of sent and received packets since the person joined."""
-        return self._link.counts
+        return self._connection.counts
 
     @property
     def dave_version(self) -> int:
         """Return the DAVE version in use: 1, or 0 while the call is downgraded to plain Opus."""
-        return self._link.call.dave.version if self._link.call is not None else 0
+        return self._connection.call.dave.version if self._connection.call is not None else 0
 
     def heard(self, user_id: int) -> ReceivedSpeech:
         """Return the speech that this person received from `user_id`. It grows while that user speaks."""
@@ -149,8 +149,8 @@ class ScriptedPerson:
 
     async def meet(self, user_id: int, *, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Wait until `user_id` is in the call and the encryption keys are available. Raises `PersonError`."""
-        await self._link.wait_until_with(user_id, timeout_s)
-        await self._link.wait_until_can_send(timeout_s)
+        await self._connection.wait_until_with(user_id, timeout_s)
+        await self._connection.wait_until_can_send(timeout_s)
 
     async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> ClipPlayback:
         """Play one clip in real time. Clips play one at a time. Raises `PersonError` when there is no connection.
@@ -158,12 +158,12 @@ class ScriptedPerson:
         Frames that are due while there is no key are lost, as with a real client, and counted as unsent.
         """
         async with self._speech_lock:
-            await self._link.wait_until_can_send(ready_timeout_s)
-            await self._link.set_speaking(True)
+            await self._connection.wait_until_can_send(ready_timeout_s)
+            await self._connection.set_speaking(True)
             try:
                 return await self._send_clip(clip)
             finally:
-                await self._link.set_speaking(False)
+                await self._connection.set_speaking(False)
 
     async def _send_clip(self, clip: Clip) -> ClipPlayback:
         pacer = Pacer(FRAME_S, clock=self._clock)
@@ -171,14 +171,14 @@ class ScriptedPerson:
         speech_started_at = speech_ended_at = pacer.started_at
         for index, packet in enumerate(clip.packets):
             left_at = await pacer.until(index)
-            sent += self._link.send(packet)
+            sent += self._connection.send(packet)
             if index == clip.voiced.first:
                 speech_started_at = left_at
             if index == clip.voiced.last:
                 speech_ended_at = left_at
         for index in range(_CLOSING_FRAMES):
             await pacer.until(len(clip.packets) + index)
-            self._link.send(SILENCE_FRAME)
+            self._connection.send(SILENCE_FRAME)
         return ClipPlayback(
             started_at=pacer.started_at,
             speech_started_at=speech_started_at,

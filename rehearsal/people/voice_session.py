@@ -107,7 +107,7 @@ class ReceivedOpus:
 
 @dataclass(slots=True)
 class VoiceSessionState:
-    """The state of one voice session. One link owns it. Not thread-safe."""
+    """The state of one voice session. One connection owns it. Not thread-safe."""
 
     admission: VoiceServerAccess
     counts: PersonPacketCounts
@@ -197,8 +197,8 @@ class VoiceSessionState:
             candidates = [speaker]
         else:
             # Plain frames and silence would fit every member.
-            tells = self.dave.version and packet.payload != SILENCE_FRAME
-            candidates = sorted(self.members) if tells else []
+            is_encrypted = self.dave.version and packet.payload != SILENCE_FRAME
+            candidates = sorted(self.members) if is_encrypted else []
         for user_id in candidates:
             with suppress(UndecryptableError):
                 opus = self.dave.decrypt(user_id, packet.payload)

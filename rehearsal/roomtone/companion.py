@@ -312,7 +312,7 @@ def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
                     unasked=event.utterance_id is None,
                 )
             ]
-        case events.LinkChanged():
+        case events.ConnectionChanged():
             return [seen.ObservedPacketCounters(event.counters)]
         case _:
             # Problems are reported by `ProblemLogHandler`.

@@ -60,7 +60,7 @@ async def serve_local_discord(
             companion = await stack.enter_async_context(
                 InProcessCompanion(SERVED_SETTINGS | dict(overrides), on_dashboard=on_dashboard)
             )
-            await companion.start(_setup(discord), lambda seen: _tell(seen, discord, crashes, stop, say))
+            await companion.start(_setup(discord), lambda seen: _show(seen, discord, crashes, stop, say))
             stack.push_async_callback(companion.stop)
             channel = discord.guild.voice_channels[0]
             await companion.enter(discord.guild.id, channel.id)
@@ -120,7 +120,7 @@ def _setup(discord: LocalDiscord) -> BotSetup:
     return BotSetup(discord_addresses(discord, TOKEN), bot_name=name, settings={})
 
 
-def _tell(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], stop: asyncio.Event, say: Say) -> None:
+def _show(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], stop: asyncio.Event, say: Say) -> None:
     """Print what the bot hears and says, and its problems. If it crashes, stop everything."""
     match seen:
         case ObservedUtterance(dropped_reason=None):

@@ -50,7 +50,7 @@ _TOOL_RESULT = "function_call_output"
 _SAID = re.compile(r"^\[\d\d:\d\d\] (?P<name>[^:\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
 _RECALLED = re.compile(r"^\[[^\]\n]+\] From memory[^:\n]*, (?P<name>[^:,\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
 _SPEAKS = re.compile(r"(?P<names>.+?) (?:speaks|speak at the same time):")
-_TOLD = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTALL)
+_NOTE = re.compile(r"\[\d\d:\d\d\] (?P<name>[^:]{1,60}): (?P<text>.*)", re.DOTALL)
 
 
 def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseContent:
@@ -88,7 +88,7 @@ def _section(instructions: str, head: str) -> str:
 
 def _remark(instructions: str) -> str:
     """Return a comment on the newest screen note, or `SKIP` without one."""
-    seen = _TOLD.fullmatch(_section(instructions, NOTES_HEAD).rpartition("\n")[2])
+    seen = _NOTE.fullmatch(_section(instructions, NOTES_HEAD).rpartition("\n")[2])
     return SKIP if seen is None else f"{seen['name']}, I see {seen['text']}"
 
 
@@ -105,7 +105,7 @@ def _read(asked: ResponseRequest) -> tuple[list[Evidence], str, str]:
         if label := _SPEAKS.fullmatch(text):
             speaker = label["names"]
             continue
-        written = _TOLD.fullmatch(text)
+        written = _NOTE.fullmatch(text)
         asker, question = (written["name"], written["text"]) if written else (speaker, text)
         found.append(Evidence(question, PartKind.TURN, speaker=asker))
     # The question itself is left out of the evidence, so that it is not quoted as its own answer.

@@ -171,10 +171,10 @@ ObservationCallback: TypeAlias = Callable[[Observation], None]
 
 @dataclass(frozen=True, slots=True)
 class ObservedToolCall:
-    """A tool that a model called. `told`: the result that was sent to the model."""
+    """A tool that a model called. `result`: the result that was sent to the model."""
 
     name: str
-    told: str
+    result: str
 
 
 @dataclass(frozen=True, slots=True)

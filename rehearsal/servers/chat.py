@@ -193,7 +193,7 @@ class LocalChatServer:
 
     async def _stream(self, request: web.Request, call: ChatCall) -> web.StreamResponse:
         words, wanted = self._scripted_answer(call)
-        chunks = _scripted(words, wanted, self.behaviour, tells_usage="stream_options" in call.body)
+        chunks = _scripted(words, wanted, self.behaviour, reports_usage="stream_options" in call.body)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         if self.behaviour.mode is ChatMode.GARBAGE_STREAM:
@@ -283,7 +283,7 @@ def _format_name(wanted: Mapping[str, Any]) -> str:
 
 
 def _scripted(
-    words: str, wanted: Sequence[ScriptedToolCall], behaviour: ChatBehaviour, *, tells_usage: bool
+    words: str, wanted: Sequence[ScriptedToolCall], behaviour: ChatBehaviour, *, reports_usage: bool
 ) -> Iterator[Payload]:
     """Yield the chunks of an answer that this server made itself."""
     for piece in wire.pieces(words) if words or not wanted else []:
@@ -291,7 +291,7 @@ def _scripted(
     for delta in _call_deltas(wanted, behaviour.call_style):
         yield wire.chunk(MODEL, "", calls=[delta])
     yield wire.chunk(MODEL, "", finish_reason="tool_calls" if wanted else "stop")
-    if tells_usage:
+    if reports_usage:
         yield wire.usage_chunk(MODEL, wire.usage_of(words, prompt_tokens=behaviour.prompt_tokens))
 
 

@@ -148,8 +148,8 @@ class ServerSession:
             return
 
     async def _error(self, error: ClientError, *, event_id: str | None = None) -> None:
-        told = {"type": "invalid_request_error", "code": error.code, "message": str(error), "param": error.param}
-        await self._send("error", error={**told, "event_id": event_id})
+        error_body = {"type": "invalid_request_error", "code": error.code, "message": str(error), "param": error.param}
+        await self._send("error", error={**error_body, "event_id": event_id})
 
     def configure(self, session: dict[str, Any]) -> None:
         if session.get("type") != "realtime":
@@ -348,13 +348,13 @@ class ServerSession:
         await self._send("response.content_part.added", **place, part={"type": "audio", "transcript": ""})
         deltas = [pcm[at : at + _DELTA] for at in range(0, len(pcm), _DELTA)]
         words = item.text.split(" ")
-        told = 0
+        sent_words = 0
         for number, delta in enumerate(deltas, start=1):
             until = len(words) * number // len(deltas)
-            if until > told:
-                piece = ("" if told == 0 else " ") + " ".join(words[told:until])
+            if until > sent_words:
+                piece = ("" if sent_words == 0 else " ") + " ".join(words[sent_words:until])
                 await self._send("response.output_audio_transcript.delta", **place, delta=piece)
-                told = until
+                sent_words = until
             encoded = base64.b64encode(delta.tobytes()).decode()
             await self._send("response.output_audio.delta", **place, delta=encoded)
             item.audio_ms += len(delta) * 1000 // RATE_HZ

@@ -44,8 +44,8 @@ class Transcription:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptionRequest:
-    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty if they were not given. `told`: its
-    headers that only Roomtone knows, in lower case.
+    """One request. `pcm`: mono int16 at 16 kHz. `language` and `prompt` are empty if they were not given.
+    `roomtone_headers`: those that only Roomtone knows, in lower case.
     """
 
     pcm: NDArray[np.int16]
@@ -55,7 +55,7 @@ class TranscriptionRequest:
     response_format: str
     wants_logprobs: bool
     key: str
-    told: dict[str, str] = field(default_factory=dict)
+    roomtone_headers: dict[str, str] = field(default_factory=dict)
 
 
 TranscriptionEngine: TypeAlias = "Callable[[TranscriptionRequest], Awaitable[Transcription]]"
@@ -174,7 +174,9 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
         response_format=form.get("response_format", "json"),
         wants_logprobs="logprobs" in include,
         key=request.headers.get("Authorization", "").removeprefix("Bearer "),
-        told={name.lower(): value for name, value in request.headers.items() if name.lower().startswith("x-roomtone-")},
+        roomtone_headers={
+            name.lower(): value for name, value in request.headers.items() if name.lower().startswith("x-roomtone-")
+        },
     )
 
 

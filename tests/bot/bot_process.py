@@ -51,7 +51,7 @@ class Process:
                 assert line, f"it ended without saying {words!r}: {self.out}"
                 self.out += line.decode()
 
-    def tell(self, sign: signal.Signals) -> None:
+    def send_signal(self, sign: signal.Signals) -> None:
         """Send a signal to the process and its children."""
         os.killpg(self._process.pid, sign)
 

@@ -23,7 +23,7 @@ from bot.store.turns import SqlTurnStore
 from compaction.memory.people import Audience
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings, PeopleSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
@@ -80,7 +80,7 @@ class Evening:
         self.people: PeopleBook
         self.prompts: PromptStore
         self.accesses: AccessLog
-        self.memory: SessionMemory
+        self.timeline: SessionTimeline
         self.upkeep: MemoryUpkeep
 
     async def __aenter__(self) -> Self:
@@ -94,8 +94,8 @@ class Evening:
         self.people = PeopleBook(self.facts, self._people_settings)
         self.prompts = PromptStore(self.database)
         self.accesses = AccessLog(self.tier_store, self.clock, QuoteStore(self.database))
-        self.memory = await self._stack.enter_async_context(
-            SessionMemory.open(
+        self.timeline = await self._stack.enter_async_context(
+            SessionTimeline.open(
                 self.session_id,
                 store=self.store,
                 summariser=self._summariser,
@@ -119,7 +119,7 @@ class Evening:
         return MemoryUpkeep(
             self.session_id,
             self._guild,
-            memory=self.memory,
+            timeline=self.timeline,
             turns=self.store,
             tiers=self.tier_store,
             people=self.people.for_session(self.session_id, self.facts),
@@ -140,23 +140,23 @@ class Evening:
         self.clock.advance(4.0)
         now = self.clock.now()
         part = TurnPart(f"id-{speaker}", speaker, text)
-        return await self.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0)
+        return await self.timeline.append(kind, (part,), started_at=now, ended_at=now + 2.0)
 
     async def talk(self, turns: int) -> None:
         """Append that many different turns, and let the session compact whatever is due."""
         for _ in range(turns):
-            number = self.memory.total_turns
+            number = self.timeline.total_turns
             await self.say(f"I put parcel {number} into shed {5000 + number}.", PEOPLE[number % 3])
-            self.memory.context(max_input_tokens=self.max_input_tokens)
-            await self.memory.settle()
+            self.timeline.context(max_input_tokens=self.max_input_tokens)
+            await self.timeline.settle()
 
     async def talk_of_bob(self, turns: int) -> None:
         """As `talk`, but only Bob speaks."""
         for _ in range(turns):
-            number = self.memory.total_turns
+            number = self.timeline.total_turns
             await self.say(f"I put parcel {number} into shed {5000 + number}.", "Bob")
-            self.memory.context(max_input_tokens=self.max_input_tokens)
-            await self.memory.settle()
+            self.timeline.context(max_input_tokens=self.max_input_tokens)
+            await self.timeline.settle()
 
     def prompt(self, text: str) -> SentPrompt:
         """Return a prompt of the session that has this text."""
@@ -176,7 +176,7 @@ class Evening:
     ) -> ModelContext:
         """Build the messages that a model would get to answer `turn`."""
         return build_context_messages(
-            self.memory,
+            self.timeline,
             turn,
             system=system,
             max_input_tokens=self.max_input_tokens,

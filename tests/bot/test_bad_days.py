@@ -22,7 +22,7 @@ from bot.store.sessions import Sessions, check_writable
 from bot.store.turns import SqlTurnStore
 from bot.web.server import WebServer
 from compaction.model import Mode, Seq, TurnKind, TurnPart
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.room.room_scene import House, ended, living
@@ -145,7 +145,7 @@ async def test_a_clock_that_jumps_an_hour_and_back(place: Place) -> None:
     clock = FakeClock()
     async with open_database(place) as database:
         store = SqlTurnStore(database, clock)
-        opened = SessionMemory.open(
+        opened = SessionTimeline.open(
             EVENING,
             store=store,
             summariser=ExtractiveSummariser(),
@@ -155,15 +155,15 @@ async def test_a_clock_that_jumps_an_hour_and_back(place: Place) -> None:
             guild_id="77",
             rng=Random(7),
         )
-        async with opened as memory:
+        async with opened as timeline:
             for number in range(90):
                 clock.advance(4.0)
                 clock.set_wall({30: HOUR_S, 60: -2 * HOUR_S}.get(number, 0.0))
                 now = clock.now()
                 part = TurnPart("id-Ada", "Ada", f"Turn {number}")
-                await memory.append(TurnKind.SPEECH, (part,), started_at=now, ended_at=now)
-                memory.context(max_input_tokens=28_672)
-                await memory.settle()
+                await timeline.append(TurnKind.SPEECH, (part,), started_at=now, ended_at=now)
+                timeline.context(max_input_tokens=28_672)
+                await timeline.settle()
         stored = await store.turns(EVENING, Seq(0), Seq(999))
         assert [turn.parts[0].text for turn in stored] == [f"Turn {number}" for number in range(90)]
         after = await store.load(EVENING)

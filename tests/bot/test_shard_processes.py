@@ -124,7 +124,7 @@ async def test_two_processes_share_a_bot_by_shards(
         for guild in (NORTH, SOUTH):
             await until(partial(has_spoken, postgres_place, guild, 1), f"the first turn of {guild.name}")
 
-        low.tell(signal.SIGSTOP)
+        low.send_signal(signal.SIGSTOP)
         with psycopg.connect(postgres_place.get_secret_value()) as database:
             assert database.execute(_CUT_OFF, [[4 << 15 | 0, 4 << 15 | 1]]).rowcount == 1
         async with serving(north.discord, tmp_path / "again", whisper_model_dir, postgres_place, "0-1/4") as again:
@@ -135,7 +135,7 @@ async def test_two_processes_share_a_bot_by_shards(
                 await ada.say(clips[1])
             for guild in (NORTH, SOUTH):
                 await until(partial(has_spoken, postgres_place, guild, 2), f"the second turn of {guild.name}")
-            low.tell(signal.SIGCONT)
+            low.send_signal(signal.SIGCONT)
             await until(lambda: bool(logged(tmp_path / "low", "room_taken_over")), "the end of the first room")
             await northerner.say(clips[0])
             await until(partial(has_spoken, postgres_place, NORTH, 3), "the third turn of North")

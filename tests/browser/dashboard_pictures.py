@@ -99,7 +99,7 @@ async def pictures(folder: Path, *, everything: bool, language: str = "en-GB") -
 
 def _asked_last(house: House) -> int:
     """Return the turn of the last question."""
-    return max(turn.answers for turn in house.memory.turns if turn.answers is not None)
+    return max(turn.answers for turn in house.timeline.turns if turn.answers is not None)
 
 
 def views() -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from bot.settings import WebSettings
 from bot.texts.text import verbatim
 from bot.web.server import WebServer
 from compaction.model import Mode, SessionId
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.browser.chromium import browser
@@ -57,7 +57,7 @@ class Evening:
         self.notes: list[Note] = []
         self.turns: list[Turn] = []
         self.complaints: list[str] = []
-        self.memory: SessionMemory
+        self.timeline: SessionTimeline
         self.room: RoomScreens
         self.game: Page
         self.page: Page
@@ -148,18 +148,18 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
             if script:
                 await context.add_init_script(script)
             here = Evening(web, screens, context)
-            async with SessionMemory.open(
+            async with SessionTimeline.open(
                 EVENING,
                 store=here.store,
                 summariser=ExtractiveSummariser(),
                 settings=CompactionSettings(),
                 mode=Mode.SUMMARY,
                 clock=clock,
-            ) as here.memory:
+            ) as here.timeline:
                 with screens.room_for(
                     EVENING,
                     here.channel,
-                    memory=here.memory,
+                    timeline=here.timeline,
                     on_turn=here.turns.append,
                     on_note=here.notes.append,
                     excludes=lambda _: False,

@@ -326,7 +326,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         async def be_proxy(route: Route) -> None:
             await (route.continue_() if reached else route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
 
-        async def is_told() -> bool:
+        async def is_announced() -> bool:
             # The page may have been opening its stream at the last end of all streams.
             routes.close()
             return "The bot cannot be reached." in await tab.page.inner_text("#banner")
@@ -336,7 +336,7 @@ async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp
         # The page may have read what it missed before its new stream is there to be broken.
         await until(lambda: bool(routes.streams))
         reached = False
-        await tab.until(is_told)
+        await tab.until(is_announced)
         await tab.house.say("While it was away.")
         reached = True
         await tab.says("While it was away.")
@@ -357,7 +357,7 @@ async def test_a_room_that_is_not_there_is_one_sentence(chromium: Browser, tmp_p
         assert "There is no such room, or it is over, or you may not see it." in shown
         assert await tab.page.locator("main section:visible").count() == 0
         guild = await house.participation.of_guild(GUILD)
-        with house.live.show(house.evening.session_id, house.channel, house.memory, guild) as house.observe:
+        with house.live.show(house.evening.session_id, house.channel, house.timeline, guild) as house.observe:
             await tab.until(lambda: _heading_is(tab, "Lounge"))
             assert "Not found" not in await tab.shown()
             assert await tab.page.locator("main section:visible").count() > 5

@@ -56,10 +56,10 @@ def main(arguments: Sequence[str]) -> int:
     report = faults_report(seen, options)
     if chosen.json is not None:
         chosen.json.write_text(report.as_json(), "utf-8")
-    return tell(report, _say)
+    return print_report(report, _say)
 
 
-def tell(report: BenchmarkReport, say: Callable[[str], None]) -> int:
+def print_report(report: BenchmarkReport, say: Callable[[str], None]) -> int:
     """Say what every target came to, then a sentence for each that was missed. Returns the exit status."""
     for target in report.targets:
         say(f"{target.name}: {target.value} ({target.goal}){'' if target.met else ' - NOT MET'}")

@@ -149,9 +149,9 @@ async def try_fault(
         unjudged=len(said) - len(checks),
         changed=changed(before, turns),
         numbers=gaps_in_numbers(turns),
-        lost=tuple(_told(check, fault_at) for check in short if heard_whole(check)),
-        cut=tuple(_told(check, fault_at) for check in short if not heard_whole(check)),
-        twice=tuple(_told(check, fault_at) for check in checks if check.twice_s > EDGE_S),
+        lost=tuple(_describe(check, fault_at) for check in short if heard_whole(check)),
+        cut=tuple(_describe(check, fault_at) for check in short if not heard_whole(check)),
+        twice=tuple(_describe(check, fault_at) for check in checks if check.twice_s > EDGE_S),
         questions=sum(len(room.asked_at) for room in cluster.rooms),
         answers=tuple(count for each in heard for count in each.answers),
         unasked=sum(each.unasked for each in heard),
@@ -210,7 +210,7 @@ def room_heard(check: TakeCheck, fault_at: float, outcome: RoomOutcome | None) -
     return ended_at < fault_at - UNSTORED_S or (heard_s is not None and begun_at > fault_at + heard_s)
 
 
-def _told(check: TakeCheck, fault_at: float) -> str:
+def _describe(check: TakeCheck, fault_at: float) -> str:
     begun_at, ended_at = check.take.spoken
     return (
         f"room {check.take.room}, take {check.take.number}, said from {begun_at - fault_at:.1f} to "

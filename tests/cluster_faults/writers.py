@@ -24,8 +24,8 @@ from bot.store.claims import claim_room, fenced
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
-from tests.bot.store.frozen_writer import tell
-from tests.cluster_faults.__main__ import tell as tell_targets
+from tests.bot.store.frozen_writer import emit
+from tests.cluster_faults.__main__ import print_report
 from tests.compaction.turn_store_contract import turn
 from tests.postgres import running_server
 
@@ -55,9 +55,9 @@ async def write(url: str, server: int, seconds: float) -> None:
         await store.append_turn(session, turn(0))
         if not seconds:
             async with mine.writing():
-                tell("ready")
+                emit("ready")
                 signal.raise_signal(signal.SIGSTOP)
-        tell("ready")
+        emit("ready")
         await asyncio.to_thread(sys.stdin.readline)
         begun_at, taken_s = time.monotonic(), list[float]()
         while (due_at := begun_at + len(taken_s) / TURNS_A_SECOND) < begun_at + seconds:
@@ -67,7 +67,7 @@ async def write(url: str, server: int, seconds: float) -> None:
             asked_at = time.monotonic()
             await store.append_turn(session, turn(len(taken_s) + 1))
             taken_s.append(time.monotonic() - asked_at)
-        tell(*(round(1_000 * each, 1) for each in taken_s))
+        emit(*(round(1_000 * each, 1) for each in taken_s))
 
 
 async def measure(count: int, *, seconds: float, hangs: bool = False) -> dict[str, Json]:
@@ -139,10 +139,10 @@ def main(arguments: Sequence[str]) -> int:
         url, server, seconds = chosen.write
         asyncio.run(write(url, int(server), float(seconds)))
         return 0
-    told = asyncio.run(report())
+    measured = asyncio.run(report())
     if chosen.json is not None:
-        chosen.json.write_text(told.as_json(), "utf-8")
-    return tell_targets(told, tell)
+        chosen.json.write_text(measured.as_json(), "utf-8")
+    return print_report(measured, emit)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from structlog.testing import CapturingLogger
 from compaction.context.build import build_payload
 from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import Coverage, coverage
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
 from tests.fakes.completion import MoodyModel
@@ -74,18 +74,18 @@ class Room:
         self.events: list[CompactionEvent] = []
         self.log = CapturingLogger()
         self._stack = AsyncExitStack()
-        self._memory: SessionMemory | None = None
+        self._timeline: SessionTimeline | None = None
 
     @property
-    def memory(self) -> SessionMemory:
+    def timeline(self) -> SessionTimeline:
         """Return the open session."""
-        assert self._memory is not None
-        return self._memory
+        assert self._timeline is not None
+        return self._timeline
 
-    async def enter(self) -> SessionMemory:
+    async def enter(self) -> SessionTimeline:
         """Open the session."""
-        self._memory = await self._stack.enter_async_context(
-            SessionMemory.open(
+        self._timeline = await self._stack.enter_async_context(
+            SessionTimeline.open(
                 self.session_id,
                 store=self.store,
                 summariser=self.summariser or LlmSummariser(self.model, max_output_tokens=700),
@@ -101,7 +101,7 @@ class Room:
                 searchable=self.searchable,
             )
         )
-        return self._memory
+        return self._timeline
 
     def _hear(self, event: CompactionEvent) -> None:
         if self.deaf:
@@ -110,7 +110,7 @@ class Room:
 
     async def leave(self) -> None:
         """Close the session."""
-        self._memory = None
+        self._timeline = None
         await self._stack.aclose()
 
     async def __aenter__(self) -> Room:
@@ -122,9 +122,9 @@ class Room:
 
     async def say(self, text: str | None = None, *, kind: TurnKind = TurnKind.SPEECH) -> Turn:
         """Let somebody say something. Each turn takes three seconds of the session's own time."""
-        seq = self.memory.total_turns
+        seq = self.timeline.total_turns
         at = EPOCH_S + seq * 3.0
-        return await self.memory.append(kind, parts(seq, text), started_at=at, ended_at=at + 2.0)
+        return await self.timeline.append(kind, parts(seq, text), started_at=at, ended_at=at + 2.0)
 
     async def talk(self, count: int) -> None:
         """Let people say `count` turns."""
@@ -137,14 +137,14 @@ class Room:
 
     async def see(self, name: str, what: str = "the map of Tokyo") -> None:
         """Add a note about something seen on Bob's screen."""
-        await self.memory.add_note(Note(NoteId(name), EPOCH_S, "Bob", f"{what} {name}"))
+        await self.timeline.add_note(Note(NoteId(name), EPOCH_S, "Bob", f"{what} {name}"))
 
     def sent(self, *, max_input_tokens: int = 100_000) -> Coverage:
         """Build a context and return which turns its payload covers."""
-        context = self.memory.context(max_input_tokens=max_input_tokens)
+        context = self.timeline.context(max_input_tokens=max_input_tokens)
         payload = build_payload(context, system=["You take part in a conversation."])
         assert sum(each.tokens for each in payload) <= max_input_tokens
-        return coverage(payload, self.memory.total_turns)
+        return coverage(payload, self.timeline.total_turns)
 
     def logged(self, name: str) -> list[dict[str, object]]:
         """Return the fields of every log line with this name, in order."""
@@ -156,7 +156,7 @@ class Room:
 
 async def fold_until(room: Room, total: int) -> None:
     """Say turns up to `total`. Build a context and wait for its run after each turn."""
-    while room.memory.total_turns < total:
+    while room.timeline.total_turns < total:
         await room.say()
         room.sent()
-        await room.memory.settle()
+        await room.timeline.settle()

@@ -70,11 +70,11 @@ async def test_each_failure_of_the_model_is_told_and_loses_nothing(
         for _ in range(3):
             assert room.sent().verbatim == ((0, 60),)
             await asyncio.sleep(200.0)
-        assert (room.memory.cursor, room.memory.summary, room.memory.segments) == (0, None, ())
+        assert (room.timeline.cursor, room.timeline.summary, room.timeline.segments) == (0, None, ())
         room.model.mood = Mood.GOOD
         room.sent()
-        await room.memory.settle()
-        assert room.memory.cursor == 10
+        await room.timeline.settle()
+        assert room.timeline.cursor == 10
 
 
 @virtually
@@ -88,13 +88,13 @@ async def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
                 await room.say()
             room.sent()
             await asyncio.sleep(300.0)
-        assert (room.memory.cursor, room.model.calls) == (0, [])
+        assert (room.timeline.cursor, room.model.calls) == (0, [])
         failed = {each.error_class for each in room.events if isinstance(each, RunFailed)}
         assert failed == {"StoreError"}
         room.store.fault = None
         room.sent()
-        await room.memory.settle()
-        assert (room.memory.cursor, room.memory.unstored_items) == (10, 0)
+        await room.timeline.settle()
+        assert (room.timeline.cursor, room.timeline.unstored_items) == (10, 0)
 
 
 @virtually
@@ -107,15 +107,15 @@ async def test_landing_whose_answer_was_lost_is_found_again() -> None:
     async with Room(store=store) as room:
         await room.talk(61)
         room.sent()
-        await room.memory.settle()
-        assert room.memory.cursor == 0
+        await room.timeline.settle()
+        assert room.timeline.cursor == 0
         assert (await store.load(EVENING)).state.cursor == 10
         await asyncio.sleep(5.0)
         room.sent()
-        await room.memory.settle()
+        await room.timeline.settle()
         stored = await store.load(EVENING)
-        assert room.memory.state == stored.state
-        assert room.memory.segments == stored.segments
+        assert room.timeline.state == stored.state
+        assert room.timeline.segments == stored.segments
         assert len(stored.segments) == 1
 
 
@@ -129,8 +129,8 @@ async def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
     async with Room(store=store) as room:
         await room.talk(61)
         room.sent()
-        await room.memory.settle()
-        await room.memory.end()
+        await room.timeline.settle()
+        await room.timeline.end()
         stored = await store.load(EVENING)
         assert stored.ended
         assert [(each.start, each.end, each.closing) for each in stored.segments] == [
@@ -151,9 +151,9 @@ async def test_end_can_be_tried_again(fault: Fault) -> None:
         await room.talk(12)
         faults += [fault, fault]
         with pytest.raises(StoreError):
-            await room.memory.end()
-        await room.memory.end()
-        await room.memory.end()
+            await room.timeline.end()
+        await room.timeline.end()
+        await room.timeline.end()
         stored = await store.load(EVENING)
         assert stored.ended
         assert [(each.start, each.end) for each in stored.segments] == [(0, 12)]
@@ -168,7 +168,7 @@ async def test_end_waits_its_deadline_and_no_longer() -> None:
         await room.talk(61)
         room.sent()
         began = asyncio.get_running_loop().time()
-        await room.memory.end()
+        await room.timeline.end()
         assert asyncio.get_running_loop().time() - began == pytest.approx(room.settings.ending_deadline_s)
         stored = await room.store.load(EVENING)
         assert (stored.state, stored.ended) == (CompactionState(), True)
@@ -185,7 +185,7 @@ async def test_run_that_lands_within_the_deadline_is_kept() -> None:
     async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
         await room.talk(61)
         room.sent()
-        await room.memory.end()
+        await room.timeline.end()
         stored = await room.store.load(EVENING)
         assert [(each.start, each.end, each.closing) for each in stored.segments] == [
             (0, 10, False),
@@ -200,9 +200,9 @@ async def test_another_process_on_the_same_session_is_noticed() -> None:
         await room.talk(61)
         room.sent()
         assert await room.store.land(landing(0, 10, revision=0))
-        await room.memory.settle()
-        assert room.memory.state == (await room.store.load(EVENING)).state
-        assert room.memory.cursor == 10
+        await room.timeline.settle()
+        assert room.timeline.state == (await room.store.load(EVENING)).state
+        assert room.timeline.cursor == 10
         assert room.sent().missing == ()
 
 
@@ -230,12 +230,12 @@ async def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> Non
         await room.see("n1")
         room.sent()
         assert await store.land(landing(0, 10, revision=0))
-        store.meanwhile = room.memory.retire_live_notes
-        await room.memory.settle()
+        store.meanwhile = room.timeline.retire_live_notes
+        await room.timeline.settle()
         store.meanwhile = None
         await store.waiting
-        assert [note.id for note in room.memory.state.pending_notes] == ["n1"]
-        assert room.memory.state == (await store.load(EVENING)).state
+        assert [note.id for note in room.timeline.state.pending_notes] == ["n1"]
+        assert room.timeline.state == (await store.load(EVENING)).state
 
 
 class _Stubborn:
@@ -263,7 +263,7 @@ async def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
         await room.talk(61)
         room.sent()
         await asyncio.sleep(0)
-        await room.memory.end()
+        await room.timeline.end()
         await asyncio.sleep(1.0)
         assert stubborn.cancelled == 1
         assert not of(room.events, RunLanded)
@@ -295,7 +295,7 @@ async def test_closing_waits_for_a_run_that_was_overtaken() -> None:
         await asyncio.sleep(0)
         changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
         assert await room.store.land(replace(landing(0, 0, revision=0), state=changed))
-        assert await room.memory.refresh()
+        assert await room.timeline.refresh()
         await asyncio.sleep(CompactionSettings().retry_base_s)
         room.sent()
         running = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
@@ -309,12 +309,12 @@ async def test_closing_segment_is_made_after_every_other() -> None:
     async with Room() as room:
         await room.talk(61)
         room.sent()
-        await room.memory.settle()
-        state = room.memory.state
+        await room.timeline.settle()
+        state = room.timeline.state
         ahead = replace(state, revision=state.revision + 1, last_at=9e9)
         assert await room.store.land(replace(landing(0, 0, revision=1), expected_cursor=state.cursor, state=ahead))
-        await room.memory.refresh()
-        await room.memory.end()
+        await room.timeline.refresh()
+        await room.timeline.end()
         closing = (await room.store.load(EVENING)).segments[-1]
         assert closing.closing
         assert closing.created_at > 9e9
@@ -335,7 +335,7 @@ async def test_log_lines_have_exactly_their_fields() -> None:
         await asyncio.sleep(5.0)
         model.mood = Mood.GOOD
         room.sent()
-        await room.memory.settle()
+        await room.timeline.settle()
         expected = {
             "voice_context_compaction_skipped": {
                 "reason",
@@ -401,7 +401,7 @@ async def test_log_never_holds_what_people_said() -> None:
             await room.see("n", "xylophones")
             room.sent()
             await asyncio.sleep(400.0)
-            await room.memory.end()
+            await room.timeline.end()
             for call in room.log.calls:
                 shown = {key: value for key, value in call.kwargs.items() if key != "exc_info"}
                 assert "xylophone" not in str(shown)
@@ -414,6 +414,6 @@ async def test_listener_that_raises_stops_nothing() -> None:
     async with room:
         await room.talk(61)
         room.sent()
-        await room.memory.settle()
-        assert room.memory.cursor == 10
+        await room.timeline.settle()
+        assert room.timeline.cursor == 10
         assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}

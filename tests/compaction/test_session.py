@@ -13,7 +13,7 @@ from compaction.payload import PartKind, coverage
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.timeline import CAPACITY
+from compaction.turn_buffer import CAPACITY
 from compaction.window import PENDING_NOTES_RUN
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.completion import Mood, MoodyModel
@@ -41,14 +41,14 @@ async def test_restart_goes_on_where_the_store_says() -> None:
         for number in range(15):
             await room.see(f"n{number}")
         room.sent()
-        await room.memory.settle()
-        before = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
-        live = room.memory.context(max_input_tokens=9_000).live_notes
-        assert room.memory.cursor == 20
+        await room.timeline.settle()
+        before = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.segments)
+        live = room.timeline.context(max_input_tokens=9_000).live_notes
+        assert room.timeline.cursor == 20
     async with room:
-        after = (room.memory.state, room.memory.window, room.memory.summary, room.memory.segments)
+        after = (room.timeline.state, room.timeline.window, room.timeline.summary, room.timeline.segments)
         assert after == before
-        assert room.memory.context(max_input_tokens=9_000).live_notes == live
+        assert room.timeline.context(max_input_tokens=9_000).live_notes == live
         turn = await room.say()
         assert turn.seq == 75
         assert room.sent().missing == ()
@@ -102,8 +102,8 @@ async def test_hole_in_the_store_is_told_and_survived() -> None:
         await room.talk(5)
     room.store.lose(EVENING, Seq(2))
     async with room:
-        assert room.memory.total_turns == 5
-        assert [turn.tombstone for turn in room.memory.window] == [False, False, True, False, False]
+        assert room.timeline.total_turns == 5
+        assert [turn.tombstone for turn in room.timeline.window] == [False, False, True, False, False]
         (line,) = room.logged("stored_turns_missing")
         assert (line["first_seq"], line["count"]) == (2, 1)
         assert (await room.say()).seq == 5
@@ -115,13 +115,13 @@ async def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
     room = Room()
     async with room:
         await room.talk(3)
-        await room.memory.end()
+        await room.timeline.end()
         with pytest.raises(SessionEndedError):
             await room.say()
         with pytest.raises(SessionEndedError):
             await room.see("n")
         with pytest.raises(SessionEndedError):
-            await room.memory.retire_live_notes()
+            await room.timeline.retire_live_notes()
         assert room.sent().verbatim == ((0, 2),)
     with pytest.raises(SessionEndedError, match="new one"):
         await room.enter()
@@ -133,10 +133,10 @@ async def test_people_who_watch_in_silence_leave_a_trace() -> None:
     async with Room(summariser=ExtractiveSummariser()) as room:
         for number in range(4 * PENDING_NOTES_RUN):
             await room.see(f"n{number}", "a shop with potions")
-            await room.memory.settle()
-        assert len(room.memory.segments) == 3
-        assert len(room.memory.state.pending_notes) < PENDING_NOTES_RUN
-        assert (room.memory.cursor, room.memory.total_turns) == (0, 0)
+            await room.timeline.settle()
+        assert len(room.timeline.segments) == 3
+        assert len(room.timeline.state.pending_notes) < PENDING_NOTES_RUN
+        assert (room.timeline.cursor, room.timeline.total_turns) == (0, 0)
 
 
 @virtually
@@ -147,13 +147,13 @@ async def test_silent_bot_stays_bounded() -> None:
     async with Room() as room:
         await room.talk(SILENT_BACKLOG)
         await asyncio.sleep(1.0)
-        assert room.memory.cursor == 0
+        assert room.timeline.cursor == 0
         await room.say()
-        await room.memory.settle()
-        assert room.memory.cursor == 150
+        await room.timeline.settle()
+        assert room.timeline.cursor == 150
         await room.talk(400)
-        await room.memory.settle()
-        assert len(room.memory.turns) <= CAPACITY
+        await room.timeline.settle()
+        assert len(room.timeline.turns) <= CAPACITY
 
 
 @virtually
@@ -161,8 +161,8 @@ async def test_trigger_at_every_turn() -> None:
     """With `trigger = turn` folding starts before anybody asks the bot."""
     async with Room(settings=CompactionSettings(trigger=Trigger.TURN)) as room:
         await room.talk(61)
-        await room.memory.settle()
-        assert room.memory.cursor == 10
+        await room.timeline.settle()
+        assert room.timeline.cursor == 10
 
 
 @virtually
@@ -173,14 +173,14 @@ async def test_reply_path_never_waits_for_a_run() -> None:
         began = asyncio.get_running_loop().time()
         for _ in range(100):
             turn = await room.say()
-            context = room.memory.context(current=turn, max_input_tokens=100_000)
+            context = room.timeline.context(current=turn, max_input_tokens=100_000)
             assert context.cursor == 0
             assert context.current == turn
             assert turn not in context.window
         assert asyncio.get_running_loop().time() == began
         assert len(room.model.calls) == 1
         await asyncio.sleep(20.5)
-        assert room.memory.cursor == 10
+        assert room.timeline.cursor == 10
 
 
 @virtually
@@ -189,15 +189,15 @@ async def test_off_sends_the_last_fifty_turns_and_nothing_older() -> None:
     async with Room(mode=Mode.OFF) as room:
         await room.talk(500)
         turn = await room.say("And now?")
-        context = room.memory.context(current=turn, max_input_tokens=100_000)
+        context = room.timeline.context(current=turn, max_input_tokens=100_000)
         payload = build_payload(context, system=["You take part."])
-        sent = coverage(payload, room.memory.total_turns)
+        sent = coverage(payload, room.timeline.total_turns)
         assert sent.verbatim == ((451, 500),)
         assert (sent.summarised, sent.evicted, sent.missing) == ((), (), ((0, 450),))
         assert not [part for part in payload if part.kind is PartKind.SUMMARY]
         assert room.model.calls == []
-        assert len(room.memory.turns) <= CAPACITY + 1
-        await room.memory.end()
+        assert len(room.timeline.turns) <= CAPACITY + 1
+        await room.timeline.end()
         stored = await room.store.load(EVENING)
         assert stored.ended
         assert stored.total_turns == 501
@@ -209,11 +209,11 @@ async def test_model_context_built_tells_what_was_sent() -> None:
     async with Room(summariser=ExtractiveSummariser()) as room:
         await room.talk(61)
         room.sent()
-        await room.memory.settle()
+        await room.timeline.settle()
         turn = await room.say()
-        context = room.memory.context(current=turn, max_input_tokens=100_000)
+        context = room.timeline.context(current=turn, max_input_tokens=100_000)
         payload = build_payload(context, system=["You take part."])
-        room.memory.record_sent(context, payload)
+        room.timeline.record_sent(context, payload)
         (line,) = room.logged("model_context_built")
         assert set(line) == {
             "seq_from",

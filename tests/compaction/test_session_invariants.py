@@ -21,7 +21,7 @@ from compaction.model import CompactionState, SessionId
 from compaction.payload import coverage
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.port import MAX_SUMMARY_CHARS
-from compaction.timeline import CAPACITY
+from compaction.turn_buffer import CAPACITY
 from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from tests.compaction.rooms import Room
 from tests.fakes.completion import Mood, MoodyModel
@@ -65,9 +65,9 @@ class Evening(RuleBasedStateMachine):
     def stored(self) -> StoredMemory:
         """Return what the store holds, read without planned faults."""
         faults, self.faults = self.faults, []
-        memory = self.run(self.store.load(self.room.session_id))
+        stored = self.run(self.store.load(self.room.session_id))
         self.faults = faults
-        return memory
+        return stored
 
     def _open(self) -> None:
         self.faults.clear()
@@ -118,19 +118,19 @@ class Evening(RuleBasedStateMachine):
     def share_ends(self) -> None:
         """A screen share ends, and live notes become pending."""
         try:
-            self.run(self.room.memory.retire_live_notes())
+            self.run(self.room.timeline.retire_live_notes())
         except StoreError:
             return
 
     @rule(budget=st.integers(60, 4_000), answering=st.booleans())
     def bot_replies(self, budget: int, answering: bool) -> None:
         """A context can be built while a run is in progress. Its payload covers every turn and fits any budget."""
-        memory = self.room.memory
-        turns = memory.turns
+        timeline = self.room.timeline
+        turns = timeline.turns
 
         async def build() -> None:
             current = turns[-1] if answering and turns else None
-            context = memory.context(current=current, max_input_tokens=budget)
+            context = timeline.context(current=current, max_input_tokens=budget)
             for limit in (budget, 1_000_000):
                 try:
                     payload = build_payload(context, system=["You take part."], max_input_tokens=limit)
@@ -138,9 +138,9 @@ class Evening(RuleBasedStateMachine):
                     assert limit == budget < 700
                     continue
                 assert sum(part.tokens for part in payload) <= limit
-                assert coverage(payload, memory.total_turns).missing == ()
+                assert coverage(payload, timeline.total_turns).missing == ()
             assert limit == 1_000_000
-            assert coverage(payload, memory.total_turns).evicted == ()
+            assert coverage(payload, timeline.total_turns).evicted == ()
 
         self.run(build())
 
@@ -175,26 +175,26 @@ class Evening(RuleBasedStateMachine):
         stored = self.stored()
         assert stored.total_turns >= self.acknowledged
         self._open()
-        memory = self.room.memory
-        assert memory.total_turns == stored.total_turns
-        assert memory.state == stored.state
-        assert memory.window == stored.window
-        assert memory.segments == stored.segments
-        assert memory.summary == stored.state.summary
+        timeline = self.room.timeline
+        assert timeline.total_turns == stored.total_turns
+        assert timeline.state == stored.state
+        assert timeline.window == stored.window
+        assert timeline.segments == stored.segments
+        assert timeline.summary == stored.state.summary
 
-    @precondition(lambda self: self.room.memory.total_turns > 0)
+    @precondition(lambda self: self.room.timeline.total_turns > 0)
     @rule()
     def session_ends(self) -> None:
         """The session ends, its end is stored, and another session begins."""
-        memory = self.room.memory
-        total = memory.total_turns
+        timeline = self.room.timeline
+        total = timeline.total_turns
         self.faults.clear()
-        self.run(memory.end())
-        cursor = memory.cursor
+        self.run(timeline.end())
+        cursor = timeline.cursor
         stored = self.stored()
         assert stored.ended
         assert stored.total_turns == total
-        assert (stored.state.cursor, stored.state.summary) == (cursor, memory.state.summary)
+        assert (stored.state.cursor, stored.state.summary) == (cursor, timeline.state.summary)
         assert (stored.segments[-1].start, stored.segments[-1].end, stored.segments[-1].closing) == (
             cursor,
             total,
@@ -218,12 +218,12 @@ class Evening(RuleBasedStateMachine):
         """The cursor only moves forward, in whole batches, and never into the recent window (invariant 2 of
         COMPACTION).
         """
-        memory = self.room.memory
-        assert memory.cursor >= self.highest_cursor
-        assert memory.cursor % BATCH_SIZE == 0
-        assert memory.cursor <= max(0, memory.total_turns - RECENT_WINDOW)
-        self.highest_cursor = memory.cursor
-        assert memory.state.covered_through_turn == memory.cursor - 1
+        timeline = self.room.timeline
+        assert timeline.cursor >= self.highest_cursor
+        assert timeline.cursor % BATCH_SIZE == 0
+        assert timeline.cursor <= max(0, timeline.total_turns - RECENT_WINDOW)
+        self.highest_cursor = timeline.cursor
+        assert timeline.state.covered_through_turn == timeline.cursor - 1
 
     @invariant()
     def one_run_at_a_time(self) -> None:
@@ -242,9 +242,9 @@ class Evening(RuleBasedStateMachine):
     @invariant()
     def summary_is_short_and_whole(self) -> None:
         """The summary is short and ends with a sentence (invariant 5 of COMPACTION)."""
-        summary = self.room.memory.summary
+        summary = self.room.timeline.summary
         if summary is None:
-            assert self.room.memory.cursor == 0
+            assert self.room.timeline.cursor == 0
             return
         assert 0 < len(summary) <= MAX_SUMMARY_CHARS
         assert ends_a_sentence(summary)
@@ -252,10 +252,10 @@ class Evening(RuleBasedStateMachine):
     @invariant()
     def memory_is_bounded(self) -> None:
         """The number of turns in memory is bounded (invariant 6 of COMPACTION)."""
-        memory = self.room.memory
-        assert len(memory.turns) <= max(CAPACITY, memory.total_turns - memory.cursor)
-        assert memory.turns[-1:] == memory.window[-1:]
-        assert all(after.seq == before.seq + 1 for before, after in pairwise(memory.turns))
+        timeline = self.room.timeline
+        assert len(timeline.turns) <= max(CAPACITY, timeline.total_turns - timeline.cursor)
+        assert timeline.turns[-1:] == timeline.window[-1:]
+        assert all(after.seq == before.seq + 1 for before, after in pairwise(timeline.turns))
 
     @invariant()
     def store_has_each_folded_turn_once(self) -> None:

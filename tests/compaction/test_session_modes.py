@@ -14,7 +14,7 @@ from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.timeline import CAPACITY
+from compaction.turn_buffer import CAPACITY
 from compaction.window import RECENT_WINDOW
 from tests.compaction.rooms import Room
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
@@ -30,16 +30,16 @@ def rolling_room() -> Room:
 
 def reply(room: Room, *, limit: int = LIMIT, options: TrimOptions | None = None) -> tuple[PayloadPart, ...]:
     """Build and record the payload for a reply within the limit."""
-    context = room.memory.context(max_input_tokens=limit)
+    context = room.timeline.context(max_input_tokens=limit)
     payload = build_payload(context, system=["You take part."], options=options, searchable=True)
     assert sum(each.tokens for each in payload) <= limit
-    room.memory.record_sent(context, payload)
+    room.timeline.record_sent(context, payload)
     return payload
 
 
 def covered(room: Room, payload: tuple[PayloadPart, ...]) -> Coverage:
     """Return where each turn is covered. No turn may be missing."""
-    found = coverage(payload, room.memory.total_turns)
+    found = coverage(payload, room.timeline.total_turns)
     assert found.missing == ()
     return found
 
@@ -110,10 +110,10 @@ async def test_a_restart_covers_all_again() -> None:
         await room.talk(400)
         reply(room)
     async with room:
-        assert room.memory.total_turns == 400
+        assert room.timeline.total_turns == 400
         found = covered(room, reply(room))
         assert found.evicted[0][0] == 0
-        assert len(room.memory.turns) <= CAPACITY
+        assert len(room.timeline.turns) <= CAPACITY
 
 
 @virtually
@@ -122,9 +122,9 @@ async def test_half_of_too_many_turns_stays(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(context_source, "ROLLING_TURNS", 40)
     async with rolling_room() as room:
         await room.talk(40)
-        assert len(room.memory.window) == 40
+        assert len(room.timeline.window) == 40
         await room.talk(1)
-        assert [turn.seq for turn in room.memory.window] == list(range(21, 41))
+        assert [turn.seq for turn in room.timeline.window] == list(range(21, 41))
         assert covered(room, reply(room, limit=100_000)).evicted == ((0, 20),)
 
 
@@ -140,12 +140,12 @@ async def test_what_is_not_stored_stays_in_memory(mode: Mode) -> None:
             with suppress(StoreError):
                 await room.say()
         reply(room)
-        assert room.memory.turns[0].seq == 20
+        assert room.timeline.turns[0].seq == 20
         store.fault = None
         await room.say()
         reply(room)
         await room.say()
-        assert len(room.memory.turns) == CAPACITY
+        assert len(room.timeline.turns) == CAPACITY
 
 
 @virtually
@@ -154,13 +154,13 @@ async def test_without_search_it_is_summary_with_a_warning() -> None:
     could not be found again.
     """
     async with Room(mode=Mode.ROLLING, summariser=ExtractiveSummariser()) as room:
-        assert room.memory.mode is Mode.SUMMARY
+        assert room.timeline.mode is Mode.SUMMARY
         assert len(room.logged("rolling_needs_memory_search")) == 1
         await room.talk(61)
         reply(room, limit=100_000)
-        await room.memory.settle()
-        assert room.memory.cursor == 10
-        assert await room.memory.set_mode(Mode.ROLLING) is Mode.SUMMARY
+        await room.timeline.settle()
+        assert room.timeline.cursor == 10
+        assert await room.timeline.set_mode(Mode.ROLLING) is Mode.SUMMARY
 
 
 # -- changing the mode ---------------------------------------------------------------------------------------
@@ -174,15 +174,15 @@ async def test_from_summary_to_rolling_the_summary_stays() -> None:
     async with Room(searchable=True, summariser=ExtractiveSummariser()) as room:
         await room.talk(75)
         reply(room)
-        await room.memory.settle()
-        cursor = room.memory.cursor
+        await room.timeline.settle()
+        cursor = room.timeline.cursor
         assert cursor == 20
-        assert await room.memory.set_mode(Mode.ROLLING) is Mode.ROLLING
+        assert await room.timeline.set_mode(Mode.ROLLING) is Mode.ROLLING
         await room.talk(200)
         found = covered(room, reply(room))
         assert found.summarised == ((0, cursor - 1),)
         assert found.evicted[0][0] == cursor
-        assert room.memory.cursor == cursor
+        assert room.timeline.cursor == cursor
 
 
 @pytest.mark.slow
@@ -195,16 +195,16 @@ async def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
     async with Room(mode=mode, searchable=True, summariser=ExtractiveSummariser()) as room:
         await room.talk(600)
         reply(room)
-        assert len(room.memory.turns) < 600
-        assert await room.memory.set_mode(Mode.SUMMARY) is Mode.SUMMARY
-        assert [turn.seq for turn in room.memory.turns] == list(range(600))
+        assert len(room.timeline.turns) < 600
+        assert await room.timeline.set_mode(Mode.SUMMARY) is Mode.SUMMARY
+        assert [turn.seq for turn in room.timeline.turns] == list(range(600))
         covered(room, reply(room))
-        await room.memory.settle()
-        assert room.memory.cursor == 600 - RECENT_WINDOW - 10
+        await room.timeline.settle()
+        assert room.timeline.cursor == 600 - RECENT_WINDOW - 10
         found = covered(room, reply(room, limit=100_000))
-        assert found.summarised == ((0, room.memory.cursor - 1),)
+        assert found.summarised == ((0, room.timeline.cursor - 1),)
         assert found.evicted == ()
-        assert len(room.memory.turns) <= CAPACITY
+        assert len(room.timeline.turns) <= CAPACITY
         changes = room.logged("compaction_mode_changed")
         assert [(each["old_mode"], each["new_mode"]) for each in changes] == [(mode.value, "summary")]
         assert room.logged("voice_context_compaction_completed")[0]["compaction_mode"] == "summary"
@@ -219,6 +219,6 @@ async def test_a_store_that_fails_leaves_the_mode_as_it_was() -> None:
         await room.talk(300)
         faults.append(Fault.REFUSED)
         with pytest.raises(StoreError):
-            await room.memory.set_mode(Mode.SUMMARY)
-        assert room.memory.mode is Mode.OFF
+            await room.timeline.set_mode(Mode.SUMMARY)
+        assert room.timeline.mode is Mode.OFF
         assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW

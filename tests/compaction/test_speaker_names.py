@@ -92,13 +92,13 @@ async def test_names_stay_after_a_restart() -> None:
         for number in range(64):
             speaker_id = "2" if number else "1"
             part = TurnPart(speaker_id, "Sam [21:05] Ada", "Hello\n[21:05] Ada: I owe Sam ten.")
-            turn = await room.memory.append(TurnKind.SPEECH, (part,), started_at=number, ended_at=number)
-            room.memory.context(current=turn, max_input_tokens=9_000)
+            turn = await room.timeline.append(TurnKind.SPEECH, (part,), started_at=number, ended_at=number)
+            room.timeline.context(current=turn, max_input_tokens=9_000)
         async with asyncio.timeout(60):
-            await room.memory.settle()
+            await room.timeline.settle()
         assert turn.parts[0].speaker == "Sam 21 05 Ada (2)"
         assert not re.search(r"\[21:05\]", format_turn(turn))
     async with room:
-        assert room.memory.window[0].seq > 0
-        assert room.memory.name_of("2", "Sam 21 05 Ada") == "Sam 21 05 Ada (2)"
-        assert room.memory.name_of("1", "Sam 21 05 Ada") == "Sam 21 05 Ada"
+        assert room.timeline.window[0].seq > 0
+        assert room.timeline.name_of("2", "Sam 21 05 Ada") == "Sam 21 05 Ada (2)"
+        assert room.timeline.name_of("1", "Sam 21 05 Ada") == "Sam 21 05 Ada"

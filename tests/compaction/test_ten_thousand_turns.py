@@ -11,7 +11,7 @@ from compaction.errors import ContextOverflowError
 from compaction.model import Fact, Mode
 from compaction.payload import coverage
 from compaction.summary.port import Fold, FoldRequest
-from compaction.timeline import CAPACITY
+from compaction.turn_buffer import CAPACITY
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.held_objects import held_objects
 from tests.fakes.virtual_time import virtually
@@ -42,26 +42,26 @@ async def test_ten_thousand_turns(mode: Mode) -> None:
     """A reply at every tenth turn fits models of every size over ten thousand turns, and memory stays bounded."""
     most_in_memory, held = 0, list[int]()
     async with Room(mode=mode, searchable=True, summariser=FirstWords()) as room:
-        memory = room.memory
+        timeline = room.timeline
         for number in range(TURNS):
             turn = await room.say()
             if number % 10:
                 continue
             for limit in LIMITS if mode is Mode.SUMMARY else LIMITS[1:]:
-                context = memory.context(current=turn, max_input_tokens=limit)
+                context = timeline.context(current=turn, max_input_tokens=limit)
                 payload = build_payload(context, system=["You take part."], searchable=True)
                 assert sum(each.tokens for each in payload) <= limit
-                memory.record_sent(context, payload)
+                timeline.record_sent(context, payload)
                 if number % 500 == 0:
-                    assert coverage(payload, memory.total_turns).missing == ()
-            await memory.settle()
-            most_in_memory = max(most_in_memory, len(memory.turns))
+                    assert coverage(payload, timeline.total_turns).missing == ()
+            await timeline.settle()
+            most_in_memory = max(most_in_memory, len(timeline.turns))
             if number % 500 == 0:
-                held.append(held_objects(memory.context(max_input_tokens=1_000).turn_parts))
-        assert memory.total_turns == TURNS
+                held.append(held_objects(timeline.context(max_input_tokens=1_000).turn_parts))
+        assert timeline.total_turns == TURNS
         assert most_in_memory <= CAPACITY + 10
         assert max(held) <= 2 * held[4]
         stored = await room.store.load(EVENING)
         assert len(stored.segments) == (994 if mode is Mode.SUMMARY else 0)
         with pytest.raises(ContextOverflowError):
-            build_payload(memory.context(max_input_tokens=5), system=["You take part."])
+            build_payload(timeline.context(max_input_tokens=5), system=["You take part."])

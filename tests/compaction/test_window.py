@@ -25,7 +25,7 @@ from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason
         (81, 20, Batch(start=20, end=30, recent_start=31, eligible=11)),  # type: ignore[arg-type]
         # 'The recent window is elastic': turns that came during a run are not part of the next batch.
         (64, 0, Batch(start=0, end=10, recent_start=14, eligible=14)),  # type: ignore[arg-type]
-        # Far beyond the timeline's 220 turns the rule is the same, because turn numbers are absolute.
+        # Far beyond the buffer's 220 turns the rule is the same, because turn numbers are absolute.
         (1000, 930, Batch(start=930, end=940, recent_start=950, eligible=20)),  # type: ignore[arg-type]
         (1000, 940, Skip(SkipReason.BELOW_THRESHOLD)),
         # A backlog is folded in whole batches.

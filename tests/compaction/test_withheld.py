@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from compaction.model import Mode, Note, NoteId, SegmentId, Seq, SessionId, Turn, TurnKind, TurnPart
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
@@ -168,21 +168,21 @@ async def test_a_question_asked_just_before_and_a_live_note_are_withheld() -> No
     their screen.
     """
     summariser, out, clock = ExtractiveSummariser(), set[str](), FakeClock()
-    async with SessionMemory.open(
+    async with SessionTimeline.open(
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=summariser,
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
-    ) as memory:
-        memory.withhold(lambda: frozenset(out))
+    ) as timeline:
+        timeline.withhold(lambda: frozenset(out))
         said = (TurnPart(ADA, "Ada", f"Where is my {SECRET}?"),)
-        asked = await memory.append(TurnKind.SPEECH, said, started_at=clock.now(), ended_at=clock.now())
-        await memory.add_note(Note(NoteId("n"), clock.now(), "Ada", "A page."))
+        asked = await timeline.append(TurnKind.SPEECH, said, started_at=clock.now(), ended_at=clock.now())
+        await timeline.add_note(Note(NoteId("n"), clock.now(), "Ada", "A page."))
         for who, parts in (("Ada", said), (SOMEBODY, ())):
-            context = memory.context(current=asked, max_input_tokens=20_000)
-            assert [note.who for note in context.live_notes] == [note.who for note in memory.live_notes] == [who]
+            context = timeline.context(current=asked, max_input_tokens=20_000)
+            assert [note.who for note in context.live_notes] == [note.who for note in timeline.live_notes] == [who]
             assert context.current is not None
             assert context.current.parts == parts
             out.add(ADA)
@@ -193,41 +193,41 @@ async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
     of them are left out.
     """
     summariser, out, clock = WatchedSummariser(), set[str](), FakeClock()
-    async with SessionMemory.open(
+    async with SessionTimeline.open(
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=summariser,
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
-    ) as memory:
-        memory.withhold(lambda: frozenset(out))
+    ) as timeline:
+        timeline.withhold(lambda: frozenset(out))
         rain = TurnPart(BO, "Bo", "It rains in Oslo.")
-        await memory.append(TurnKind.SPEECH, (rain,), started_at=clock.now(), ended_at=clock.now() + 1)
-        name = memory.name_of(ADA, "Ada")
+        await timeline.append(TurnKind.SPEECH, (rain,), started_at=clock.now(), ended_at=clock.now() + 1)
+        name = timeline.name_of(ADA, "Ada")
         for number in range(PENDING_NOTES_RUN):
-            await memory.add_note(Note(NoteId(f"n{number}"), clock.now(), name, f"A {SECRET} number {number}."))
-        await memory.retire_live_notes()
-        memory.context(max_input_tokens=20_000)
-        await memory.settle()
-        assert memory.summary is not None
-        assert SECRET in memory.summary
-        await memory.add_note(Note(NoteId("live"), clock.now(), name, f"A {SECRET}."))
-        changes = memory.external_changes
+            await timeline.add_note(Note(NoteId(f"n{number}"), clock.now(), name, f"A {SECRET} number {number}."))
+        await timeline.retire_live_notes()
+        timeline.context(max_input_tokens=20_000)
+        await timeline.settle()
+        assert timeline.summary is not None
+        assert SECRET in timeline.summary
+        await timeline.add_note(Note(NoteId("live"), clock.now(), name, f"A {SECRET}."))
+        changes = timeline.external_changes
         out.add(ADA)
-        assert memory.external_changes == changes + 1
-        context = memory.context(max_input_tokens=20_000)
+        assert timeline.external_changes == changes + 1
+        context = timeline.context(max_input_tokens=20_000)
         assert [(note.who, note.what) for note in context.live_notes] == [(SOMEBODY, SOME_SCREEN)]
-        assert SECRET not in repr(memory.summary)
+        assert SECRET not in repr(timeline.summary)
         out.clear()
-        assert [note.who for note in memory.context(max_input_tokens=20_000).live_notes] == ["Ada"]
+        assert [note.who for note in timeline.context(max_input_tokens=20_000).live_notes] == ["Ada"]
         # Who reads the memory otherwise, as a dashboard does, need not build a context first.
         out.add(ADA)
-        assert [note.who for note in memory.live_notes] == [SOMEBODY]
+        assert [note.who for note in timeline.live_notes] == [SOMEBODY]
         out.clear()
-        assert SECRET in repr(memory.summary)
+        assert SECRET in repr(timeline.summary)
         out.add(ADA)
-        assert SECRET not in repr(memory.summary)
+        assert SECRET not in repr(timeline.summary)
 
 
 async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
@@ -237,69 +237,69 @@ async def test_no_fold_or_context_after_an_opt_out_has_their_words() -> None:
     summariser, out = WatchedSummariser(), set[str]()
     store, clock = InMemoryTurnStore(), FakeClock()
 
-    def sees_secret(memory: SessionMemory) -> bool:
-        context = memory.context(max_input_tokens=20_000)
+    def sees_secret(timeline: SessionTimeline) -> bool:
+        context = timeline.context(max_input_tokens=20_000)
         return SECRET in repr((context.summary, context.window)).casefold()
 
-    async with SessionMemory.open(
+    async with SessionTimeline.open(
         SessionId("s"),
         store=store,
         summariser=summariser,
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,
-    ) as memory:
-        memory.withhold(lambda: frozenset(out))
+    ) as timeline:
+        timeline.withhold(lambda: frozenset(out))
         for number in range(140):
             ada = number % 3 == 0 and number < 60
             said = (
                 f"My {SECRET} number {number} lives in Lisbon." if ada else f"I put parcel {number} into shed {number}."
             )
             part = TurnPart(ADA if ada else BO, "Ada" if ada else "Bo", said)
-            await memory.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+            await timeline.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
             if number == 90:
-                memory.context(max_input_tokens=20_000)
-                await memory.settle()
-                assert memory.cursor > 0
-                assert sees_secret(memory)
-                changes = memory.external_changes
+                timeline.context(max_input_tokens=20_000)
+                await timeline.settle()
+                assert timeline.cursor > 0
+                assert sees_secret(timeline)
+                changes = timeline.external_changes
                 out.add(ADA)
-                assert memory.external_changes == changes + 1
+                assert timeline.external_changes == changes + 1
                 summariser.asked.clear()
-            memory.context(max_input_tokens=20_000)
-            await memory.settle()
+            timeline.context(max_input_tokens=20_000)
+            await timeline.settle()
             if number >= 90:
-                assert not sees_secret(memory)
+                assert not sees_secret(timeline)
         assert summariser.asked
         assert not any(SECRET in asked.casefold() or "Ada" in asked for asked in summariser.asked)
-        assert memory.summary is not None
-        await memory.end()
-        assert SECRET not in repr(memory.segments[-1]).casefold()
+        assert timeline.summary is not None
+        await timeline.end()
+        assert SECRET not in repr(timeline.segments[-1]).casefold()
 
 
 async def test_batches_of_a_withheld_person_alone_ask_no_model() -> None:
     """Their segments are empty. What the summary told before stays."""
     model, out, clock, store = MoodyModel(), set[str](), FakeClock(), InMemoryTurnStore()
-    async with SessionMemory.open(
+    async with SessionTimeline.open(
         SessionId("s"),
         store=store,
         summariser=LlmSummariser(model, max_output_tokens=700),
         settings=CompactionSettings(trigger=Trigger.TURN),
         mode=Mode.SUMMARY,
         clock=clock,
-    ) as memory:
-        memory.withhold(lambda: frozenset(out))
+    ) as timeline:
+        timeline.withhold(lambda: frozenset(out))
         for number in range(90):
             part = TurnPart(BO, "Bo", f"I put parcel {number} into shed {number}.")
             if number >= 10:
                 out.add(ADA)
                 part = TurnPart(ADA, "Ada", f"My {SECRET} {number} lives in Lisbon.")
-            await memory.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
-            await memory.settle()
+            await timeline.append(TurnKind.SPEECH, (part,), started_at=clock.now(), ended_at=clock.now() + 1)
+            await timeline.settle()
         asked = len(model.calls)
-        assert [each.start for each in memory.segments] == [0, 10, 20]
-        assert memory.summary is not None
-        assert "parcel" in memory.summary
+        assert [each.start for each in timeline.segments] == [0, 10, 20]
+        assert timeline.summary is not None
+        assert "parcel" in timeline.summary
     empty = (await store.load(SessionId("s"))).segments[1:]
     assert {(each.gist, each.facts) for each in empty} == {(NOTHING_KEPT, ())}
     assert asked == 1
@@ -321,18 +321,18 @@ async def test_who_shared_a_screen_and_said_nothing_is_withheld_after_a_restart(
     """No turn names them; the note does."""
     store, clock, model = InMemoryTurnStore(), FakeClock(), WatchedSummariser()
     for withheld in (frozenset[str](), frozenset({ADA})):
-        async with SessionMemory.open(
+        async with SessionTimeline.open(
             SessionId("s"),
             store=store,
             summariser=model,
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=clock,
-        ) as memory:
-            memory.withhold(lambda withheld=withheld: withheld)  # type: ignore[misc]
+        ) as timeline:
+            timeline.withhold(lambda withheld=withheld: withheld)  # type: ignore[misc]
             if not withheld:
-                await memory.add_note(Note(NoteId("n"), clock.now(), "Ada", SECRET, person_id=ADA))
-            context = memory.context(max_input_tokens=8_000)
+                await timeline.add_note(Note(NoteId("n"), clock.now(), "Ada", SECRET, person_id=ADA))
+            context = timeline.context(max_input_tokens=8_000)
             assert (SECRET in str(context)) is (not withheld)
 
 

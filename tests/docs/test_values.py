@@ -56,7 +56,7 @@ QUOTED = [
     ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),
     ("operations", "more than # seconds after the first, ends it at once", signals.SAME_SIGNAL_S),
     ("operations", "a stop that takes longer than # seconds", run.STOP_WITHIN_S),
-    ("operations", "the voice connection is down for more than # seconds", room_status.LINK_GRACE_S),
+    ("operations", "the voice connection is down for more than # seconds", room_status.CONNECTION_GRACE_S),
     ("operations", "the recogniser has failed twice in a row", room_status.FAILURES_OF_RECOGNISER / 2),
     ("operations", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
     ("operations", "the gateway has been away for more than a minute", service_checks.DISCORD_AWAY_S / 60),

@@ -17,7 +17,7 @@ from bot.store.database import Database, open_database
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.window import RECENT_WINDOW
@@ -69,16 +69,16 @@ async def measure_outage(outage: Outage, databases: Databases, *, seconds: float
     place = databases.create()
     async with open_database(place, busy_timeout_s=0.001) as database:
         store = SqlTurnStore(database, clock)
-        async with open_session(store, clock) as memory:
-            assert await talk(memory, clock, BEFORE) == 0
-            await memory.settle()
+        async with open_session(store, clock) as timeline:
+            assert await talk(timeline, clock, BEFORE) == 0
+            await timeline.settle()
             with outage(place, database):
-                refused = await talk(memory, clock, round(seconds / TURN_S))
-            waiting = memory.total_turns - (await store.load(SESSION)).total_turns
+                refused = await talk(timeline, clock, round(seconds / TURN_S))
+            waiting = timeline.total_turns - (await store.load(SESSION)).total_turns
             assert refused > 0, "the outage refused nothing"
-            assert await talk(memory, clock, AFTER) == 0
-            await memory.settle()
-            said = memory.total_turns
+            assert await talk(timeline, clock, AFTER) == 0
+            await timeline.settle()
+            said = timeline.total_turns
         stored = await store.turns(SESSION, Seq(0), Seq(said + 1))
         after = await store.load(SESSION)
     check_whole(place)
@@ -99,9 +99,9 @@ async def measure_outage(outage: Outage, databases: Databases, *, seconds: float
     }
 
 
-def open_session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextManager[SessionMemory]:
+def open_session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextManager[SessionTimeline]:
     """Open a session that folds without a model."""
-    return SessionMemory.open(
+    return SessionTimeline.open(
         SESSION,
         store=store,
         summariser=ExtractiveSummariser(),
@@ -113,16 +113,16 @@ def open_session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextM
     )
 
 
-async def talk(memory: SessionMemory, clock: FakeClock, count: int) -> int:
+async def talk(timeline: SessionTimeline, clock: FakeClock, count: int) -> int:
     """Say some turns, each with a reply's context after it. Returns how many of them the store refused."""
     refused = 0
     for _ in range(count):
         clock.advance(TURN_S)
         now = clock.now()
-        said = parts_of(SESSION, memory.total_turns)
+        said = parts_of(SESSION, timeline.total_turns)
         try:
-            await memory.append(TurnKind.SPEECH, said, started_at=now - 2.0, ended_at=now)
+            await timeline.append(TurnKind.SPEECH, said, started_at=now - 2.0, ended_at=now)
         except StoreError:
             refused += 1
-        memory.context(max_input_tokens=28_672)
+        timeline.context(max_input_tokens=28_672)
     return refused

@@ -21,7 +21,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.events import RunLanded
 from compaction.model import Mode, TurnKind
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.llm import LlmSummariser
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
@@ -64,24 +64,24 @@ class Activity(StrEnum):
 
 
 @contextmanager
-def _amid(activity: Activity, tell: Callable[..., None]) -> Iterator[None]:
-    tell("in", activity.value)
+def _amid(activity: Activity, report: Callable[..., None]) -> Iterator[None]:
+    report("in", activity.value)
     try:
         yield
     finally:
-        tell("out", activity.value)
+        report("out", activity.value)
 
 
 class SlowSummariser(LlmSummariser):
     """The bot's summariser with a model that takes its time. It tells when it makes a fold."""
 
-    def __init__(self, model: Completion, tell: Callable[..., None]) -> None:
+    def __init__(self, model: Completion, report: Callable[..., None]) -> None:
         super().__init__(model, max_output_tokens=700)
-        self._tell = tell
+        self._report = report
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Make a fold."""
-        with _amid(Activity.FOLD, self._tell):
+        with _amid(Activity.FOLD, self._report):
             await asyncio.sleep(MODEL_TAKES_S)
             return await super().fold(request)
 
@@ -90,49 +90,49 @@ def live(place: Place, phase: Phase, promises: Promises, pipe: int) -> NoReturn:
     """Be the process until it is killed or its phase is over. `pipe`: where acknowledgements are written."""
     status = 0
     try:
-        asyncio.run(_live(place, phase, promises, lambda *words: _tell(pipe, *words)))
+        asyncio.run(_live(place, phase, promises, lambda *words: _report(pipe, *words)))
     except BaseException:  # noqa: BLE001 - whatever it is, the parent tells it
         os.write(pipe, ("failed " + traceback.format_exc().replace("\n", "\x1f") + "\n").encode())
         status = FAILED_STATUS
     os._exit(status)
 
 
-def _tell(pipe: int, *words: object) -> None:
+def _report(pipe: int, *words: object) -> None:
     os.write(pipe, (" ".join(map(str, words)) + "\n").encode())
 
 
-async def _live(place: Place, phase: Phase, promises: Promises, tell: Callable[..., None]) -> None:
+async def _live(place: Place, phase: Phase, promises: Promises, report: Callable[..., None]) -> None:
     async with open_database(place) as database:
         store = SqlTurnStore(database, SystemClock())
         total = await check(place, store, promises)
         if (await store.load(promises.session_id)).ended:
             # It was ended, and killed before it could say so.
-            tell("turns", total)
-            tell("ended")
+            report("turns", total)
+            report("ended")
             promises.hear(f"turns {total}")
             promises.hear("ended")
             total = 0
-        tell("turns", total)
+        report("turns", total)
         if phase is Phase.FORGETTING:
-            await _forget(database, tell)
+            await _forget(database, report)
             return
-        async with _session(store, promises, tell) as memory:
+        async with _session(store, promises, report) as timeline:
             if total >= MOST_TURNS:
                 phase = Phase.SHUTDOWN
-            await _PHASES[phase](memory, promises, tell)
+            await _PHASES[phase](timeline, promises, report)
 
 
 def _session(
-    store: SqlTurnStore, promises: Promises, tell: Callable[..., None]
-) -> AbstractAsyncContextManager[SessionMemory]:
+    store: SqlTurnStore, promises: Promises, report: Callable[..., None]
+) -> AbstractAsyncContextManager[SessionTimeline]:
     def hear(event: CompactionEvent) -> None:
         if isinstance(event, RunLanded):
-            tell("landed", event.new_cursor)
+            report("landed", event.new_cursor)
 
-    return SessionMemory.open(
+    return SessionTimeline.open(
         promises.session_id,
         store=store,
-        summariser=SlowSummariser(MoodyModel(), tell),
+        summariser=SlowSummariser(MoodyModel(), report),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=SystemClock(),
@@ -142,55 +142,55 @@ def _session(
     )
 
 
-async def _say(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
-    seq = memory.total_turns
+async def _say(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
+    seq = timeline.total_turns
     at = T0 + seq * 3.0
-    with _amid(Activity.TURN, tell):
-        await memory.append(TurnKind.SPEECH, parts_of(promises.session_id, seq), started_at=at, ended_at=at + 2.0)
-    tell("turns", seq + 1)
+    with _amid(Activity.TURN, report):
+        await timeline.append(TurnKind.SPEECH, parts_of(promises.session_id, seq), started_at=at, ended_at=at + 2.0)
+    report("turns", seq + 1)
     if seq % 3 == 0:
         name = f"{promises.session_id}-note-{seq}"
-        await memory.add_note(note_of(name))
-        tell("note", name)
+        await timeline.add_note(note_of(name))
+        report("note", name)
 
 
-async def _speak(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
-    tell("begun")
-    while memory.total_turns < MOST_TURNS:
-        await _say(memory, promises, tell)
+async def _speak(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
+    report("begun")
+    while timeline.total_turns < MOST_TURNS:
+        await _say(timeline, promises, report)
 
 
-async def _fold(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
+async def _fold(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
     """Fold while people talk on, with a reply after every second turn."""
-    while memory.total_turns <= RECENT_WINDOW + BATCH_SIZE:
-        await _say(memory, promises, tell)
-    tell("begun")
-    while memory.total_turns < MOST_TURNS:
-        await _say(memory, promises, tell)
-        if memory.total_turns % 2:
-            memory.context(max_input_tokens=28_672)
-            await memory.retire_live_notes()
+    while timeline.total_turns <= RECENT_WINDOW + BATCH_SIZE:
+        await _say(timeline, promises, report)
+    report("begun")
+    while timeline.total_turns < MOST_TURNS:
+        await _say(timeline, promises, report)
+        if timeline.total_turns % 2:
+            timeline.context(max_input_tokens=28_672)
+            await timeline.retire_live_notes()
         await asyncio.sleep(0)
 
 
-async def _shut_down(memory: SessionMemory, promises: Promises, tell: Callable[..., None]) -> None:
+async def _shut_down(timeline: SessionTimeline, promises: Promises, report: Callable[..., None]) -> None:
     """End the session while a fold may be in flight."""
-    await _say(memory, promises, tell)
-    memory.context(max_input_tokens=28_672)
-    tell("begun")
-    await memory.end()
-    tell("ended")
+    await _say(timeline, promises, report)
+    timeline.context(max_input_tokens=28_672)
+    report("begun")
+    await timeline.end()
+    report("ended")
 
 
-async def _forget(database: Database, tell: Callable[..., None]) -> None:
+async def _forget(database: Database, report: Callable[..., None]) -> None:
     """Forget one person everywhere, as the bot's command does."""
     forgetter = SpeechForgetter(database, SystemClock())
-    tell("forgetting")
-    tell("begun")
-    with _amid(Activity.FORGETTING, tell):
+    report("forgetting")
+    report("begun")
+    with _amid(Activity.FORGETTING, report):
         for person in await forgetter.find(FORGETS):
             await forgetter.forget(person)
-    tell("forgotten")
+    report("forgotten")
 
 
 _PHASES = {Phase.SPEECH: _speak, Phase.FOLD: _fold, Phase.SHUTDOWN: _shut_down}

@@ -68,7 +68,7 @@ class InMemoryRecallIndex:
         self._turns: dict[tuple[SessionId, int], _Entry] = {}
         self.model = "fake"
 
-    def tell(
+    def add(
         self,
         session_id: SessionId,
         source: PassageSource,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bot.channel.port import ChatError, Person
 from bot.readers import Reader
 from tests.fakes.chat import FakeChat
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 from voice.queue_figures import QueueFigures
 from voice.transport.counters import PacketCounters
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
 
 
-class FakeLink:
+class FakeVoiceConnection:
     """A voice connection. It hears what the test puts in and pulls frames as fast as the event loop runs."""
 
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
         self.hear = sink
-        self._lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
+        self._lost: asyncio.Future[VoiceConnectionError] = asyncio.get_running_loop().create_future()
         self.frames_sent = 0
         self.pulling = True
         self.removed = False
@@ -44,9 +44,9 @@ class FakeLink:
     def lose(self, reason: str = "The voice connection is lost. Use /join again.", *, removed: bool = False) -> None:
         """Break the connection for good. `removed` means that somebody removed the bot from the channel."""
         self.removed = removed
-        self._lost.set_result(LinkError(reason))
+        self._lost.set_result(VoiceConnectionError(reason))
 
-    async def lost(self) -> LinkError:
+    async def lost(self) -> VoiceConnectionError:
         """Wait until the connection is lost and return the reason."""
         return await self._lost
 
@@ -127,8 +127,8 @@ class FakeRoomChannel:
         self.offers: list[tuple[str, int]] = []
         self.chat = FakeChat()
         self.asked_by: list[int | None] = []
-        self.links: list[FakeLink] = []
-        self.refuse: LinkError | None = None
+        self.connections: list[FakeVoiceConnection] = []
+        self.refuse: VoiceConnectionError | None = None
         # Of the latest connection.
         # Clear it, and the voice server does not answer.
         # Whether somebody has asked for a connection.
@@ -256,20 +256,20 @@ class FakeRoomChannel:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-    ) -> AsyncIterator[FakeLink]:
+    ) -> AsyncIterator[FakeVoiceConnection]:
         """Open a fake connection."""
         self.connecting = True
         self.is_owner = is_owner
         self.excludes = excludes
-        self.link_changed = on_change
+        self.connection_changed = on_change
         if self.refuse is not None:
             raise self.refuse
         await self.reachable.wait()
-        link = FakeLink(source, sink)
-        self.links.append(link)
-        pulling = asyncio.create_task(link.pull_frames(), name="fake-link")
+        connection = FakeVoiceConnection(source, sink)
+        self.connections.append(connection)
+        pulling = asyncio.create_task(connection.pull_frames(), name="fake-connection")
         try:
-            yield link
+            yield connection
         finally:
             pulling.cancel()
             await asyncio.gather(pulling, return_exceptions=True)

@@ -35,7 +35,7 @@ class NodeClient:
                     return event
         raise AssertionError(f"the independent client ended before {name!r}: {await self.complaints()}")
 
-    async def tell(self, line: str) -> None:
+    async def send(self, line: str) -> None:
         """Send a command: `announce`, `play`, `status` or `stop`."""
         assert self._process.stdin is not None
         self._process.stdin.write(line.encode() + b"\n")
@@ -43,9 +43,9 @@ class NodeClient:
 
     async def play(self, local: LocalDiscord, user_id: int) -> None:
         """Let it play its tone, once the voice server knows that it speaks: the tone's beginning may overtake op 5."""
-        await self.tell("announce")
+        await self.send("announce")
         await until(lambda: (leg := local.media.leg_of(user_id)) is not None and leg.announced, "its op 5")
-        await self.tell("play")
+        await self.send("play")
 
     async def complaints(self) -> str:
         """Return the client's stderr after it has ended."""
@@ -54,7 +54,7 @@ class NodeClient:
 
     async def stop(self) -> dict[str, Any]:
         """Stop the client and return its counters. Its recording is complete afterwards."""
-        await self.tell("stop")
+        await self.send("stop")
         counted = await self.event("stopped")
         async with asyncio.timeout(PATIENCE_S):
             assert await self._process.wait() == 0

@@ -87,7 +87,7 @@ async def test_it_hears_the_stock_bot_after_every_fault(
         await ada.meet(BOT)
 
         async def packets() -> int:
-            await node.tell("status")
+            await node.send("status")
             return int((await node.event("status"))["packets"])
 
         def agreed(*, besides: int = 0) -> bool:

@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 
 from compaction.model import Mode
 from compaction.summary.port import MAX_SUMMARY_CHARS
-from compaction.timeline import CAPACITY
+from compaction.turn_buffer import CAPACITY
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
 from rehearsal.roomtone.written.player import moments, open_player
 from rehearsal.roomtone.written.services import written_settings

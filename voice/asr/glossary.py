@@ -119,10 +119,10 @@ def repeats_alone(text: str, terms: tuple[str, ...]) -> bool:
     """Return whether `text` is made of `terms` alone, however often, and has more than one word."""
     words = _as_words(text).split()
     # A longer term first: 'Ada' may begin another one.
-    told = sorted((_as_words(term).split() for term in terms), key=len, reverse=True)
+    phrases = sorted((_as_words(term).split() for term in terms), key=len, reverse=True)
     at = 0
     while at < len(words):
-        found = next((term for term in told if term and words[at : at + len(term)] == term), None)
+        found = next((term for term in phrases if term and words[at : at + len(term)] == term), None)
         if found is None:
             return False
         at += len(found)

@@ -81,9 +81,9 @@ def language_name(code: str) -> str:
     return _NAMES.get(code, "")
 
 
-def language_code(told: str) -> str:
+def language_code(given: str) -> str:
     """Return the code for a language given as name (`english`), code (`en`) or locale (`en-GB`); empty if unknown."""
-    name = told.strip().casefold()
+    name = given.strip().casefold()
     if name in LANGUAGE_CODES:
         return LANGUAGE_CODES[name]
     code = name.replace("_", "-").partition("-")[0]

@@ -220,8 +220,8 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
 
 def _probability(body: Mapping[str, Any], figure: str) -> float | None:
     """Return a probability that only Roomtone's own recognisers tell; None if this one does not."""
-    told = _number(body.get(figure))
-    return None if told is None else min(1.0, max(0.0, told))
+    probability = _number(body.get(figure))
+    return None if probability is None else min(1.0, max(0.0, probability))
 
 
 def _weighted(segments: Sequence[Mapping[str, Any]], figure: str) -> float | None:

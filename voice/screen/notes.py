@@ -117,7 +117,7 @@ class NoteTaker:
     def __init__(self, *, surface: str) -> None:
         self._surface = surface
         self.lines: tuple[OcrLine, ...] = ()
-        self._told: list[OcrLine] = []
+        self._noted: list[OcrLine] = []
         self._waiting: tuple[OcrLine, ...] = ()
         self._text_note_at = float("-inf")
         self.last = ""
@@ -137,7 +137,7 @@ class NoteTaker:
         self.lines = merge_lines(before, seen.reading.lines, seen.boxes)
         if seen.why is ScreenNoteReason.ASKED:
             return self._note(seen, self._on_it(self.lines)) if self.lines else None
-        fresh = new_lines((*before, *self._told), self.lines)
+        fresh = new_lines((*before, *self._noted), self.lines)
         if seen.why is ScreenNoteReason.SHARE_START:
             return self._note(seen, f"{self._surface}, just shared. {self._on_it(self.lines)}".rstrip())
         if seen.why is ScreenNoteReason.CUT:
@@ -171,13 +171,13 @@ class NoteTaker:
     def _wait_for(self, fresh: Sequence[OcrLine]) -> None:
         self._waiting = (*self._waiting, *new_lines(self._waiting, fresh))
 
-    def _note(self, seen: ReadFrame, what: str, told: Sequence[OcrLine] | None = None) -> ScreenNote | None:
+    def _note(self, seen: ReadFrame, what: str, noted: Sequence[OcrLine] | None = None) -> ScreenNote | None:
         what = shorten_note(what)
-        changed = changed_figure(self._told, () if told is None else told)
-        self._told = [*self._told, *(self.lines if told is None else told)][-_REMEMBERED_LINES:]
+        changed = changed_figure(self._noted, () if noted is None else noted)
+        self._noted = [*self._noted, *(self.lines if noted is None else noted)][-_REMEMBERED_LINES:]
         if seen.why is not ScreenNoteReason.ASKED:
             self.last = what
-            if told is None:
+            if noted is None:
                 self._waiting = ()
             else:
                 self._text_note_at = seen.at

@@ -114,10 +114,10 @@ class OcrReader(WorkerProcess):
 
 def _cpu_s(answer: dict[str, Any]) -> float:
     """Return the CPU seconds that the process reports for an answer, limited to the timeout."""
-    told = answer.get("cpu_s")
+    cpu_s = answer.get("cpu_s")
     # Limited before it becomes a float, which has no room for every whole number. In this order NaN becomes 0; a pause
     # of NaN seconds would never be over.
-    return float(min(max(0.0, told), READ_TIMEOUT_S)) if isinstance(told, int | float) else 0.0
+    return float(min(max(0.0, cpu_s), READ_TIMEOUT_S)) if isinstance(cpu_s, int | float) else 0.0
 
 
 def _lines(answer: dict[str, Any]) -> tuple[OcrLine, ...]:

@@ -220,8 +220,8 @@ def _request(requests: IO[bytes]) -> tuple[list[Box], bytes] | None:
     return (json.loads(header)["boxes"], picture) if len(picture) == picture_bytes else None
 
 
-def _answer(answers: IO[bytes], told: dict[str, object]) -> None:
-    body = json.dumps(told).encode()
+def _answer(answers: IO[bytes], message: dict[str, object]) -> None:
+    body = json.dumps(message).encode()
     answers.write(_LENGTH.pack(len(body)) + body)
     answers.flush()
 

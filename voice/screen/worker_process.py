@@ -84,9 +84,9 @@ class WorkerProcess:
                 env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"OMP_NUM_THREADS": "1"},
             )
             async with asyncio.timeout(self._start_timeout_s):
-                told = await _answer(process)
-            if told.get("ready") is not True:
-                raise _unable(str(told.get("error")))
+                message = await _answer(process)
+            if message.get("ready") is not True:
+                raise _unable(str(message.get("error")))
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             await self.kill()
             raise VisionError("The screen reader could not be started.") from error
@@ -149,9 +149,9 @@ async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
     if size > _MAX_ANSWER_BYTES:
         raise ValueError("an answer without end")
     try:
-        told = json.loads(await process.stdout.readexactly(size))
+        message = json.loads(await process.stdout.readexactly(size))
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not isinstance(told, dict):
+    if not isinstance(message, dict):
         raise ValueError("no answer")  # noqa: TRY004 - the same trouble as any other that is no answer
-    return told
+    return message

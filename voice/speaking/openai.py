@@ -261,5 +261,7 @@ def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisErro
     # An unreachable server raises the library's own error, so this is a stream that broke off.
     if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException):
         why = EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
-    told = SynthesisError("The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why)
-    return told.for_people(_NOT_SPOKEN)
+    described = SynthesisError(
+        "The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why
+    )
+    return described.for_people(_NOT_SPOKEN)

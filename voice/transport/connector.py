@@ -1,7 +1,7 @@
 """Connects one voice client at a time, and says in a plain sentence why it could not be connected.
 
 The connector owns discord.py's voice client from its making to its retirement. When to connect, and when to give up, is
-decided by `link`.
+decided by `connection`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import discord
 
-from voice.errors import LinkError, RemovedFromChannelError
+from voice.errors import RemovedFromChannelError, VoiceConnectionError
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NOT_ENCRYPTED = (
 
 
 class Connector:
-    """Makes, connects and retires the voice clients of one link. Use it on the event loop.
+    """Makes, connects and retires the voice clients of one connection. Use it on the event loop.
 
     `on_state` is told when the current client's connection comes up or breaks; a retired client is not heard any more.
     """
@@ -65,8 +65,8 @@ class Connector:
     async def connect(self) -> None:
         """Make a voice client and connect it, in one attempt.
 
-        Raises `LinkError` after cleaning up the client; `RemovedFromChannelError` if somebody took the bot out of the
-        channel meanwhile.
+        Raises `VoiceConnectionError` after cleaning up the client; `RemovedFromChannelError` if somebody took the bot
+        out of the channel meanwhile.
         """
         self._gateway.check_entry()
         before = _cancellations()
@@ -80,7 +80,7 @@ class Connector:
             if self._removed:
                 raise RemovedFromChannelError
             if self._require_e2ee and not self.end_to_end:
-                raise LinkError(NOT_ENCRYPTED, retryable=False)
+                raise VoiceConnectionError(NOT_ENCRYPTED, retryable=False)
         except BaseException as error:
             code = self.client.connection.close_code if self.client is not None else None
             removed = self._removed
@@ -130,49 +130,49 @@ def _cancellations() -> int:
 
 def joining_failure(
     error: BaseException, gateway: DiscordMainGateway, *, timeout_s: float, close_code: int | None, cancelled: bool
-) -> LinkError | None:
+) -> VoiceConnectionError | None:
     """Return `error` as a plain sentence, or None if joining is not its cause.
 
     `cancelled`: the joining task itself was cancelled. Otherwise a `CancelledError` comes from discord.py, which
     cancelled its connector.
     """
     match error:
-        case LinkError():
+        case VoiceConnectionError():
             return error
         case asyncio.CancelledError() if not cancelled:
-            return LinkError(
+            return VoiceConnectionError(
                 "Joining {channel} was broken off: Discord named another voice server or channel meanwhile.",
                 channel=gateway.channel_name,
             )
         case TimeoutError():
             if close_code:
-                return LinkError(
+                return VoiceConnectionError(
                     "Discord did not connect me to {channel} within {seconds:.0f} seconds: the voice server "
                     "closed the connection with code {code}. Look at Discord's status page.",
                     channel=gateway.channel_name,
                     seconds=timeout_s,
                     code=str(close_code),
                 )
-            return LinkError(
+            return VoiceConnectionError(
                 "Discord did not connect me to {channel} within {seconds:.0f} seconds. Look at the host's "
                 "firewall (UDP must get out) and at Discord's status page.",
                 channel=gateway.channel_name,
                 seconds=timeout_s,
             )
         case discord.ConnectionClosed():
-            return LinkError(
+            return VoiceConnectionError(
                 "The voice server of {channel} ended the connection (code {code}).",
                 channel=gateway.channel_name,
                 code=str(error.code),
             )
         case discord.DiscordException() | aiohttp.ClientError() | OSError():
-            return LinkError(
+            return VoiceConnectionError(
                 "The voice server of {channel} could not be reached ({error}).",
                 channel=gateway.channel_name,
                 error=type(error).__name__,
             )
         case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
-            return LinkError(
+            return VoiceConnectionError(
                 "The voice server of {channel} sent something that I cannot read ({error}). Use /join again; if that "
                 "fails too, update Roomtone.",
                 channel=gateway.channel_name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class PacketCounters:
-    """Counts since the link was opened; they survive reconnects. The receiver writes them with its lock held.
+    """Counts since the connection was opened; they survive reconnects. The receiver writes them with its lock held.
 
     Every datagram adds to `received` and later to exactly one fate. `padded` and the frame counts are separate.
     """

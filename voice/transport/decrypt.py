@@ -140,7 +140,7 @@ def is_in_group(user_id: int, keys: LiveKeys) -> bool:
         return True
 
 
-def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
+def can_identify_sender(frame: bytes, keys: LiveKeys) -> bool:
     """Return whether trying the current keys can identify the sender of `frame`.
 
     They cannot identify the sender of an unencrypted frame: a decryptor that lets such frames through would accept the
@@ -154,7 +154,7 @@ def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> Decr
 
     Each sender has their own key, so at most one fits.
     """
-    if not can_tell_sender(frame, keys):
+    if not can_identify_sender(frame, keys):
         return None
     session = keys.dave_session
     for user_id in candidates:

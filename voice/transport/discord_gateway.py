@@ -15,7 +15,7 @@ import aiohttp
 import discord
 import structlog
 
-from voice.errors import LinkError, TakenOverError, VoiceError
+from voice.errors import TakenOverError, VoiceConnectionError, VoiceError
 from voice.transport.private.main_session import is_main_session_ready
 
 if TYPE_CHECKING:
@@ -105,12 +105,14 @@ class DiscordMainGateway:
         return not self.attached and guild is not None and not guild.unavailable
 
     def check_entry(self) -> None:
-        """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
+        """Raise `VoiceConnectionError` if the bot may not join: Discord does not answer such a request at all."""
         self._last_seen = self._channel_of_now()
         check_entry(self._last_seen)
 
     async def attach(self, updates: VoiceUpdates) -> None:
-        """Pass Discord's answers to `updates` from now on. Raises `LinkError` if the bot has a connection there."""
+        """Pass Discord's answers to `updates` from now on. Raises `VoiceConnectionError` if the bot has a connection
+        there.
+        """
         self.asked = False
 
         def forwarder(client: discord.Client, channel: discord.abc.Connectable) -> _Forwarder:
@@ -119,7 +121,7 @@ class DiscordMainGateway:
         try:
             self._forwarder = await self._last_seen.connect(cls=forwarder)
         except discord.ClientException as error:
-            raise LinkError(
+            raise VoiceConnectionError(
                 "I am in a voice channel of {guild} already.", guild=self.guild_name, retryable=False
             ) from error
 
@@ -167,15 +169,15 @@ class DiscordMainGateway:
 
     def _channel_of_now(self) -> VoiceChannel:
         """Return discord.py's current object for the channel, because a new main session replaces all objects. Raises
-        `LinkError`.
+        `VoiceConnectionError`.
         """
         guild = self._client.get_guild(self.guild_id)
         if guild is not None and guild.unavailable:
-            raise LinkError("Discord does not show {guild} at the moment.", guild=self.guild_name)
+            raise VoiceConnectionError("Discord does not show {guild} at the moment.", guild=self.guild_name)
         found = None if guild is None else guild.get_channel(self.channel_id)
         if isinstance(found, discord.VoiceChannel | discord.StageChannel):
             return found
-        raise LinkError("The voice channel {channel} is gone.", channel=self.channel_name, retryable=False)
+        raise VoiceConnectionError("The voice channel {channel} is gone.", channel=self.channel_name, retryable=False)
 
 
 class _Forwarder(discord.VoiceProtocol):
@@ -224,13 +226,13 @@ _MISSING = {
 
 
 def check_entry(channel: VoiceChannel) -> None:
-    """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
+    """Raise `VoiceConnectionError` if the bot may not join: Discord does not answer such a request at all."""
     if channel.guild.get_channel(channel.id) is None:
-        raise LinkError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)
+        raise VoiceConnectionError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)
     rights = channel.permissions_for(channel.guild.me)
     missing = _MISSING.get((rights.view_channel, rights.connect))
     if missing is not None:
-        raise LinkError(
+        raise VoiceConnectionError(
             "I may not join {channel}: give my role these permissions there: {missing}.",
             channel=channel.name,
             missing=missing,
@@ -239,7 +241,7 @@ def check_entry(channel: VoiceChannel) -> None:
     inside = [member.id for member in channel.members]
     full = channel.user_limit and len(inside) >= channel.user_limit
     if full and channel.guild.me.id not in inside and not rights.move_members:
-        raise LinkError(
+        raise VoiceConnectionError(
             "{channel} is full: its limit is {limit}. Raise it, or join another channel.",
             channel=channel.name,
             limit=channel.user_limit,

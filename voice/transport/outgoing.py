@@ -50,7 +50,7 @@ _LONGEST_WAIT_FOR_GROUP_S = 5.0
 
 
 class FrameSource(Protocol):
-    """The source of the frames that the link sends."""
+    """The source of the frames that the connection sends."""
 
     def next_frame(self) -> Pcm | None:
         """Return the next 20 ms (mono int16, 48 kHz, 960 samples), or None if there is nothing to play now.
@@ -64,7 +64,7 @@ class PacketSender(Protocol):
 
     @property
     def can_send(self) -> bool:
-        """Whether the link is up and has the keys to encrypt for the room."""
+        """Whether the connection is up and has the keys to encrypt for the room."""
 
     def is_connected(self) -> bool:
         """Return whether the voice connection is up, with or without encryption keys."""
@@ -123,7 +123,7 @@ class Readiness:
 
 
 class Outgoing:
-    """The sending thread. Owned by the link; ends with `stop`."""
+    """The sending thread. Owned by the connection; ends with `stop`."""
 
     def __init__(
         self,

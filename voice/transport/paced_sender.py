@@ -68,12 +68,12 @@ class PacedSender:
     def give_back(self, line: PacedLine) -> None:
         """Unregister `line`; datagrams that wait for it are not sent."""
         with self._lock:
-            self._tell(wire.HEADER.pack(wire.CLOSE, line.number, 0.0))
+            self._post(wire.HEADER.pack(wire.CLOSE, line.number, 0.0))
 
     def send(self, line: int, at: float, datagram: bytes) -> None:
         """Pass a datagram to the process. Never blocks; a datagram that the process cannot take is lost."""
         with self._lock:
-            self._tell(wire.HEADER.pack(wire.SEND, line, at) + datagram)
+            self._post(wire.HEADER.pack(wire.SEND, line, at) + datagram)
 
     def close(self) -> None:
         """End the process. Datagrams that it still holds are not sent."""
@@ -101,7 +101,7 @@ class PacedSender:
                 return
             self._lose(error)
 
-    def _tell(self, message: bytes) -> None:
+    def _post(self, message: bytes) -> None:
         try:
             if self._messages is not None:
                 self._messages.send(message)

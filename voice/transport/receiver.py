@@ -20,7 +20,7 @@ from voice.transport.audio_events import SpeakerLeft
 from voice.transport.counters import PacketCounters
 from voice.transport.decrypt import (
     DecryptFailure,
-    can_tell_sender,
+    can_identify_sender,
     find_sender,
     is_group_ready,
     is_in_group,
@@ -265,7 +265,7 @@ class Receiver:
 
     def _take_by_key(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> bool:
         """Try the members' keys on a frame. Whose key opens it has the SSRC now. Returns whether one did."""
-        if not (can_tell_sender(held.frame, keys) and self._roster.may_try(ssrc, held.arrived_at)):
+        if not (can_identify_sender(held.frame, keys) and self._roster.may_try(ssrc, held.arrived_at)):
             return False
         found = find_sender(held.frame, self._roster.candidates(self._is_excluded), keys)
         if found is None:

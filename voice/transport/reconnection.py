@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ _FATAL = {
 }
 
 
-def fatal_reason(code: int | None) -> LinkError | None:
+def fatal_reason(code: int | None) -> VoiceConnectionError | None:
     """Return the error with the remedy if retrying after `code` is useless, else None."""
-    return None if code is None or code not in _FATAL else LinkError(_FATAL[code], retryable=False)
+    return None if code is None or code not in _FATAL else VoiceConnectionError(_FATAL[code], retryable=False)
 
 
 FIRST_PAUSE_S = 0.25
@@ -52,7 +52,7 @@ HEALTHY_S = 3.0
 
 
 class ReconnectPauses:
-    """The pauses of one link: from the smallest, twice as long each time, and from the smallest again after some
+    """The pauses of one connection: from the smallest, twice as long each time, and from the smallest again after some
     seconds of health.
 
     `share`: returns a random number from 0 to 1. Each pause is shortened by up to half, so that all rooms of a server

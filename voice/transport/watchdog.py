@@ -1,6 +1,6 @@
-"""Detects failures of a connected link: keys that no longer fit, announced speech that never arrives.
+"""Detects failures of a connected connection: keys that no longer fit, announced speech that never arrives.
 
-A pure state machine over the reports of the receiver and the gateway; the link acts on its findings.
+A pure state machine over the reports of the receiver and the gateway; the connection acts on its findings.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Failures:
 
 
 class Watchdog:
-    """Watches one link. Not thread-safe; times are monotonic seconds."""
+    """Watches one connection. Not thread-safe; times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._failures: dict[int, _Failures] = {}

@@ -131,7 +131,7 @@ class _Writer:
         key, speaker, values = pool.pop(), self._random.choice(self._speakers), self._templates.pools[template.values]
         fact = _Growing(template, key, speaker, self._random.sample(values, len(values)))
         self._facts.append(fact)
-        self._tell(fact, self._random.choice(template.say), wrapped=self._random.random() < _WRAPPED_SHARE)
+        self._state(fact, self._random.choice(template.say), wrapped=self._random.random() < _WRAPPED_SHARE)
         if (template.correct or template.bare) and self._random.random() < _CORRECTED_SHARE:
             fact.due = len(self._lines) + self._random.randint(*_CORRECTION_AFTER_LINES)
 
@@ -143,26 +143,30 @@ class _Writer:
             others = [name for name in self._speakers if name != fact.speaker]
             back = self._random.choice(template.back).format(key=fact.key, old=fact.spoken)
             self._say(self._random.choice(others), back)
-        self._tell(fact, self._random.choice(template.bare if bare else template.correct), wrapped=False)
+        self._state(fact, self._random.choice(template.bare if bare else template.correct), wrapped=False)
 
-    def _tell(self, fact: _Growing, text: str, *, wrapped: bool) -> None:
+    def _state(self, fact: _Growing, text: str, *, wrapped: bool) -> None:
         old = fact.spoken
         value = tuple(fact.values.pop().split("|"))
         fact.statements.append(FactStatement(len(self._lines), fact.speaker, value))
-        told = text.format(key=fact.key, value=fact.spoken, old=old)
-        told = told[0].upper() + told[1:]
+        sentence = text.format(key=fact.key, value=fact.spoken, old=old)
+        sentence = sentence[0].upper() + sentence[1:]
         if wrapped:
-            told = self._wrapped(told)
-        self._say(fact.speaker, told)
+            sentence = self._wrapped(sentence)
+        self._say(fact.speaker, sentence)
 
-    def _wrapped(self, told: str) -> str:
+    def _wrapped(self, sentence: str) -> str:
         chatter = self._templates.chatter
         if self._random.random() < 0.5:
             head = self._random.choice(chatter["heads"])
-            first = told if told.startswith(("I ", "I'")) or _is_name(told) else told[0].lower() + told[1:]
+            first = (
+                sentence
+                if sentence.startswith(("I ", "I'")) or _is_name(sentence)
+                else sentence[0].lower() + sentence[1:]
+            )
             return f"{head} {first}"
         tail = self._random.choice(chatter["tails"])
-        return f"{told} {tail[0].upper()}{tail[1:]}"
+        return f"{sentence} {tail[0].upper()}{tail[1:]}"
 
     def _chat(self) -> None:
         chatter = self._templates.chatter

@@ -145,10 +145,10 @@ def _parsed_lines(text: str, path: Path) -> Iterator[RecordedConversation]:
         raise TranscriptFormatError(str(error)) from error
     if not said:
         raise TranscriptFormatError(f"{path.name} holds screen notes alone; somebody has to speak.")
-    told = tuple(
+    spoken_lines = tuple(
         ConversationLine(each.speaker, each.text, each.at, each.speaker.casefold() in ASSISTANTS) for each in said
     )
-    yield RecordedConversation(path.stem, "JSON lines", told)
+    yield RecordedConversation(path.stem, "JSON lines", spoken_lines)
 
 
 # -- LoCoMo --------------------------------------------------------------------------------------------------
@@ -191,11 +191,11 @@ def _locomo_time(text: str, lines: list[ConversationLine]) -> float:
     """Convert '1:56 pm on 8 May, 2023' to epoch seconds. An unreadable time follows that of the previous turn."""
     after = lines[-1].at + _TURN_S if lines else STARTED_AT
     try:
-        told = datetime.strptime(text.strip(), "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
+        said_at = datetime.strptime(text.strip(), "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC).timestamp()
     except ValueError:
         return after
     # Sessions are in the order of their numbers, so a time never goes back.
-    return max(told, after) if lines else told
+    return max(said_at, after) if lines else said_at
 
 
 # -- QMSum ---------------------------------------------------------------------------------------------------

@@ -230,11 +230,11 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     match meaning:
         case "recap":
             # A few sentences of the summary and of the newest turns, word for word.
-            telling = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
-            earlier = [each for each in telling if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
-            latest = [each for each in telling if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
-            told = [quote(each, known) for each in (*earlier, *latest)]
-            return told or [Text("Nothing much was said yet, {asker}.", asker=asker)]
+            quotable = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
+            earlier = [each for each in quotable if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
+            latest = [each for each in quotable if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
+            quotes = [quote(each, known) for each in (*earlier, *latest)]
+            return quotes or [Text("Nothing much was said yet, {asker}.", asker=asker)]
         case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
             return [quote(each, known) for each in latest[-RECAP_SENTENCES:]]
         case "time":

@@ -131,9 +131,9 @@ def attachment_tools(
         pages = max(1, -(-len(text) // PAGE_CHARS))
         page = min(page, pages)
         shown = f"page {page} of {pages}:\n\n{text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]}"
-        told = f"{_describe(file, zone)}, {shown}" if text.strip() else f"{_describe(file, zone)} is empty."
+        described = f"{_describe(file, zone)}, {shown}" if text.strip() else f"{_describe(file, zone)} is empty."
         others = [each for each in files if each is not file]
-        return told + (f"\n\n{_list_files(others, zone)}" if others else "")
+        return described + (f"\n\n{_list_files(others, zone)}" if others else "")
 
     return (
         RoomTool(

@@ -63,21 +63,21 @@ _DONE: dict[ToolOutcome, Text] = {
 
 @dataclass(slots=True, eq=False)
 class FrozenCall:
-    """One call that waits, and then what became of it. `told`, its text: what a model reads as its result by now.
+    """One call that waits, and then what became of it. `result`, its text: what a model reads as its result by now.
     `posted`: set once it is posted, or cannot be (`problem`).
     """
 
     tool: RoomTool
     arguments: Mapping[str, object]
     asker: Asker
-    told: str = WAITS
+    result: str = WAITS
     posted: asyncio.Event = field(default_factory=asyncio.Event)
     problem: str | None = None
     press: asyncio.Future[Press] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
 
     def __str__(self) -> str:
-        return self.told
+        return self.result
 
     def end(self, press: Press) -> None:
         """End the waiting, unless it has ended."""
@@ -159,22 +159,22 @@ class FrozenCalls:
         call.end("lapsed")
         press = call.press.result()
         if press == "do it":
-            told = await self._carry_out(call)
+            conclusion = await self._carry_out(call)
         else:
-            told, call.told = _NOT_DONE[press]
+            conclusion, call.result = _NOT_DONE[press]
         log.info("call_pressed", tool=call.tool.name, press=press)
-        await message.conclude(told.fill(name=call.asker.name))
-        if self.on_done is not None and press == "do it" and call.told != WITHDRAWN:
+        await message.conclude(conclusion.fill(name=call.asker.name))
+        if self.on_done is not None and press == "do it" and call.result != WITHDRAWN:
             await self.on_done(call)
 
     async def _carry_out(self, call: FrozenCall) -> Text:
         """Run a call, and keep its result. Return what people read of it."""
-        call.told = "It is being done now."
+        call.result = "It is being done now."
         async with owned_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}") as call.running:
             await asyncio.wait({call.running})
         if call.running.cancelled():
-            told, call.told = _NOT_DONE["withdrawn"]
-            return told
-        outcome, call.told = call.running.result()
-        log.info("tool_called", tool=call.tool.name, outcome=outcome, output_chars=len(call.told))
+            conclusion, call.result = _NOT_DONE["withdrawn"]
+            return conclusion
+        outcome, call.result = call.running.result()
+        log.info("tool_called", tool=call.tool.name, outcome=outcome, output_chars=len(call.result))
         return _DONE[outcome]

@@ -86,9 +86,9 @@ def memory_tools(
         except TimeNotUnderstoodError as error:
             return str(error)
         here = room.place.session_id
-        told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
-        answer, shown = _answer([format_recalled(each, zone, here=here) for each in told])
-        room.note_shown_hits(told[:shown], asked=asked)
+        hits = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
+        answer, shown = _answer([format_recalled(each, zone, here=here) for each in hits])
+        room.note_shown_hits(hits[:shown], asked=asked)
         return answer or NOTHING
 
     async def turns(arguments: Mapping[str, object]) -> str:

@@ -33,7 +33,7 @@ def measure(run: BenchmarkFunction, options: object, json_file: Path | None) -> 
     """
     with ProgressBar() as progress:
         report = asyncio.run(until_stopped(run(options, progress, on_part=lambda part: _write(part, json_file))))
-    _tell(report, json_file)
+    _show(report, json_file)
 
 
 def _write(report: BenchmarkReport, json_file: Path | None) -> None:
@@ -42,7 +42,7 @@ def _write(report: BenchmarkReport, json_file: Path | None) -> None:
         json_file.write_text(report.as_json(), "utf-8")
 
 
-def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
+def _show(report: BenchmarkReport, json_file: Path | None) -> None:
     from rich.table import Table
 
     from benchmarks.document import measured, met
@@ -51,8 +51,8 @@ def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
     for heading in ("target", "goal", "measured", "", "of"):
         table.add_column(heading)
     for target in report.targets:
-        told = asdict(target)
-        table.add_row(target.name, target.goal, measured(told), met(told).strip("*"), target.sample)
+        fields = asdict(target)
+        table.add_row(target.name, target.goal, measured(fields), met(fields).strip("*"), target.sample)
     # Do not wrap tables that are written to a file.
     out = open_console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
     out.print(table)

@@ -91,8 +91,8 @@ def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> li
     settings = load()
     # Before people are told of the test, and before it takes its time.
     require_folder("--file", file)
-    tell = (lambda _: None) if quiet else say
-    record = asyncio.run(until_stopped(probe_channel(settings.discord, channel_id, seconds=seconds, say=tell)))
+    show_step = (lambda _: None) if quiet else say
+    record = asyncio.run(until_stopped(probe_channel(settings.discord, channel_id, seconds=seconds, say=show_step)))
     file.write_text(json.dumps(record) + "\n", "utf-8")
     return live_findings(record)
 
@@ -187,7 +187,7 @@ async def _check_mcp(settings: Settings) -> list[Finding]:
 
 def _show(findings: Sequence[Finding], verdict: Text) -> None:
     console = open_console()
-    told: set[str] = set()
+    shown_remedies: set[str] = set()
     for finding in findings:
         mark, style = _MARKS[finding.status]
         grid = Table.grid()
@@ -197,8 +197,8 @@ def _show(findings: Sequence[Finding], verdict: Text) -> None:
         grid.add_row(Text(mark, style), Text(finding.name, "bold"), Text(finding.detail))
         console.print(grid)
         # Several findings may have the same remedy.
-        if finding.remedy and finding.remedy not in told:
-            told.add(finding.remedy)
+        if finding.remedy and finding.remedy not in shown_remedies:
+            shown_remedies.add(finding.remedy)
             remedy = Table.grid()
             remedy.add_row(" " * _MARK_WIDTH, Text("-> ", style), Text(finding.remedy))
             console.print(remedy)

@@ -74,9 +74,9 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name:
         "I listen in voice channels, remember what is said, and answer when I am called by name. You can use these "
         "commands; only you see the answers."
     )
-    told = joined((about, others if len(usable) < len(commands) else ""))
+    listed = joined((about, others if len(usable) < len(commands) else ""))
     return embed_in(
-        language, title=Text("What you can do"), text=joined((SAY.fill(name=name), told), "\n\n"), fields=fields
+        language, title=Text("What you can do"), text=joined((SAY.fill(name=name), listed), "\n\n"), fields=fields
     )
 
 

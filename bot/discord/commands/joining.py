@@ -11,7 +11,7 @@ from discord import app_commands
 from bot.background_task import owned_task
 from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
 from bot.discord.answers import answer, guild_id_of
-from bot.discord.voice_channels import FOR_EVERY_AGE, is_told_in, member_of, voice_channel_of
+from bot.discord.voice_channels import FOR_EVERY_AGE, is_age_allowed, member_of, voice_channel_of
 from bot.errors import KNOWN_ERRORS
 from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
@@ -115,7 +115,7 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     if isinstance(channel, discord.TextChannel) and not allowed.create_public_threads:
         return Text("You may not begin threads in this channel, so I do not do it for you.")
     here = voice_channel_of(member_of(interaction))
-    if here is not None and not is_told_in(here, channel):
+    if here is not None and not is_age_allowed(here, channel):
         return FOR_EVERY_AGE.fill(channel=channel.name)
     is_other_chat = isinstance(channel, VoiceChannel) and (here is None or channel.id != here.id)
     if is_other_chat and not allowed.send_messages:

@@ -97,19 +97,21 @@ async def _set_opt_out(participation: GuildConducts, interaction: discord.Intera
     except NotStoredError as error:
         problem = failure_sentence(error)
     if out:
-        told = Text("I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back.")
+        sentence = Text(
+            "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back."
+        )
         forgets = Text(
             "What I kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
         )
-        return joined((told, problem or forgets))
+        return joined((sentence, problem or forgets))
     if participation.must_agree(guild_id, person_id):
-        told = Text(
+        sentence = Text(
             "Your opt-out on this server is over. I hear only people who press *Hear me* below my notice, in each "
             "session anew."
         )
     else:
-        told = Text("I hear you again on this server.")
-    return joined((told, problem))
+        sentence = Text("I hear you again on this server.")
+    return joined((sentence, problem))
 
 
 def talk_button(participation: GuildConducts, tree: CheckedCommandTree, language: str) -> CheckedView:

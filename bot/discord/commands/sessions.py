@@ -37,7 +37,7 @@ MISSED = Text("What did I miss?")
 TITLE = Text("While you were away from {channel}")
 LATELY = Text("Lately in {channel}")
 MOST_MINUTES = 720
-NOTHING_TO_TELL = Text("Nothing was said in that session that I may tell.")
+NOTHING_READABLE = Text("Nothing was said in that session that I may tell.")
 _FORMATS = {
     "markdown": TranscriptFormat.MARKDOWN,
     "json": TranscriptFormat.JSON,
@@ -58,8 +58,8 @@ def add_sessions(
     """Put /recap and /transcript on `tree`, and the button for who comes back. `now`: UTC epoch seconds. `zone`: the
     time zone of times of day.
     """
-    told = _ToldSessions(tree, reader, digests, now, zone)
-    tree.buttons.catch_up = partial(catch_up_button, told, tree)
+    answers = _SessionAnswers(tree, reader, digests, now, zone)
+    tree.buttons.catch_up = partial(catch_up_button, answers, tree)
 
     @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
     @app_commands.describe(
@@ -75,7 +75,7 @@ def add_sessions(
         minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
     ) -> None:
         is_missed = what == "missed" or minutes is not None
-        work = told.missed(interaction, minutes) if is_missed else told.recap(interaction, session)
+        work = answers.missed(interaction, minutes) if is_missed else answers.recap(interaction, session)
         await answer_when_known(interaction, work)
 
     @tree.command(name="transcript", description="Get what was said in a session as a file that only you see.")
@@ -90,7 +90,7 @@ def add_sessions(
         wanted: Literal["markdown", "json", "srt", "webvtt"] = "markdown",
         session: str | None = None,
     ) -> None:
-        await answer_when_known(interaction, told.transcript(interaction, session, _FORMATS[wanted]))
+        await answer_when_known(interaction, answers.transcript(interaction, session, _FORMATS[wanted]))
 
     @recap.autocomplete("session")
     @transcript.autocomplete("session")
@@ -108,11 +108,11 @@ def add_sessions(
         )
 
 
-def catch_up_button(told: _ToldSessions, tree: CheckedCommandTree, language: str) -> CheckedView:
+def catch_up_button(answers: _SessionAnswers, tree: CheckedCommandTree, language: str) -> CheckedView:
     """Return the button below the offer. It does what /recap does with `missed`, for the same people."""
 
     async def missed(interaction: discord.Interaction) -> None:
-        await answer_when_known(interaction, told.missed(interaction, None))
+        await answer_when_known(interaction, answers.missed(interaction, None))
 
     view = CheckedView(tree, "recap")
     view.add_button("roomtone:catch-up", in_language(MISSED, language), missed)
@@ -120,7 +120,7 @@ def catch_up_button(told: _ToldSessions, tree: CheckedCommandTree, language: str
 
 
 @dataclass(frozen=True, slots=True)
-class _ToldSessions:
+class _SessionAnswers:
     """Tells people of sessions that they may read. The methods raise `StoreError`."""
 
     tree: CheckedCommandTree
@@ -161,7 +161,7 @@ class _ToldSessions:
             return NO_SESSION
         digest = await self.digests.of(session, person)
         if digest.is_empty:
-            return NOTHING_TO_TELL
+            return NOTHING_READABLE
         title = RECAP.fill(channel=channel_name(interaction, session.channel_id))
         # Without a model there is nothing else of what was said.
         embed = digest_embed(digest, language_of(interaction), title=title, shows_last=digest.is_certain)
@@ -187,7 +187,7 @@ class _ToldSessions:
             missing=read.cut,
         )
         file = await asyncio.to_thread(write_transcript, read.turns, head, form, zone=self.zone)
-        told = counted(
+        about = counted(
             file.lines,
             "The session in {channel} that began {when}: {count} line. Only you see this message.",
             "The session in {channel} that began {when}: {count} lines. Only you see this message.",
@@ -199,7 +199,7 @@ class _ToldSessions:
             "The oldest line is left out, because the file would be too large for Discord.",
             "The oldest {count} lines are left out, because the file would be too large for Discord.",
         )
-        sentence = joined((told, left_out if file.left_out else ""))
+        sentence = joined((about, left_out if file.left_out else ""))
         return Answer(sentence, file=discord.File(io.BytesIO(file.content), file.name))
 
     async def _find(self, interaction: discord.Interaction, wanted: str | None) -> tuple[Reader, StoredSession | None]:

@@ -59,7 +59,7 @@ DEFAULT, ON, OFF = "default", "on", "off"
 
 NEXT_REPLY = Text("This takes effect at my next reply.")
 NEXT_SESSION = Text("This takes effect with the next session.")
-TOLD_NEXT_SESSION = Text("This takes effect at once. My notice says it from the next session on.")
+IN_NEXT_NOTICE = Text("This takes effect at once. My notice says it from the next session on.")
 NEXT_COMER = Text("This takes effect when somebody next comes into a voice channel.")
 
 
@@ -190,7 +190,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("When I speak"),
         Text("Whether I wait to be called by name."),
         OneOf(
-            _fixed({mode.value: told for mode, told in MODES.items()} | {DEFAULT: AS_OPERATOR}),
+            _fixed({mode.value: words for mode, words in MODES.items()} | {DEFAULT: AS_OPERATOR}),
             lambda here: (here.voice_mode.value,),
         ),
         lambda chosen, _: {"voice_mode": None if chosen[0] == DEFAULT else VoiceMode(chosen[0])},
@@ -339,7 +339,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         ),
         lambda chosen, _: {"opens_history": chosen[0] == ON},
         history_sentence,
-        TOLD_NEXT_SESSION,
+        IN_NEXT_NOTICE,
     ),
     ServerSetting(
         "history-role",
@@ -348,7 +348,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         SomeOf("roles", 1, lambda here: () if here.server.history_role is None else (here.server.history_role,)),
         lambda chosen, _: {"history_role": int(chosen[0]), "opens_history": True} if chosen else {"history_role": None},
         history_sentence,
-        TOLD_NEXT_SESSION,
+        IN_NEXT_NOTICE,
     ),
     ServerSetting(
         "chat",
@@ -359,7 +359,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         ),
         lambda chosen, _: {"chat_channel": int(chosen[0]) if chosen else None},
         chat_sentence,
-        TOLD_NEXT_SESSION,
+        IN_NEXT_NOTICE,
     ),
     ServerSetting(
         "posts",

@@ -66,7 +66,8 @@ class ServerSetting:
     """One setting. `about`: at most 100 characters, as Discord shows it beside the name.
 
     `control`: how it is chosen. `changes`: what to store for what was chosen: ids or keys of options, or the one text
-    that was written; raises `SettingError`. `told`: what holds. `prepare`: done before it is stored; raises `BotError`.
+    that was written; raises `SettingError`. `describe`: returns what holds. `prepare`: done before it is stored; raises
+    `BotError`.
     """
 
     key: str
@@ -74,7 +75,7 @@ class ServerSetting:
     about: Text
     control: OneOf | SomeOf | Written
     changes: Callable[[list[str], OperatorSettings], Changes]
-    told: Callable[[Here], Text]
+    describe: Callable[[Here], Text]
     effect: Text = AT_ONCE
     prepare: Callable[[Changes, SettingStores, Callable[[Text], Awaitable[None]]], Awaitable[None]] | None = None
 
@@ -214,11 +215,11 @@ MODES_OF_MEMORY = {
 def mode_sentence(here: Here) -> Text:
     """Return how the server's sessions remember."""
     mode = here.server.mode or here.operator.mode
-    told = Text("{mode} ({source}).", mode=MODES_OF_MEMORY[mode.value], source=_source(here.server.mode))
+    sentence = Text("{mode} ({source}).", mode=MODES_OF_MEMORY[mode.value], source=_source(here.server.mode))
     if mode is Mode.ROLLING and not here.operator.searchable:
         missing = Text("There is no memory search to find dropped turns, so I work as in summary until there is.")
-        return joined((told, missing))
-    return told
+        return joined((sentence, missing))
+    return sentence
 
 
 def budget_sentence(here: Here) -> Text:

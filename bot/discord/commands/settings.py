@@ -27,7 +27,7 @@ from bot.discord.answers import (
 from bot.discord.command_tree import CheckedView, use_failed
 from bot.discord.commands.setting_table import BY_KEY, SETTINGS
 from bot.discord.commands.setting_values import Here, OneOf, SettingError, SomeOf, Written
-from bot.discord.commands.voice import tell
+from bot.discord.commands.voice import follow_up
 from bot.errors import BotError
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined
@@ -122,10 +122,10 @@ class SettingsPanel:
                 raise SettingError(NOT_ANY_MORE)
             changes = setting.changes(chosen, self.stores.operator)
             if setting.prepare is not None:
-                await setting.prepare(changes, self.stores, lambda text: tell(interaction, text))
+                await setting.prepare(changes, self.stores, lambda text: follow_up(interaction, text))
             await self.stores.servers.change(guild_id, lambda now: replace(now, **changes), by=by)
             log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
-            said = joined((setting.told(self._here(guild_id)), setting.effect), "\n")
+            said = joined((setting.describe(self._here(guild_id)), setting.effect), "\n")
         except (BotError, StoreError) as error:
             said = failure_sentence(error)
         await self._redraw(interaction, setting, said)
@@ -147,11 +147,11 @@ class SettingsPanel:
         await self.stores.voices.voices.look()
         here = self._here(guild_id)
         # Settings that one sentence tells together are one field. Others may happen to say the same.
-        fields = {each.told: each.name for each in reversed(SETTINGS)}
+        fields = {each.describe: each.name for each in reversed(SETTINGS)}
         embed = embed_in(
             language,
             title=Text("Settings of {server}", server=interaction.guild.name if interaction.guild else ""),
-            fields=[(name, told(here)) for told, name in reversed(fields.items())],
+            fields=[(name, describe(here)) for describe, name in reversed(fields.items())],
         )
         text = WHAT if setting is None else setting.about
         return Answer(said or text, embed, PanelView(self, language, interaction.guild, setting, here))

@@ -59,14 +59,14 @@ def add_voice(tree: CheckedCommandTree, *, commands: VoiceCommands) -> None:
 
 def voice_sentence(commands: VoiceCommands, current: str | None) -> Text:
     """Return which voice speaks on a server. `current`: the name that it has chosen; None: the usual voice."""
-    told = Text("I speak with my usual voice here.")
+    sentence = Text("I speak with my usual voice here.")
     if current is not None:
         voice = find_voice(current)
         problem = NO_SUCH_VOICE if voice is None else commands.voices.problem(voice)
         if problem is not None:
             return replaced_sentence(current, problem)
-        told = Text("I speak with the voice {voice} here.", voice=current.capitalize())
-    return joined((told, ONE_OF_ITS_OWN)) if commands.speech_to_speech else told
+        sentence = Text("I speak with the voice {voice} here.", voice=current.capitalize())
+    return joined((sentence, ONE_OF_ITS_OWN)) if commands.speech_to_speech else sentence
 
 
 def voice_facts(voice: EmbeddedVoice, voices: LoadedVoices) -> Text:
@@ -92,13 +92,13 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
         await answer(interaction, NOT_INSTALLED)
         return
     await defer(interaction)
-    refused = await make_ready(voice, commands.voices, lambda text: tell(interaction, text))
+    refused = await make_ready(voice, commands.voices, lambda text: follow_up(interaction, text))
     if refused is None:
         try:
             refused = await commands.play_sample(guild_id_of(interaction), voice)
         except SynthesisError as error:
             refused = sentence_of(error)
-    await tell(
+    await follow_up(
         interaction, refused or Text("That was {voice}. /settings chooses it for this server.", voice=voice.title)
     )
 
@@ -132,6 +132,6 @@ async def make_ready(
     return None
 
 
-async def tell(interaction: discord.Interaction, text: Text) -> None:
+async def follow_up(interaction: discord.Interaction, text: Text) -> None:
     """Replace the private answer. Discord takes changes for a quarter of an hour; what comes later is not told."""
     await attempt(change(interaction, text), None, event="voice_answer_not_written")

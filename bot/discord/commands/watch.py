@@ -86,8 +86,8 @@ async def _look(
     # A vision model answers in the language of the question.
     asked = in_language(WHAT_IS_THERE, language) if question is None else question[:300]
     sharer = None if whose is None else whose.id
-    told = await watching.look(guild_id_of(interaction), interaction.user.id, asked, whose=sharer)
-    return verbatim(escape_quote(in_language(told, language)))
+    reply = await watching.look(guild_id_of(interaction), interaction.user.id, asked, whose=sharer)
+    return verbatim(escape_quote(in_language(reply, language)))
 
 
 async def _link(watching: ScreenSharing, interaction: discord.Interaction) -> Text:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from voice.speaking.port import Synthesizer
 
 # How long a result waits for people to end what they say; how often to look.
-TELL_WITHIN_S = 15.0
-TELL_POLL_S = 0.2
+REPORT_WITHIN_S = 15.0
+REPORT_POLL_S = 0.2
 
 
 class Answering:
@@ -52,11 +52,11 @@ class Answering:
         self._listener = listener
         self._finishing = False
         # Held by the result that is told next, so that none takes the place of another.
-        self._telling = asyncio.Lock()
+        self._reporting = asyncio.Lock()
         here = RecallScope(session.id, channel.guild_id, channel.channel_id)
         self.toolbox = services.replies.open_toolbox(here, channel)
         # Each part is made after those that it needs: who is there, who is answered, what is recorded, what is said.
-        self.participants = Participants(channel, session.memory.name_of)
+        self.participants = Participants(channel, session.timeline.name_of)
         self.participation = Participation(
             services.participation,
             session.guild,
@@ -66,12 +66,12 @@ class Answering:
             clock=self._clock,
             replies=self,
         )
-        self.toolbox.frozen.on_done = self._tell_result
+        self.toolbox.frozen.on_done = self._report_result
         if session.upkeep is not None:
             self.toolbox.on_failure = session.upkeep.tier_checks.failed_turns.add
         self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
         self.turn_recorder = TurnRecorder(
-            session.memory,
+            session.timeline,
             channel,
             self.participants,
             own_name=services.brain.name,
@@ -102,7 +102,7 @@ class Answering:
         # In a session that is only written down it would only cost.
         if services is None or self.participation.listens_only:
             return None
-        return RealtimeBridge(services, prompts, session.channel, memory=session.memory, toolbox=self.toolbox)
+        return RealtimeBridge(services, prompts, session.channel, timeline=session.timeline, toolbox=self.toolbox)
 
     def _new_speaking(self, prompts: PromptBuilder, recorder: ReplyRecorder, responder: Responder) -> Speaking:
         return Speaking(
@@ -111,7 +111,7 @@ class Answering:
             build_context=prompts.build_context,
             responder=responder,
             on_reply=recorder.record,
-            tell=self.participation.notify,
+            notify=self.participation.notify,
             own_names=prompts.own_names,
             bridge=self.bridge,
         )
@@ -249,24 +249,24 @@ class Answering:
             self.ask(Question(turn, asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return turn is not None
 
-    async def _tell_result(self, call: FrozenCall) -> None:
+    async def _report_result(self, call: FrozenCall) -> None:
         """Tell what came of a call that somebody pressed for: in writing where they asked so, else aloud once nobody
         speaks. The chat has it in any case.
         """
         if call.asker.typed is not None:
-            self.typed_talk.tell_result(call, call.asker.typed, self._last_turn())
+            self.typed_talk.report_result(call, call.asker.typed, self._last_turn())
             return
-        async with self._telling:
+        async with self._reporting:
             waited_s = 0.0
-            while self.replier.busy or (self.is_busy() and waited_s < TELL_WITHIN_S):
-                await self._clock.sleep(TELL_POLL_S)
-                waited_s += TELL_POLL_S
+            while self.replier.busy or (self.is_busy() and waited_s < REPORT_WITHIN_S):
+                await self._clock.sleep(REPORT_POLL_S)
+                waited_s += REPORT_POLL_S
             turn = self._last_turn()
-            if turn is not None and self.participation.may_tell():
+            if turn is not None and self.participation.may_speak_result():
                 self.ask(Question(turn, asker_id=str(call.asker.user_id), pressed=call))
 
     def _last_turn(self) -> Turn | None:
-        return next((turn for turn in reversed(self._session.memory.window) if not turn.tombstone), None)
+        return next((turn for turn in reversed(self._session.timeline.window) if not turn.tombstone), None)
 
     def ask(self, question: Question) -> None:
         if self._finishing:

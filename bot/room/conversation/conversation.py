@@ -251,7 +251,7 @@ class Conversation:
             *self.hearing.queues,
             mine.replier.queue,
             mine.speaking.playback.pieces,
-            QueueFigures("store", self._session.memory.unstored_items, None),
+            QueueFigures("store", self._session.timeline.unstored_items, None),
             self.participation.queue,
             mine.typed_talk.queue,
             *(() if mine.bridge is None else mine.bridge.queues),

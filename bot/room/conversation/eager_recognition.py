@@ -133,12 +133,12 @@ class EagerRecognition(Generic[HeardT]):
         self._on_recognised(pause.utterance, heard, likely)
         if known is not None and not likely and self._tasks is not None:
             task = self._tasks.create_task(
-                self._tell_if_lasting(pause.utterance, heard), name=f"lasting-pause-{pause.utterance.user_id}"
+                self._report_if_lasting(pause.utterance, heard), name=f"lasting-pause-{pause.utterance.user_id}"
             )
             self._lasting[pause.utterance.id] = task
         return heard
 
-    async def _tell_if_lasting(self, utterance: Utterance, heard: HeardT) -> None:
+    async def _report_if_lasting(self, utterance: Utterance, heard: HeardT) -> None:
         """Tell the text again, as likely finished, when the pause has lasted. Cancelled if it ends before."""
         silent_s = self._clock.monotonic() - utterance.ended_at
         await self._clock.sleep(max(0.0, LASTING_PAUSE_S - silent_s))

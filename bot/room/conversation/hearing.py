@@ -171,7 +171,7 @@ class Hearing:
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
             recognise=transcriber.transcribe,
-            with_text=lambda known, transcription: transcription.told_of(known),
+            with_text=lambda known, transcription: transcription.extend_evidence(known),
             clock=clock,
             on_recognised=self._on_early_text,
             is_behind=self._is_behind,

@@ -41,12 +41,12 @@ class MembershipNews:
 
 @dataclass(slots=True)
 class _Coming:
-    """One person. `told_present`: whether the last turn left them in the channel. `changes`: those since that turn."""
+    """One person. `recorded_present`: the last turn left them in the channel. `changes`: those since that turn."""
 
     person: Person
     present: bool
-    told_present: bool
-    told_at: float = float("-inf")
+    recorded_present: bool
+    recorded_at: float = float("-inf")
     changes: int = 0
 
 
@@ -71,21 +71,21 @@ class MembershipGatherer:
         everybody. What is not taken from the iterator stays gathered.
         """
         for each in list(self._people.values()):
-            if each.changes and (room_ends or now - each.told_at >= TURN_EVERY_S):
+            if each.changes and (room_ends or now - each.recorded_at >= TURN_EVERY_S):
                 yield self._news(each, now)
 
     def _news(self, coming: _Coming, now: float) -> MembershipNews:
-        what = _describe(told_present=coming.told_present, changes=coming.changes)
-        coming.told_present, coming.told_at, coming.changes = coming.present, now, 0
+        what = _describe(recorded_present=coming.recorded_present, changes=coming.changes)
+        coming.recorded_present, coming.recorded_at, coming.changes = coming.present, now, 0
         return MembershipNews(coming.person, what)
 
 
-def _describe(*, told_present: bool, changes: int) -> str:
+def _describe(*, recorded_present: bool, changes: int) -> str:
     """Return what happened in `changes` alternating changes of somebody who was in the channel or not."""
     times = "" if changes < 4 else f" {changes // 2} times"
     if changes == 1:
-        return "left the channel." if told_present else "joined the channel."
-    if told_present:
+        return "left the channel." if recorded_present else "joined the channel."
+    if recorded_present:
         ending = ", then left again" if changes % 2 else ""
         return f"left the channel and came back{times}{ending}."
     ending = ", then joined again" if changes % 2 else ""
@@ -142,8 +142,8 @@ class MembershipRecorder:
     def on_change(self, change: MembershipChange) -> None:
         """Take a change. Does not wait."""
         person, now = change.person, self._clock.monotonic()
-        away_s = self._offers.handle(change, total_turns=self._session.memory.total_turns, now=now)
-        self._tell_parts(change)
+        away_s = self._offers.handle(change, total_turns=self._session.timeline.total_turns, now=now)
+        self._notify_parts(change)
         self._gatherer.handle(change)
         if away_s is not None:
             self._to_offer[person.id] = (person, away_s)
@@ -180,7 +180,7 @@ class MembershipRecorder:
         offered = await channel.offer_catch_up(person, minutes=round(away_s / 60))
         log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)
 
-    def _tell_parts(self, change: MembershipChange) -> None:
+    def _notify_parts(self, change: MembershipChange) -> None:
         person, upkeep = change.person, self._session.upkeep
         self._answering.participants.note_name(person)
         if change.joined:

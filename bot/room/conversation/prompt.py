@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # The result itself stands where the call was made, as data: no system prompt repeats what a tool says.
-TELL_RESULT = (
+REPORT_RESULT = (
     "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
     "of it, by its result. If that says that it failed, say so."
 )
@@ -59,12 +59,12 @@ class PromptBuilder:
         toolbox: Toolbox,
     ) -> None:
         self._services, self._channel = session.services, session.channel
-        self._memory, self._upkeep, self._report = session.memory, session.upkeep, session.report
+        self._timeline, self._upkeep, self._report = session.timeline, session.upkeep, session.report
         self._participants = participants
         self._participation = participation
         self._quoting = quoting
         self._toolbox = toolbox
-        self._external_changes = session.memory.external_changes
+        self._external_changes = session.timeline.external_changes
         self._channels = session.channel.shared_channels()
         self._people = _people_in(session.channel)
 
@@ -76,7 +76,7 @@ class PromptBuilder:
         asker = self.asker_of(question)
         quotes = await self.find_quotes(question)
         context = build_context_messages(
-            self._memory,
+            self._timeline,
             question.turn,
             system=(self._instructions(policy), *self._names()),
             reply_prompts=self._answer_instructions(question),
@@ -91,14 +91,14 @@ class PromptBuilder:
             may_skip=question.may_skip,
             language=question.language,
         )
-        self._tell(context.parts, answer_to=question.turn.seq)
+        self._report_sent(context.parts, answer_to=question.turn.seq)
 
         def keep(messages: Sequence[ChatMessage]) -> None:
             if self._upkeep is not None:
                 at = services.clock.now()
-                self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._memory.session_id, at=at))
+                self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._timeline.session_id, at=at))
 
-        def tell_away(problem: ChatModelError) -> None:
+        def report_away(problem: ChatModelError) -> None:
             # Nobody bills it, and who runs the bot shall see it.
             self._participation.on_prompt_sent(sum(part.tokens for part in context.parts), calls=-1)
             services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
@@ -106,13 +106,13 @@ class PromptBuilder:
         # What came of a press is in no memory, and without a model nobody knows whether other words are for the bot.
         certain = question.pressed is None and (question.unaided or not question.may_skip)
         present = tuple(name for _, name in self._present())
-        on_away = tell_away if certain else None
+        on_away = report_away if certain else None
         return replace(context, on_sent=keep, present=present, names=self.own_names(), on_away=on_away)
 
     async def find_quotes(self, question: Question) -> tuple[Quote, ...]:
         if self._quoting is None:
             return ()
-        return await self._quoting.find(question.turn, self._memory, names=self.own_names())
+        return await self._quoting.find(question.turn, self._timeline, names=self.own_names())
 
     def own_names(self) -> tuple[str, ...]:
         """Return the bot's own name and what it is called here, which a manager may change at any time."""
@@ -120,22 +120,22 @@ class PromptBuilder:
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""
-        self._tell(parts, answer_to=answer_to)
+        self._report_sent(parts, answer_to=answer_to)
         if self._upkeep is not None:
             self._upkeep.on_prompt_sent(
                 SentPrompt.of(
                     parts,
-                    self._memory.session_id,
+                    self._timeline.session_id,
                     answer_to=answer_to,
                     at=self._services.clock.now(),
-                    mode=self._memory.mode,
-                    cursor=self._memory.cursor,
-                    summary_revision=self._memory.state.revision,
+                    mode=self._timeline.mode,
+                    cursor=self._timeline.cursor,
+                    summary_revision=self._timeline.state.revision,
                     spoken=True,
                 )
             )
 
-    def _tell(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+    def _report_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
         """Count the cost of a prompt, and tell memory and observers."""
         parts = tuple(parts)
         self._participation.on_prompt_sent(sum(part.tokens for part in parts))
@@ -165,8 +165,8 @@ class PromptBuilder:
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
         writing = "" if question.typed is None else TYPED
-        telling = "" if question.pressed is None else TELL_RESULT.format(tool=question.pressed.tool.name)
-        return tuple(text for text in (today, skipping, answering, writing, telling) if text)
+        reporting = "" if question.pressed is None else REPORT_RESULT.format(tool=question.pressed.tool.name)
+        return tuple(text for text in (today, skipping, answering, writing, reporting) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:
@@ -199,12 +199,12 @@ class PromptBuilder:
         read, and calls with such forgotten words that run or wait for a press.
         """
         channels, people = self._channel.shared_channels(), _people_in(self._channel)
-        forgotten = self._memory.external_changes != self._external_changes
+        forgotten = self._timeline.external_changes != self._external_changes
         if forgotten:
             self._toolbox.drop_derived()
         elif not (self._channels <= channels and people <= self._people):
             self._toolbox.exchanges.clear()
-        self._external_changes, self._channels = self._memory.external_changes, channels
+        self._external_changes, self._channels = self._timeline.external_changes, channels
         self._people = people
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
@@ -217,7 +217,7 @@ class PromptBuilder:
             return None
         policy = self._services.replies.guild_policy.prompt_policy(self._channel.guild_id)
         try:
-            await self._memory.set_mode(policy.mode)
+            await self._timeline.set_mode(policy.mode)
         except StoreError as error:
             # The session stays in its old mode; the next reply tries again.
             self._report("memory_mode", error)

@@ -49,7 +49,7 @@ MOST_TRIES = 3
 
 
 class Speaking:
-    """The bot's speech in `channel`. `tell`: has a sentence written into the channel, and returns at once.
+    """The bot's speech in `channel`. `notify`: has a sentence written into the channel, and returns at once.
     `own_names`: returns the bot's names there. `bridge`: speech-to-speech, asked before the language model;
     None: there is none.
 
@@ -64,12 +64,12 @@ class Speaking:
         build_context: Callable[[Question], Awaitable[ModelContext]],
         responder: Responder,
         on_reply: Callable[[Reply], Awaitable[None]],
-        tell: Callable[[Text], None],
+        notify: Callable[[Text], None],
         own_names: Callable[[], Sequence[str]],
         bridge: RealtimeBridge | None,
     ) -> None:
         self._channel = channel
-        voice = self.voice = services.open_voice(channel, services.speech.synthesizer, tell)
+        voice = self.voice = services.open_voice(channel, services.speech.synthesizer, notify)
         self.playback = Playback(monotonic=services.clock.monotonic)
         synthesizer = RoomSynthesizer(voice)
         self.replies = ReplySource(

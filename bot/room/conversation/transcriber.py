@@ -63,7 +63,7 @@ class TranscribedUtterance:
     gave_way: bool = False
     glossary: tuple[str, ...] = ()
 
-    def told_of(self, known: PauseEvidence) -> PauseEvidence:
+    def extend_evidence(self, known: PauseEvidence) -> PauseEvidence:
         """Return what is known of the pause after the utterance, `known` before it had a text."""
         if self.recognition is None:
             return known

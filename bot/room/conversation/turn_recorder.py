@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.participation import Participation
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ class TurnRecorder:
 
     def __init__(
         self,
-        memory: SessionMemory,
+        timeline: SessionTimeline,
         channel: RoomChannel,
         participants: Participants,
         *,
@@ -53,11 +53,11 @@ class TurnRecorder:
         clock: Clock,
         observe: events.Observer,
     ) -> None:
-        self._memory = memory
+        self._timeline = timeline
         self._channel = channel
         self._participants = participants
         # Reserved, so that nobody else's turns bear it.
-        self._own_name = memory.name_of(OWN_ID, own_name)
+        self._own_name = timeline.name_of(OWN_ID, own_name)
         self._clock = clock
         self._observe = observe
         self._store_failing = False
@@ -75,20 +75,20 @@ class TurnRecorder:
     def preview_speech(self, spoken: SpokenText) -> Turn:
         """Return the turn that an utterance would become now. Records nothing."""
         started_at, ended_at = self._epoch(spoken.started_at), self._epoch(spoken.ended_at)
-        seq = Seq(self._memory.total_turns)
+        seq = Seq(self._timeline.total_turns)
         parts = _parts([spoken], [self._participants.name(spoken.user_id)])
         return Turn(seq, TurnKind.SPEECH, started_at, ended_at, parts)
 
     async def record_typed(self, person: Person, text: str) -> Turn:
         """Record what somebody has typed to the bot just now."""
         now = self._clock.now()
-        part = TurnPart(str(person.id), self._memory.name_of(str(person.id), person.name), text)
+        part = TurnPart(str(person.id), self._timeline.name_of(str(person.id), person.name), text)
         return await self._record(TurnKind.TYPED, (part,), now, now)
 
     async def record_membership(self, person: Person, what: str) -> Turn:
         """Record that somebody joined or left. `what`: follows their name in a sentence."""
         now = self._clock.now()
-        name = self._memory.name_of(str(person.id), person.name)
+        name = self._timeline.name_of(str(person.id), person.name)
         part = TurnPart(str(person.id), name, f"{name} {what}")
         return await self._record(TurnKind.MEMBERSHIP, (part,), now, now)
 
@@ -125,7 +125,7 @@ class TurnRecorder:
 
     def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float) -> bool:
         """Return whether the last turn has the same content and was a moment ago; log the omission if so."""
-        turns = self._memory.turns
+        turns = self._timeline.turns
         if not turns or (turns[-1].kind, turns[-1].parts) != (kind, parts):
             return False
         if started_at - turns[-1].ended_at > SAME_EFFECT_S:
@@ -148,17 +148,17 @@ class TurnRecorder:
         *Cancellation*: the turn is in memory, and stored with the next write or when the memory is closed, so it is
         emitted too.
         """
-        seq = self._memory.total_turns
+        seq = self._timeline.total_turns
         try:
-            turn = await self._memory.append(kind, parts, started_at=started_at, ended_at=ended_at, answers=answers)
+            turn = await self._timeline.append(kind, parts, started_at=started_at, ended_at=ended_at, answers=answers)
         except StoreError as error:
             # Other turns may have been appended while the store was busy.
-            turn = self._memory.turn(seq)
+            turn = self._timeline.turn(seq)
             self._emit(turn, utterances)
-            await self._tell_failure(turn, error)
+            await self._report_failure(turn, error)
             return turn
         except asyncio.CancelledError:
-            self._emit(self._memory.turn(seq), utterances)
+            self._emit(self._timeline.turn(seq), utterances)
             raise
         self._store_failing = False
         self._emit(turn, utterances)
@@ -167,7 +167,7 @@ class TurnRecorder:
     def _emit(self, turn: Turn, utterances: tuple[SpokenText, ...] = ()) -> None:
         self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))
 
-    async def _tell_failure(self, turn: Turn, error: StoreError) -> None:
+    async def _report_failure(self, turn: Turn, error: StoreError) -> None:
         """Tell the log, the observer and the channel that the store fails, unless it did so before."""
         if self._store_failing:
             return

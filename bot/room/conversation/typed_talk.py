@@ -98,7 +98,7 @@ class TypedTalk:
             return why
         return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY
 
-    def tell_result(self, call: FrozenCall, message: TypedMessage, last_turn: Turn | None) -> None:
+    def report_result(self, call: FrozenCall, message: TypedMessage, last_turn: Turn | None) -> None:
         """Write below a message what came of the call for which its author has pressed. `last_turn`: of the session.
 
         Who has left the channel, or may not be heard any more, is told nothing.

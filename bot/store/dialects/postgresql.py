@@ -159,8 +159,8 @@ def describe(url: str) -> DatabaseDescription:
     if found is not None:
         require_current(str(found[0]), place)
     held = "no memory in it yet; the first session makes it" if found is None else f"{size_bytes // 1_000_000:,} MB"
-    told = f"{place}, PostgreSQL {server}, {held}"
-    return DatabaseDescription(told, tuple(running))
+    described = f"{place}, PostgreSQL {server}, {held}"
+    return DatabaseDescription(described, tuple(running))
 
 
 def place_of(url: str) -> str:

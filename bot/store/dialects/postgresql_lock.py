@@ -154,7 +154,7 @@ async def _locked(
 ) -> psycopg.AsyncConnection[Any]:
     """Return a connection that holds the locks."""
     begun_at = asyncio.get_running_loop().time()
-    is_told = False
+    is_logged = False
     while True:
         try:
             connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
@@ -175,9 +175,9 @@ async def _locked(
         await connection.close()
         if asyncio.get_running_loop().time() - begun_at >= wait_s:
             raise StoreError(refused)
-        if not is_told:
+        if not is_logged:
             log.warning("waiting_for_other_bot", problem=refused, up_to_s=None if math.isinf(wait_s) else wait_s)
-            is_told = True
+            is_logged = True
         await asyncio.sleep(RETRY_S)
 
 

@@ -37,7 +37,7 @@ async def read_passages(connection: AsyncConnection, ids: Sequence[PassageId]) -
     found = (await connection.execute(wanted)).all()
     turn_keys = [(row.session_id, row.start_seq) for row in found if row.kind == PassageKind.TURN]
     around = await _turns_around(connection, turn_keys)
-    told = await _terms_of_facts(connection, turn_keys)
+    fact_terms = await _terms_of_facts(connection, turn_keys)
     sources: dict[tuple[str, _Key], PassageSource] = {(PassageKind.TURN.value, key): around[key] for key in around}
     for kind, table, read in (
         (PassageKind.NOTE, notes, rows.note_from_row),
@@ -46,7 +46,7 @@ async def read_passages(connection: AsyncConnection, ids: Sequence[PassageId]) -
         keys = [(row.session_id, row.key) for row in found if row.kind == kind]
         for stored in await connection.execute(select(table).where(_has_key(table.c.session_id, table.c.id, keys))):
             sources[kind.value, (stored.session_id, stored.id)] = read(stored)
-    by_id = {row.id: made for row in found if (made := _passage(row, sources, around, told)) is not None}
+    by_id = {row.id: made for row in found if (made := _passage(row, sources, around, fact_terms)) is not None}
     return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
 
 
@@ -61,7 +61,7 @@ def _passage(
     row: Any,
     sources: Mapping[tuple[str, _Key], PassageSource],
     around: Mapping[_Key, Turn],
-    told: Mapping[_Key, frozenset[str]],
+    fact_terms: Mapping[_Key, frozenset[str]],
 ) -> Passage | None:
     is_turn = row.kind == PassageKind.TURN
     key = (row.session_id, row.start_seq if is_turn else row.key)
@@ -71,7 +71,7 @@ def _passage(
     near: list[Turn | None] = []
     own = frozenset(row.own.split())
     if is_turn:
-        own |= told.get(key, frozenset())
+        own |= fact_terms.get(key, frozenset())
         near = [around.get((row.session_id, row.start_seq + step)) for step in range(-_BEFORE, _AFTER + 1)]
     return Passage(
         id=PassageId(row.id),

@@ -115,13 +115,13 @@ class Gateway:
         self.broadcast("VOICE_STATE_UPDATE", state)
         return VoiceCredentials(state=state, server=self.announce_voice_server(user_id))
 
-    def leave(self, user_id: int, *, told: bool = True) -> bool:
-        """Remove a member from voice and send the event (if `told`); return False if the member was in no channel."""
+    def leave(self, user_id: int, *, notified: bool = True) -> bool:
+        """Remove a member from voice and, if `notified`, send the event. Return False if they were in no channel."""
         state = self._state.leave_voice(user_id)
         self._voice_sessions.pop(user_id, None)
         if state is None:
             return False
-        if told:
+        if notified:
             self.broadcast("VOICE_STATE_UPDATE", state)
         self._disconnect_voice(user_id)
         return True

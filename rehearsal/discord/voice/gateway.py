@@ -211,7 +211,7 @@ class VoiceGateway:
         self._sessions[connection] = session
         self._by_user[user_id] = session
         self._forwarder.add(leg)
-        self._tell(session, VoiceSessionChange.BEGUN)
+        self._report(session, VoiceSessionChange.BEGUN)
         ready = {
             "ssrc": leg.ssrc,
             "ip": self._forwarder.host,
@@ -243,7 +243,7 @@ class VoiceGateway:
         after = data.get("seq_ack")
         session.resume(connection, after if isinstance(after, int) and after >= 0 else 0)
         _log.info("voice_session_resumed", user_id=session.user_id)
-        self._tell(session, VoiceSessionChange.RESUMED)
+        self._report(session, VoiceSessionChange.RESUMED)
 
     def _select_protocol(self, connection: GatewayConnection, session: VoiceSession, data: dict[str, Any]) -> None:
         choice = data.get("data")
@@ -291,9 +291,9 @@ class VoiceGateway:
             session.connection = None
         self._forwarder.remove(session.leg)
         self.room_of(session).leave(session)
-        self._tell(session, VoiceSessionChange.ENDED)
+        self._report(session, VoiceSessionChange.ENDED)
 
-    def _tell(self, session: VoiceSession, change: VoiceSessionChange) -> None:
+    def _report(self, session: VoiceSession, change: VoiceSessionChange) -> None:
         if self.watch is not None:
             self.watch(session.user_id, session.leg.ssrc, change)
 

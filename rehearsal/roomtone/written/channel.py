@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, Thread
     from compaction.memory.digest import Digest
     from voice.audio import Pcm
-    from voice.errors import LinkError
+    from voice.errors import VoiceConnectionError
     from voice.listening.vad import WindowRun
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
@@ -159,7 +159,7 @@ class SilentChat:
         self.posted.append(text)
 
 
-class ManualLink:
+class ManualConnection:
     """A `bot.channel.port.VoiceConnection` that sends frames only when `send` is called."""
 
     connected = True
@@ -174,10 +174,10 @@ class ManualLink:
     def __init__(self, source: FrameSource, sink: Callable[[Sequence[AudioEvent]], None]) -> None:
         self._source = source
         self.hear = sink
-        self._lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
+        self._lost: asyncio.Future[VoiceConnectionError] = asyncio.get_running_loop().create_future()
 
-    async def lost(self) -> LinkError:
-        """Wait forever: the link is never lost."""
+    async def lost(self) -> VoiceConnectionError:
+        """Wait forever: the connection is never lost."""
         return await self._lost
 
     def counters(self) -> PacketCounters:
@@ -190,7 +190,7 @@ class ManualLink:
 
 
 class WrittenChannel:
-    """`bot.channel.port.RoomChannel` of a written scenario. `link`: the connection, once the bot is there."""
+    """`bot.channel.port.RoomChannel` of a written scenario. `connection`: the connection, once the bot is there."""
 
     guild_id = 500
     channel_id = 600
@@ -203,7 +203,7 @@ class WrittenChannel:
         """`people`: who is in the channel at first."""
         self._people = list(people)
         self.chat = SilentChat()
-        self.link: ManualLink | None = None
+        self.connection: ManualConnection | None = None
 
     def members(self) -> Sequence[Person]:
         return tuple(self._people)
@@ -298,7 +298,7 @@ class WrittenChannel:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-    ) -> AsyncIterator[ManualLink]:
+    ) -> AsyncIterator[ManualConnection]:
         """Open the connection. Nobody has opted out, and it never changes."""
-        self.link = ManualLink(source, sink)
-        yield self.link
+        self.connection = ManualConnection(source, sink)
+        yield self.connection

@@ -264,8 +264,8 @@ class WrittenPlayer:
 
     def _speak(self, lines: Sequence[tuple[int, SayStep]]) -> float:
         """Feed the lines' audio to the room, and return how long all of them take together, in seconds."""
-        link = self.place.link
-        assert link is not None, "the bot is here"
+        connection = self.place.connection
+        assert connection is not None, "the bot is here"
         begun = end = self.clock.monotonic()
         for number, line in lines:
             at = max(begun, end - (line.overlap_s or 0.0))
@@ -276,18 +276,18 @@ class WrittenPlayer:
             )
             if line.id:
                 self.record.step_times[line.id] = at, end
-            link.hear(make_speech(person.id, line.say, at=at))
+            connection.hear(make_speech(person.id, line.say, at=at))
         return end - begun
 
     # -- time --------------------------------------------------------------------------------------------------
 
     async def _live(self, seconds: float, *, step_s: float = STEP_S) -> None:
         """Advance the clock step by step while sending the bot's audio."""
-        link = self.place.link
-        assert link is not None, "the bot is here"
+        connection = self.place.connection
+        assert connection is not None, "the bot is here"
         for _ in range(max(1, round(seconds / step_s))):
             self.clock.advance(step_s)
-            if link.send(round(1000 * step_s / FRAME_MS)):
+            if connection.send(round(1000 * step_s / FRAME_MS)):
                 self.sent_at.append(self.clock.monotonic())
             await self._tasks_run()
 

@@ -75,7 +75,7 @@ async def open_written_services(
             speech=SpeechModels(recogniser, LoudnessDetector(), ToneSynthesizer()),
             memory=MemoryServices(
                 sessions=stores.sessions,
-                open_memory=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),
+                open_timeline=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),
                 open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
                 open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
             ),

@@ -1,4 +1,4 @@
-"""The crowd is in the encrypted group, and what it sends is heard by a link as by any client."""
+"""The crowd is in the encrypted group, and what it sends is heard by a connection as by any client."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rehearsal.discord import LocalDiscord
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from tests.rehearsal.discord.stock import stock_bot, until
 from voice.transport.audio_events import AudioEvent, SpeechFrames
+from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.discord_gateway import DiscordMainGateway
-from voice.transport.link import VoiceLink
 
 BOT = 1001
 PEOPLE = (3001, 3002, 3003, 3004)
@@ -32,8 +32,8 @@ async def test_everybody_in_the_crowd_is_heard_whole(in_step: bool) -> None:
         client = await stack.enter_async_context(stock_bot(local, BOT))
         channel = client.get_channel(600)
         assert isinstance(channel, discord.VoiceChannel)
-        link = await stack.enter_async_context(
-            VoiceLink(
+        connection = await stack.enter_async_context(
+            DiscordVoiceConnection(
                 DiscordMainGateway(client, channel),
                 sink=heard.extend,
                 is_excluded=lambda _: False,
@@ -47,8 +47,8 @@ async def test_everybody_in_the_crowd_is_heard_whole(in_step: bool) -> None:
         crowd.announce(speakers=3)
         sent = await crowd.perform(BOT, slots, in_step=in_step)
         assert sent.packets == 2 * 80 + 60
-        await until(lambda: link.counters().decoded + link.counters().silence == 220, "all packets")
-        counts = link.counters()
+        await until(lambda: connection.counters().decoded + connection.counters().silence == 220, "all packets")
+        counts = connection.counters()
         assert (counts.lost, counts.late, counts.dave_failures, counts.transport_failures) == (0, 0, 0, 0)
         assert counts.talkspurts == 4
         await asyncio.sleep(0)

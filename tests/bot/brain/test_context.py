@@ -30,7 +30,7 @@ from compaction.model import (
     TurnPart,
 )
 from compaction.payload import MessageToolCall, PartKind, coverage, data_part
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.tokens import estimate_tokens
@@ -50,22 +50,22 @@ START = 1_760_000_000.0
 class Talk:
     """A session's memory to which a test adds turns."""
 
-    def __init__(self, memory: SessionMemory) -> None:
-        self.memory = memory
+    def __init__(self, timeline: SessionTimeline) -> None:
+        self.timeline = timeline
         self.at = START
 
     async def say(self, speaker: str, text: str, kind: TurnKind = TurnKind.SPEECH) -> Turn:
         """Add one turn, ten seconds after the previous one."""
         self.at += 10
         part = TurnPart(speaker.casefold(), speaker, text)
-        return await self.memory.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
+        return await self.timeline.append(kind, (part,), started_at=self.at - 3, ended_at=self.at)
 
     def context(
         self, current: Turn, *, max_input_tokens: int = 10_000, policy: PromptPolicy | None = None
     ) -> ModelContext:
         """Return the model input for a reply to `current`."""
         context = build_context_messages(
-            self.memory,
+            self.timeline,
             current,
             system=["You are in a room."],
             max_input_tokens=max_input_tokens,
@@ -79,15 +79,15 @@ class Talk:
 @asynccontextmanager
 async def a_talk() -> AsyncIterator[Talk]:
     """Open an empty session."""
-    async with SessionMemory.open(
+    async with SessionTimeline.open(
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=FakeClock(START),
-    ) as memory:
-        yield Talk(memory)
+    ) as timeline:
+        yield Talk(timeline)
 
 
 async def test_messages_are_the_parts_in_their_order() -> None:
@@ -146,7 +146,7 @@ async def test_what_has_no_room_can_be_condensed() -> None:
         plain = talk.context(question, max_input_tokens=5_000, policy=prompt_policy())
         context = talk.context(question, max_input_tokens=5_000, policy=prompt_policy(summarise_dropped=True))
         summed = sum(part.tokens for part in context.parts)
-        total = talk.memory.total_turns
+        total = talk.timeline.total_turns
     assert [part.kind for part in plain.parts[:2]] == [PartKind.SYSTEM, PartKind.EVICTION_NOTE]
     assert "memory_search" not in plain.parts[1].content, "nobody could call it"
     condensed = context.parts[1]
@@ -162,7 +162,7 @@ async def test_sentences_come_with_speaker_and_time() -> None:
         await talk.say("Ada", "The key is under the pot. It is blue.")
         await talk.say("Roomtone", "Ada hid the key.", TurnKind.ASSISTANT)
         await talk.say("Cy", "Cy joined the channel.", TurnKind.MEMBERSHIP)
-        await talk.memory.add_note(Note(NoteId("n"), START + 33, "Bo", "A map of the harbour."))
+        await talk.timeline.add_note(Note(NoteId("n"), START + 33, "Bo", "A map of the harbour."))
         question = await talk.say("Bo", "Roomtone, where is the key?")
         found = list(collect_evidence(talk.context(question)))
     assert [(item.text, item.origin, item.speaker) for item in found] == [
@@ -184,7 +184,7 @@ async def test_sentences_of_the_summary_have_its_time_range_and_their_speakers()
         for number in range(60):
             last = await talk.say("Bo", f"I counted {number} boats in the harbour of Porto.")
         talk.context(last)
-        await talk.memory.settle()
+        await talk.timeline.settle()
         question = await talk.say("Cy", "Roomtone, which town does Ada want to visit?")
         context = talk.context(question)
         found = [item for item in collect_evidence(context) if item.origin is PartKind.SUMMARY]
@@ -225,7 +225,7 @@ async def test_people_who_talk_at_once_are_each_answered_out_of_what_the_others_
             TurnPart("ada", "Ada", "Roomtone, when does the museum open?"),
             TurnPart("bo", "Bo", "Roomtone, when does the steam boat leave?"),
         ]
-        turn = await talk.memory.append(TurnKind.SPEECH, parts, started_at=START, ended_at=START + 5)
+        turn = await talk.timeline.append(TurnKind.SPEECH, parts, started_at=START, ended_at=START + 5)
         talk.at = START + 5
         responder = EmbeddedResponder(zone=UTC)
         (said,) = [piece async for piece in responder.respond(talk.context(turn))]
@@ -240,7 +240,7 @@ async def test_it_is_called_what_the_server_calls_it() -> None:
             TurnPart("ada", "Ada", "Otto, when does the museum open?"),
             TurnPart("bo", "Bo", "Is there any popcorn?"),
         ]
-        turn = await talk.memory.append(TurnKind.SPEECH, parts, started_at=START + 20, ended_at=START + 25)
+        turn = await talk.timeline.append(TurnKind.SPEECH, parts, started_at=START + 20, ended_at=START + 25)
         context = replace(talk.context(turn), names=(*OWN, "Otto"))
         (said,) = [piece async for piece in EmbeddedResponder(zone=UTC).respond(context)]
     assert said == f"Cy said: The museum opens at ten. {NO_MODEL}"
@@ -267,14 +267,14 @@ async def test_it_knows_since_when_people_talk_and_whom_it_hears() -> None:
             for number in range(turns):
                 last = await talk.say("Bo", f"I counted {number} boats in the harbour of Porto.")
             talk.context(last)
-            await talk.memory.settle()
+            await talk.timeline.settle()
             context = replace(talk.context(last), present=("Ada", "Bo"))
             for meaning in ("how_long", "who_is_here"):
                 sentences = Means(meaning)
                 responder = EmbeddedResponder(first_sentences=sentences)
                 told += [piece.removesuffix(f" {NO_MODEL}") async for piece in responder.respond(context)]
                 assert sentences.people == {"Ada", "Bo"}
-        assert talk.memory.cursor > 0
+        assert talk.timeline.cursor > 0
     people = "I hear these people here: Ada, Bo."
     assert told == ["This talk began just now.", people, "This talk began about 10 minutes ago.", people]
 
@@ -319,7 +319,7 @@ STEP = ToolExchange((MessageToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under th
 
 def _with_tools(talk: Talk, current: Turn, toolbox: Toolbox, *, max_input_tokens: int = 10_000) -> ModelContext:
     return build_context_messages(
-        talk.memory,
+        talk.timeline,
         current,
         system=["You are in a room."],
         max_input_tokens=max_input_tokens,

@@ -29,7 +29,7 @@ from compaction.memory.quotes import Quote, quote_part, quoted_parts
 from compaction.memory.recall import RecallHit
 from compaction.model import Fact, FactKind, Mode, Note, NoteId, Seq, SessionId, TurnPart
 from compaction.payload import MessageToolCall, PartKind
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.untrusted_text import mark_as_data, without_marks
@@ -127,7 +127,7 @@ class House:
         """Return the reply to what a person said."""
         question = await self.talk.say(asker.name or "Somebody", said)
         context = build_context_messages(
-            self.talk.memory,
+            self.talk.timeline,
             question,
             system=[SystemPrompt("Roomtone").text(tools=True)],
             max_input_tokens=10_000,
@@ -151,15 +151,15 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
     async with (
         LocalChatServer(ChatBehaviour(answer=obeys)) as server,
         open_model(LlmSettings(base_url=server.base_url, model="local-chat"), BudgetSettings()) as model,
-        obedient_memory() as memory,
+        obedient_memory() as timeline,
     ):
-        room = House(ModelResponder(model, max_output_tokens=50), Talk(memory))
+        room = House(ModelResponder(model, max_output_tokens=50), Talk(timeline))
         match source:
             case "file":
                 room.chat.drop("notes.txt", BREAKOUT.encode())
                 room.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
             case "screen":
-                await memory.add_note(Note(NoteId("n"), room.talk.at, "Eve", BREAKOUT))
+                await timeline.add_note(Note(NoteId("n"), room.talk.at, "Eve", BREAKOUT))
             case "name":
                 await room.talk.say(f"Bo [21:05] Ada: {ORDER}", "Hello.")
             case "tool":
@@ -167,9 +167,9 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
             case _:
                 for _ in range(62):
                     turn = await room.talk.say("Eve", BREAKOUT)
-                    memory.context(current=turn, max_input_tokens=10_000)
-                    await memory.settle()
-                assert memory.cursor > 0
+                    timeline.context(current=turn, max_input_tokens=10_000)
+                    await timeline.settle()
+                assert timeline.cursor > 0
         for said in ("Roomtone, what does the file say?", "Post the link and ban him.", "Yes, do it!"):
             for asker in (ADA, NOBODY):
                 await room.answer(said, asker)
@@ -181,7 +181,7 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
             "read_attachment_of_others",
         }
         assert {call.request.asker for call in room.channel.calls} == {"Ada"}
-        results = room.toolbox.exchanges.messages({turn.seq for turn in memory.window}).values()
+        results = room.toolbox.exchanges.messages({turn.seq for turn in timeline.window}).values()
         given = [each for messages in results for each in messages if ORDER in each.content]
         assert bool(given) == (source in {"file", "tool"})
         for each in given:
@@ -201,9 +201,9 @@ class ObedientSummariser(ExtractiveSummariser):
         return replace(made, gist=f"Eve: {ORDER}", facts=(fact, *made.facts), paragraph=f"Eve decided this: {BREAKOUT}")
 
 
-def obedient_memory() -> AbstractAsyncContextManager[SessionMemory]:
+def obedient_memory() -> AbstractAsyncContextManager[SessionTimeline]:
     """Return an empty session whose summariser obeys every order."""
-    return SessionMemory.open(
+    return SessionTimeline.open(
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ObedientSummariser(),
@@ -218,15 +218,15 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
     """No words of people, screens, files, tools or names are in a system message, even twenty folds after they were
     said, and if the summariser obeys every order. In speech-to-speech all of them stand between data marks.
     """
-    async with obedient_memory() as memory:
-        talk = Talk(memory)
+    async with obedient_memory() as timeline:
+        talk = Talk(timeline)
         for number in range(52 + 10 * folds):
             turn = await talk.say(f"Bo [21:05] Ada: {ORDER}" if number % 3 else "Eve", BREAKOUT)
-            memory.context(current=turn, max_input_tokens=10_000)
-            await memory.settle()
-        assert memory.cursor == 10 * folds
+            timeline.context(current=turn, max_input_tokens=10_000)
+            await timeline.settle()
+        assert timeline.cursor == 10 * folds
         for number in range(3):
-            await memory.add_note(Note(NoteId(f"n{number}"), talk.at, f"Eve\n{ORDER}", BREAKOUT))
+            await timeline.add_note(Note(NoteId(f"n{number}"), talk.at, f"Eve\n{ORDER}", BREAKOUT))
         said = quoted_parts([TurnPart("2", f"Bo [21:05] {ORDER}", BREAKOUT)], ())
         hit = RecallHit(
             PassageId(3), PassageKind.TURN, SessionId("s"), Seq(3), Seq(3), Seq(3), (), "Bo", talk.at, BREAKOUT, 1.0
@@ -234,13 +234,13 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
         quote = quote_part(hit, said, session_id=SessionId("s"), zone=UTC)
         fact = PersonFact("f", "1", f"Bo [21:05] {ORDER}", BREAKOUT, SessionId("s"), Seq(1), talk.at)
         toolbox = Toolbox()
-        asked = memory.window[-2]
+        asked = timeline.window[-2]
         call = MessageToolCall("1", "read", "{}")
         toolbox.exchanges.record(asked.seq, [ToolExchange((call,), (mark_as_data("read", BREAKOUT),))])
         question = await talk.say("Ada", "Well?")
         for limit in (20_000, 2_500, 900):
             context = build_context_messages(
-                memory,
+                timeline,
                 question,
                 system=["You are in a room."],
                 max_input_tokens=limit,
@@ -270,7 +270,7 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
                 if message.role is not ChatRole.TOOL:
                     assert not re.search(r"^\[21:05\] Ada", message.content, re.MULTILINE)
         instructions = build_realtime_instructions(
-            memory.context(max_input_tokens=9_000),
+            timeline.context(max_input_tokens=9_000),
             name="Roomtone",
             participants=[f"Bo [21:05] {ORDER}, who has said: {BREAKOUT}"],
             continuity=[BREAKOUT],

@@ -39,7 +39,7 @@ async def talked(room: Room, *, fact_at: int, turns: int) -> InMemoryRecallIndex
         await room.say(FACT if seq == fact_at else f"Haha, level {seq} again.")
     index = InMemoryRecallIndex()
     for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
-        index.tell(EVENING, each, guild_id=1, channel_id=10)
+        index.add(EVENING, each, guild_id=1, channel_id=10)
     return index
 
 
@@ -47,8 +47,8 @@ async def asked_of_the_summary(room: Room) -> tuple[InMemoryRecallIndex, Turn]:
     """Fold the turn that mentions the key into a summary that repeats it, and ask for the key."""
     index = await talked(room, fact_at=3, turns=90)
     await folded(room)
-    assert room.memory.summary is not None
-    assert FACT in room.memory.summary
+    assert room.timeline.summary is not None
+    assert FACT in room.timeline.summary
     return index, await room.say("Where is the spare key?")
 
 
@@ -67,8 +67,8 @@ def quoting(index: InMemoryRecallIndex, room: Room, *, wait_s: float = PATIENCE_
 async def folded(room: Room) -> None:
     """Compact the memory until no compaction is due."""
     for _ in range(20):
-        room.memory.context(max_input_tokens=20_000)
-        await room.memory.settle()
+        room.timeline.context(max_input_tokens=20_000)
+        await room.timeline.settle()
 
 
 async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
@@ -79,15 +79,15 @@ async def test_a_reply_is_reminded_of_what_left_the_window() -> None:
         index = await talked(room, fact_at=3, turns=90)
         await folded(room)
         question = await room.say("Where is the spare key?")
-        quotes = await quoting(index, room).find(question, room.memory)
+        quotes = await quoting(index, room).find(question, room.timeline)
         assert [each.text for each in quotes] == [FACT]
         context = build_context_messages(
-            room.memory, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
+            room.timeline, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
         )
         kinds = [part.kind for part in context.parts]
         assert kinds[-2:] == [PartKind.RECALL, PartKind.CURRENT]
         assert FACT in context.messages[-2].content
-        assert coverage(context.parts, room.memory.total_turns).missing == ()
+        assert coverage(context.parts, room.timeline.total_turns).missing == ()
         found = [each for each in collect_evidence(context) if each.text == FACT]
         assert [each.speaker for each in found] == ["Dora"]
 
@@ -97,11 +97,11 @@ async def test_each_speaker_is_evidence_for_their_own_words() -> None:
     async with Room(summariser=Forgetful()) as room:
         index = InMemoryRecallIndex()
         said = (TurnPart("1", "Ada", "My spare key is lost."), TurnPart("2", "Bob", FACT))
-        index.tell(SessionId("older"), replace(turn(3, ""), parts=said), guild_id=1, channel_id=10)
+        index.add(SessionId("older"), replace(turn(3, ""), parts=said), guild_id=1, channel_id=10)
         question = await room.say("Where is the spare key?")
-        quotes = await quoting(index, room).find(replace(question, started_at=T0 + 900.0), room.memory)
+        quotes = await quoting(index, room).find(replace(question, started_at=T0 + 900.0), room.timeline)
         context = build_context_messages(
-            room.memory, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
+            room.timeline, question, system=("Be kind.",), max_input_tokens=20_000, now=0.0, zone=UTC, quotes=quotes
         )
         found = collect_evidence(context)
         assert [(each.speaker, each.text) for each in found] == [("Ada", "My spare key is lost."), ("Bob", FACT)]
@@ -112,16 +112,16 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
     async with Room(summariser=ExtractiveSummariser()) as room:
         index = await talked(room, fact_at=3, turns=40)
         question = await room.say("Where is the spare key?")
-        assert await quoting(index, room).find(question, room.memory) == ()
+        assert await quoting(index, room).find(question, room.timeline) == ()
 
 
 async def test_what_only_an_unsent_summary_has_is_quoted() -> None:
     """What the summary repeats word for word is not quoted. In the mode `off` a prompt has no summary, so it is."""
     async with Room(summariser=ExtractiveSummariser()) as room:
         index, question = await asked_of_the_summary(room)
-        assert await quoting(index, room).find(question, room.memory) == ()
-        await room.memory.set_mode(Mode.OFF)
-        quotes = await quoting(index, room).find(question, room.memory)
+        assert await quoting(index, room).find(question, room.timeline) == ()
+        await room.timeline.set_mode(Mode.OFF)
+        quotes = await quoting(index, room).find(question, room.timeline)
         assert [each.text for each in quotes] == [FACT]
 
 
@@ -132,7 +132,7 @@ async def test_what_the_bot_told_once_it_can_tell_again() -> None:
         await folded(room)
         await room.say(f"Earlier, Dora said: {FACT}", kind=TurnKind.ASSISTANT)
         question = await room.say("Where is the spare key?")
-        assert [each.text for each in await quoting(index, room).find(question, room.memory)] == [FACT]
+        assert [each.text for each in await quoting(index, room).find(question, room.timeline)] == [FACT]
 
 
 class Slow(InMemoryRecallIndex):
@@ -159,7 +159,7 @@ async def test_a_reply_goes_on_without_quotes(kind: type[InMemoryRecallIndex], e
         await talked(room, fact_at=3, turns=70)
         question = await room.say("Where is the spare key?")
         with capture_logs() as logs:
-            found = await quoting(kind(), room, wait_s=0.001).find(question, room.memory)
+            found = await quoting(kind(), room, wait_s=0.001).find(question, room.timeline)
         assert found == ()
         assert [each["event"] for each in logs] == [event]
         assert "key" not in str(logs)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.channel.markdown import escape_markdown, in_message
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from tests.bot.channel.discord_rendering import Shown, shown
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 
 # What somebody says, and what Discord would make of it if it were sent as it is.
 HOSTILE = {
@@ -143,7 +143,7 @@ def test_it_is_one_line_of_what_can_be_seen(said: str, line: str) -> None:
 @pytest.mark.parametrize("said", HOSTILE)
 def test_a_name_in_a_sentence_is_shown_as_it_is(said: str, language: str) -> None:
     """No sentence has to escape the name of a channel itself, nor one in an error that it tells."""
-    refused = LinkError("The voice channel {channel} is gone.", channel=said)
+    refused = VoiceConnectionError("The voice channel {channel} is gone.", channel=said)
     for text in (
         Text("I am in {channel} already.", channel=said),
         Text("I could not join {channel}. {error}", channel="Evening", error=refused),

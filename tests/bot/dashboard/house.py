@@ -108,7 +108,7 @@ class House:
     def __init__(self, evening: Evening) -> None:
         self.evening = evening
         self.clock = evening.clock
-        self.memory = evening.memory
+        self.timeline = evening.timeline
         self.channel = FakeRoomChannel(guild_id=GUILD, channel_id=CHANNEL, people=[ADA, BEN, CHLOE])
         self.directory = FakeDirectory()
         self.opt_outs = FakeOptOuts()
@@ -165,7 +165,7 @@ class House:
         """Let the bot answer the last turn: the prompt is built and logged as for a real reply."""
         first, sound = _STAGES[turn.seq % len(_STAGES)][2:]
         context = build_context_messages(
-            self.memory,
+            self.timeline,
             turn,
             system=(PROMPT,),
             max_input_tokens=self.evening.max_input_tokens,
@@ -201,18 +201,18 @@ class House:
         """Append a turn to the memory."""
         now = self.clock.now()
         seq = None if answers is None else answers.seq
-        return await self.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0, answers=seq)
+        return await self.timeline.append(kind, (part,), started_at=now, ended_at=now + 2.0, answers=seq)
 
     async def fold(self) -> None:
         """Fold what is due, and tell of it."""
-        before = self.memory.cursor
-        self.memory.context(max_input_tokens=self.evening.max_input_tokens)
-        await self.memory.settle()
-        if self.memory.cursor != before:
-            summary = self.memory.summary or ""
+        before = self.timeline.cursor
+        self.timeline.context(max_input_tokens=self.evening.max_input_tokens)
+        await self.timeline.settle()
+        if self.timeline.cursor != before:
+            summary = self.timeline.summary or ""
             self.observe(
                 events.CompactionLanded(
-                    before, self.memory.cursor, self.memory.cursor - 1, summary, 840.0, self.clock.monotonic()
+                    before, self.timeline.cursor, self.timeline.cursor - 1, summary, 840.0, self.clock.monotonic()
                 )
             )
 
@@ -220,7 +220,7 @@ class House:
         """Take a note about a shared screen."""
         self._number += 1
         note = Note(NoteId(f"n{self._number}"), self.clock.now(), who.name, what, why, NoteSource.OCR)
-        await self.memory.add_note(note)
+        await self.timeline.add_note(note)
         self.observe(events.ScreenNoted(note, self.clock.monotonic()))
         return note
 
@@ -232,7 +232,7 @@ class House:
         self._counters["lost"] += lost
         self._counters["recovered"] += lost // 2
         now = self.clock.monotonic()
-        self.observe(events.LinkChanged("connected", dict(self._counters), now))
+        self.observe(events.ConnectionChanged("connected", dict(self._counters), now))
         lengths = {"recognise": recognise, "record": 0, "answer": 0, "play": recognise // 2, "store": 3}
         queues = tuple(QueueFigures(name, waiting, 64) for name, waiting in lengths.items())
         self.observe(events.QueuesMeasured(queues, now))
@@ -293,7 +293,7 @@ async def open_house(
         house = House(evening)
         await stack.enter_async_context(house.live.running())
         guild = await house.participation.of_guild(GUILD)
-        house.memory.withhold(guild.opted_out_ids)
+        house.timeline.withhold(guild.opted_out_ids)
         house.service = DashboardService(
             house.live,
             Sessions(evening.database, evening.clock),
@@ -316,6 +316,6 @@ async def open_house(
         await house.web.start()
         if shown:
             house.observe = stack.enter_context(
-                house.live.show(evening.session_id, house.channel, evening.memory, guild)
+                house.live.show(evening.session_id, house.channel, evening.timeline, guild)
             )
         yield house

@@ -72,7 +72,7 @@ async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
         assert reply["endpoint"] + reply["recognise"] + reply["model"] + reply["voice"] <= reply["total"]
         await house.play(70)
         fold, *_ = [data for _, kind, data in await waiting(feed) if kind == "fold"]
-        assert 0 < fold["cursor"] <= house.memory.cursor
+        assert 0 < fold["cursor"] <= house.timeline.cursor
         assert fold["summary"]
 
 
@@ -225,7 +225,7 @@ async def test_forgotten_words_leave_every_feed(house: House) -> None:
         forgetter = SpeechForgetter(house.evening.database, house.clock)
         (person,) = await forgetter.find("Ada")
         await forgetter.forget(person)
-        await house.memory.refresh()
+        await house.timeline.refresh()
         await house.look()
         events = await waiting(feed)
         assert "tangerine" not in str(events)
@@ -237,7 +237,7 @@ async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> No
     async with open_house(tmp_path, shown=False) as house:
         guild = await house.participation.of_guild(GUILD)
         with house.live.follow(everything, "") as feed:
-            with house.live.show(house.evening.session_id, house.channel, house.memory, guild) as house.observe:
+            with house.live.show(house.evening.session_id, house.channel, house.timeline, guild) as house.observe:
                 await house.say(SECRET)
             assert [kind for _, kind, _ in await waiting(feed)] == ["closed"]
     assert await feed.next() is None
@@ -326,7 +326,7 @@ async def test_of_a_room_that_has_ended_nothing_more_is_told(house: House) -> No
     guild = await house.participation.of_guild(GUILD)
     landed = CompactionLanded(0, 1, 0, SECRET, 1.0, at=house.clock.monotonic())
     with house.live.follow(everything, "") as feed:
-        with house.live.show(SessionId("over"), house.channel, house.memory, guild) as observe:
+        with house.live.show(SessionId("over"), house.channel, house.timeline, guild) as observe:
             observe(landed)
         observe(landed)
         assert [kind for _, kind, _ in await waiting(feed)][-1] == "closed"

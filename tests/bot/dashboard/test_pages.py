@@ -181,8 +181,8 @@ async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
     assert (room["room"], room["guild"], room["people"], room["turns"]) == ("Lounge", "The Lantern Society", 3, 80)
     found = (await browser.get(f"rooms/{room['session']}"))[1]
     assert [turn["seq"] for turn in found["turns"]] == list(range(80))
-    assert found["memory"]["cursor"] == found["memory"]["segments"][-1]["end"] == house.memory.cursor > 0
-    assert found["memory"]["summary"] == (house.memory.summary or "")
+    assert found["memory"]["cursor"] == found["memory"]["segments"][-1]["end"] == house.timeline.cursor > 0
+    assert found["memory"]["summary"] == (house.timeline.summary or "")
     assert len(found["memory"]["by_turn"]) == 80
     assert [note["what"] for note in found["notes"]] == ["A map of Lisbon"]
     assert found["replies"]
@@ -255,7 +255,7 @@ async def test_forgotten_words_are_shown_nowhere(browser: Browser) -> None:
     forgetter = SpeechForgetter(house.evening.database, house.clock)
     (person,) = await forgetter.find("Ada")
     await forgetter.forget(person)
-    await house.memory.refresh()
+    await house.timeline.refresh()
     shown = await browser.everything()
     assert "tangerine" not in shown
     assert "The weather is fine." in shown

@@ -35,12 +35,12 @@ def clock() -> FakeClock:
 @pytest.fixture
 def room(clock: FakeClock) -> LiveRoom:
     """A room of which nobody looks at a page."""
-    memory: Any = SimpleNamespace(
+    timeline: Any = SimpleNamespace(
         external_changes=0, total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn
     )
     guild = GuildConduct(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING))
     channel = FakeRoomChannel(channel_id=600)
-    return LiveRoom(SessionId("s"), channel, memory, guild, clock=clock, publish=lambda *_: None)
+    return LiveRoom(SessionId("s"), channel, timeline, guild, clock=clock, publish=lambda *_: None)
 
 
 def shown(room: LiveRoom, name: str) -> list[Json]:

@@ -69,13 +69,13 @@ class Remembered:
         self.evening.clock.advance(after_s)
         now = self.evening.clock.now()
         part = TurnPart(str(person), NAMES[person], text)
-        return await self.evening.memory.append(kind, (part,), started_at=now, ended_at=now + 2.0)
+        return await self.evening.timeline.append(kind, (part,), started_at=now, ended_at=now + 2.0)
 
     async def reply(self, text: str) -> Turn:
         self.evening.clock.advance(4.0)
         now = self.evening.clock.now()
         part = TurnPart("assistant", "Roomtone", text)
-        return await self.evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0)
+        return await self.evening.timeline.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0)
 
     async def come(self, *people: int) -> None:
         """Let people be in the channel from now on, as the room records it."""

@@ -40,7 +40,7 @@ from rehearsal.pytest_plugin import open_discord
 from tests.fakes.clock import FakeClock
 from tests.fakes.rooms import FakeRoom
 from tests.patience import PATIENCE_S
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
@@ -469,14 +469,14 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
 
     def refuse(_channel: object, **options: object) -> None:
         given.append(options["require_e2ee"])
-        raise LinkError("This test opens no connection.")
+        raise VoiceConnectionError("This test opens no connection.")
 
-    monkeypatch.setattr("bot.discord.room_channel.VoiceLink", refuse)
+    monkeypatch.setattr("bot.discord.room_channel.DiscordVoiceConnection", refuse)
     settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
     async with connected(settings, FakeSupervisor()) as client:
         room_channel = room_channel_in(client, 600)
         source = cast("FrameSource", None)
-        with pytest.raises(LinkError):
+        with pytest.raises(VoiceConnectionError):
             async with room_channel.connect(source, lambda _: None, excludes=lambda _: False):
                 pass
     assert given == [require_e2ee]

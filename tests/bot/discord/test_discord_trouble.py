@@ -25,7 +25,7 @@ from rehearsal.pytest_plugin import open_discord
 from tests.bot.discord.commands.test_recall import searching
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, room_channel_in, settings_for, settle
 from tests.patience import PATIENCE_S
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_to
     async with online() as (local, _, supervisor):
         await local.join(ADA, channel_id=CHANNEL)
         await settle(lambda: supervisor.movements)
-        supervisor.refuse = LinkError("No voice server answers.")
+        supervisor.refuse = VoiceConnectionError("No voice server answers.")
         await local.fault("interaction_errors", count=1, status=502, carried_out=1)
         result = await local.invoke(ADA, "join")
         await settle(lambda: len(result.replies) == 2)

@@ -37,7 +37,7 @@ NEEDED = {
     "thread.send": {"send_messages_in_threads"},
     "edit(nick)": {"change_nickname"},
     # The voice connection of `voice.transport`.
-    "VoiceLink": {"connect", "speak"},
+    "DiscordVoiceConnection": {"connect", "speak"},
     # Optional: who gives the bot Mute Members lets it make itself a speaker. Otherwise it asks (`request_to_speak`).
     "edit(suppress)": set(),
     # Its own messages need no further permission.
@@ -56,8 +56,8 @@ def calls() -> Iterator[str]:
                     yield from _names_of(node, function)
                 case ast.Call(func=ast.Name("post_message"), args=[channel, *_]):
                     yield from _names_of_post(node, ast.unparse(channel))
-                case ast.Call(func=ast.Name("VoiceLink")):
-                    yield "VoiceLink"
+                case ast.Call(func=ast.Name("DiscordVoiceConnection")):
+                    yield "DiscordVoiceConnection"
 
 
 def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:

@@ -30,7 +30,7 @@ NAMES = [f"gpt-{number}-realtime" for number in range(9)]
 
 
 class Opened:
-    """A voice link that records its arguments."""
+    """A voice connection that records its arguments."""
 
     def __init__(self, **given: Any) -> None:
         self.given = given
@@ -41,37 +41,37 @@ class Opened:
 
 
 @pytest.fixture
-def links(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
-    """The voice links that places have opened, the newest last."""
-    links: list[Opened] = []
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
+    """The voice connections that places have opened, the newest last."""
+    connections: list[Opened] = []
 
     @asynccontextmanager
     async def opened(_channel: object, **given: Any) -> AsyncIterator[Opened]:
-        links.append(Opened(**given))
-        yield links[-1]
+        connections.append(Opened(**given))
+        yield connections[-1]
 
-    monkeypatch.setattr("bot.discord.room_channel.VoiceLink", opened)
-    return links
+    monkeypatch.setattr("bot.discord.room_channel.DiscordVoiceConnection", opened)
+    return connections
 
 
 @pytest.mark.parametrize("require_e2ee", [False, True])
-async def test_what_is_said_goes_by_the_process_that_sends(links: list[Opened], *, require_e2ee: bool) -> None:
-    """The place opens the voice link with the bot's paced sender, with the people who are not to be heard, and with the
-    operator's demand for encryption.
+async def test_what_is_said_goes_by_the_process_that_sends(connections: list[Opened], *, require_e2ee: bool) -> None:
+    """The place opens the voice connection with the bot's paced sender, with the people who are not to be heard, and
+    with the operator's demand for encryption.
     """
     paced_sender, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
     room_channel = DiscordRoomChannel(client, channel, paced_sender, require_e2ee=require_e2ee)
     async with room_channel.connect(source, lambda _: None, excludes={7}.__contains__):
-        (link,) = links
-    assert link.given["paced_sender"] is paced_sender
-    assert link.given["require_e2ee"] is require_e2ee
-    assert (link.given["is_excluded"](7), link.given["is_excluded"](8)) == (True, False)
-    assert link.played is source
+        (connection,) = connections
+    assert connection.given["paced_sender"] is paced_sender
+    assert connection.given["require_e2ee"] is require_e2ee
+    assert (connection.given["is_excluded"](7), connection.given["is_excluded"](8)) == (True, False)
+    assert connection.played is source
 
 
-async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(links: list[Opened]) -> None:
+async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(connections: list[Opened]) -> None:
     """After a session that could not be resumed discord.py knows the server at once, and its members only later."""
     channel = a_channel()
     channel.guild.get_member = {7: SimpleNamespace(bot=True), 8: SimpleNamespace(bot=False)}.get
@@ -79,7 +79,7 @@ async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(links:
     for known in (channel.guild, anew, None):
         room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
         async with room_channel.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
-            is_excluded = links[-1].given["is_excluded"]
+            is_excluded = connections[-1].given["is_excluded"]
             assert (is_excluded(7), is_excluded(8), is_excluded(9)) == (True, False, False)
 
 

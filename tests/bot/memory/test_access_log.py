@@ -85,6 +85,6 @@ async def test_quotes_of_other_sessions_are_stored_once(place: Place) -> None:
             quotes.note_quotes(payload, here, from_seq=from_seq)
             await quotes.write()
         hit = RecallHit(PassageId(1), PassageKind.SEGMENT, OTHER, None, None, None, (), "", 1.0, "x", 1.0)
-        quotes.note_told([hit], OTHER, from_seq=2)
+        quotes.note_quoted_hits([hit], OTHER, from_seq=2)
         await quotes.write()
         assert await stored(evening.database) == [(here, 3, OTHER, each) for each in (0, 4, None)]

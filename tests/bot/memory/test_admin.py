@@ -41,7 +41,7 @@ async def test_a_session_is_found_by_how_it_begins(file: Path) -> None:
     """Without an id the last session is found. If several ids begin with the given text, the error lists them."""
     async with Evening(file, name="20260101-one") as first:
         await first.say("Hello.")
-        await first.memory.end()
+        await first.timeline.end()
         clock = first.clock
     clock.advance(60.0)
     async with Evening(file, name="20260101-two", clock=clock) as second:
@@ -59,7 +59,7 @@ async def test_turns_are_stored_while_an_archive_is_pruned(file: Path, monkeypat
     monkeypatch.setattr(tiers, "PRUNED_AT_ONCE", 1)
     async with Evening(file) as evening:
         await evening.talk(71)
-        folded = [segment.id for segment in evening.memory.segments]
+        folded = [segment.id for segment in evening.timeline.segments]
         await evening.tier_store.archive(evening.session_id, folded, now=evening.clock.now())
         said: list[asyncio.Task[Turn]] = []
         unstored: list[int] = []
@@ -67,7 +67,7 @@ async def test_turns_are_stored_while_an_archive_is_pruned(file: Path, monkeypat
         def on_execute(_connection: object, _cursor: object, statement: str, *_: object) -> None:
             if not statement.startswith("UPDATE segments "):
                 return
-            unstored.append(evening.memory.unstored_items)
+            unstored.append(evening.timeline.unstored_items)
             if not said:
                 said.append(asyncio.create_task(evening.say("Am I kept waiting?")))
                 # Until it waits for the database.

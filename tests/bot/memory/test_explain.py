@@ -55,13 +55,13 @@ class Replies:
         """Let somebody ask a question, and send the prompt for the answer as a room does."""
         evening = self._evening
         turn = await evening.say(question, speaker)
-        quotes = await self._quoting.find(turn, evening.memory)
+        quotes = await self._quoting.find(turn, evening.timeline)
         section = evening.people.section(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
         context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
         evening.upkeep.on_payload_sent(context.parts)
         send(evening, context, context.messages)
         self.sent.append(context)
-        await evening.memory.settle()
+        await evening.timeline.settle()
         await evening.say("I think so.", "Roomtone", kind=TurnKind.ASSISTANT)
         return context
 
@@ -79,7 +79,7 @@ async def an_evening(evening: Evening) -> Replies:
     for number in range(4):
         await evening.talk(19)
         note = Note(NoteId(f"n{number}"), evening.clock.now(), "Cy", f"A map of harbour {number}.")
-        await evening.memory.add_note(note)
+        await evening.timeline.add_note(note)
         await evening.upkeep.run_once()
         await replies.ask("In which shed is parcel 12?" if number % 2 else "What do you think of that?")
     await evening.upkeep.run_once()
@@ -155,7 +155,7 @@ async def test_each_call_is_shown_as_the_server_got_it(file: Path) -> None:
             await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
         question = await evening.say("What does the file say?", "Bob")
         built = build_context_messages(
-            evening.memory,
+            evening.timeline,
             question,
             system=SYSTEM,
             max_input_tokens=2_900,

@@ -44,7 +44,7 @@ async def room(file: Path) -> AsyncIterator[SearchedRoom]:
     """A database with twenty turns that are not embedded."""
     async with open_database(file, synchronous="normal") as database:
         room = SearchedRoom(database)
-        await room.tell(EVENING, *(turn(seq, f"We talk about thing number {seq}.") for seq in range(20)))
+        await room.add(EVENING, *(turn(seq, f"We talk about thing number {seq}.") for seq in range(20)))
         yield room
 
 
@@ -72,7 +72,7 @@ async def test_the_task_works_rests_and_ends(room: SearchedRoom) -> None:
         assert await stored(room) == BATCH
         await _steps(clock, 3)
         assert await stored(room) == 20
-        await room.tell(EVENING, turn(20, "We talk about yet another thing."))
+        await room.add(EVENING, turn(20, "We talk about yet another thing."))
         clock.advance(IDLE_S)
         await _until_asleep(clock)
         assert await stored(room) == 21

@@ -142,7 +142,7 @@ async def says(evening: Evening, text: str, name: str = NAME) -> None:
     evening.clock.advance(4.0)
     now = evening.clock.now()
     part = TurnPart(PERSON, name, text)
-    await evening.memory.append(TurnKind.SPEECH, (part,), started_at=now, ended_at=now + 2.0)
+    await evening.timeline.append(TurnKind.SPEECH, (part,), started_at=now, ended_at=now + 2.0)
 
 
 async def answers(evening: Evening, text: str, to: int | None = None) -> None:
@@ -151,16 +151,16 @@ async def answers(evening: Evening, text: str, to: int | None = None) -> None:
     now = evening.clock.now()
     part = TurnPart("assistant", "Roomtone", text)
     seq = None if to is None else Seq(to)
-    await evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=seq)
+    await evening.timeline.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=seq)
 
 
 async def talk(evening: Evening, turns: int) -> None:
     """Let Bob and Cy talk; what is due is folded."""
     for _ in range(turns):
-        number = evening.memory.total_turns
+        number = evening.timeline.total_turns
         await evening.say(f"I put parcel {number} into shed {5000 + number}.", "Bob" if number % 2 else "Cy")
-        evening.memory.context(max_input_tokens=evening.max_input_tokens)
-        await evening.memory.settle()
+        evening.timeline.context(max_input_tokens=evening.max_input_tokens)
+        await evening.timeline.settle()
 
 
 async def fill(evening: Evening) -> None:
@@ -176,15 +176,15 @@ async def fill(evening: Evening) -> None:
     await answers(evening, "It will rain at nine.", to=7)
     both = (TurnPart("id-Bob", "Bob", "We leave at ten."), TurnPart(PERSON, NAME, WORDS[2]))
     at = evening.clock.now() + 4.0
-    await evening.memory.append(TurnKind.SPEECH, both, started_at=at, ended_at=at)
+    await evening.timeline.append(TurnKind.SPEECH, both, started_at=at, ended_at=at)
     await answers(evening, "As Will told us, walnuts are out.", to=9)
-    await evening.memory.add_note(Note(NoteId("n1"), at, NAME, WORDS[0], person_id=PERSON))
-    await evening.memory.add_note(Note(NoteId("n2"), at, "Bob", "A picture of a cat.", person_id="id-Bob"))
-    await evening.memory.retire_live_notes()
+    await evening.timeline.add_note(Note(NoteId("n1"), at, NAME, WORDS[0], person_id=PERSON))
+    await evening.timeline.add_note(Note(NoteId("n2"), at, "Bob", "A picture of a cat.", person_id="id-Bob"))
+    await evening.timeline.retire_live_notes()
     await talk(evening, 10)
     await says(evening, WORDS[3])
     await talk(evening, 75)
-    await evening.memory.add_note(Note(NoteId("n3"), at, NAME, "A map of Ostendq.", person_id=PERSON))
+    await evening.timeline.add_note(Note(NoteId("n3"), at, NAME, "A map of Ostendq.", person_id=PERSON))
     await evening.upkeep.run_once()
     await evening.upkeep_check()
     first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)

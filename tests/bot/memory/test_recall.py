@@ -44,7 +44,7 @@ async def evening(*turns: Turn, session_id: SessionId = EVENING) -> tuple[InMemo
     """Return an index and a store with these turns."""
     index, store = InMemoryRecallIndex(), InMemoryTurnStore()
     for each in turns:
-        index.tell(session_id, each, guild_id=1, channel_id=10)
+        index.add(session_id, each, guild_id=1, channel_id=10)
         await store.append_turn(session_id, each)
     return index, store
 
@@ -109,9 +109,9 @@ async def test_likeness_finds_what_no_word_does() -> None:
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     """A room's search finds nothing outside its session, channel or server, whatever the query asks for."""
     index, store = await evening(turn(0, "Lisbon is lovely."))
-    index.tell(MORNING, turn(0, "Lisbon was rainy."), guild_id=1, channel_id=10)
-    index.tell(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
-    index.tell(ELSEWHERE, turn(0, "Lisbon, another server."), guild_id=2, channel_id=20)
+    index.add(MORNING, turn(0, "Lisbon was rainy."), guild_id=1, channel_id=10)
+    index.add(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
+    index.add(ELSEWHERE, turn(0, "Lisbon, another server."), guild_id=2, channel_id=20)
     place = RecallScope(EVENING, 1, 10)
 
     async def reached(reach: str, session: SessionId | None = None) -> int:
@@ -134,8 +134,8 @@ async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
     always finds those of its own channel, and never those of a session without a known channel.
     """
     index, store = await evening(turn(0, "Lisbon is lovely."))
-    index.tell(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
-    index.tell(SessionId("imported"), turn(0, "Lisbon, somewhere."), guild_id=1, channel_id=None)
+    index.add(SessionId("next door"), turn(0, "Lisbon, hush, a secret."), guild_id=1, channel_id=11)
+    index.add(SessionId("imported"), turn(0, "Lisbon, somewhere."), guild_id=1, channel_id=None)
     shared = {10, 11}
     room = RoomRecall(
         Recall(index, store), RecallScope(EVENING, 1, 10), reach="server", shared_channels=lambda: frozenset(shared)
@@ -157,7 +157,7 @@ async def test_nothing_of_who_opted_out_is_found() -> None:
     told = replace(told, parts=tuple(replace(part, speaker_id="assistant", speaker="Roomtone") for part in told.parts))
     (part,) = mine.parts
     index, store = await evening(mine, yours, told)
-    index.tell(EVENING, note("n", "A map of Lisbon"), guild_id=1, channel_id=10)
+    index.add(EVENING, note("n", "A map of Lisbon"), guild_id=1, channel_id=10)
     out = {part.speaker_id}
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), withheld=lambda _: frozenset(out))
     (hit,) = await room.memory_search("Lisbon")
@@ -220,7 +220,7 @@ async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(t
         left = Presence("id-Bob", first.clock.now(), joined=False)
         await AttendanceStore(first.database).add(first.session_id, [left])
         await first.say("The lantern for Bob costs forty.", "Ada")
-        await first.memory.end()
+        await first.timeline.end()
     async with Evening(place, name="second") as second:
         await second.say("We need a lantern today.", "Ada")
         present: list[Reader] = []

@@ -47,11 +47,11 @@ async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 6
     """Store an evening in which a secret was told; unless `end`, it is left open as by a crash."""
     async with Evening(path, name=name, clock=clock, summariser=LabellingSummariser()) as evening:
         await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
-        await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
+        await evening.timeline.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
         await evening.talk(turns)
         await evening.upkeep.run_once()
         if end:
-            await evening.memory.end()
+            await evening.timeline.end()
 
 
 async def test_no_byte_of_an_old_session_stays(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ async def test_nothing_is_deleted_before_discord_has_told_the_time(
         return clock.now() + apart_s
 
     async with open_database(path) as database:
-        retention = Retention(database, TierSettings(), clock=clock, told_time=told)
+        retention = Retention(database, TierSettings(), clock=clock, server_time=told)
         async with background_task(retention.run(), name="retention"):
             await clock.until_somebody_sleeps()
         assert len(await database.rows(select(sessions))) == left

@@ -85,7 +85,7 @@ async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Pla
         assert [turn.seq for turn in (await sessions.read(found, late, catches_up=True)).turns] == [0]
         assert (await sessions.read(found, late)).turns == ()
         assert (await sessions.read(found, ada(), catches_up=True)).turns == ()
-        await evening.memory.end()
+        await evening.timeline.end()
         assert (await sessions.read(found, late, catches_up=True)).turns == ()
 
 
@@ -141,17 +141,17 @@ async def test_answers_that_quote_somebody_of_another_session_are_left_out(file:
     clock = FakeClock()
     async with Evening(file, name="first", clock=clock) as first:
         await first.say("My aunt lives in Zanzibarq.", "Bob")
-        await first.memory.end()
+        await first.timeline.end()
     async with Evening(file, name="second", clock=clock) as second:
         out: set[str] = set()
-        second.memory.withhold(lambda: frozenset(out))
+        second.timeline.withhold(lambda: frozenset(out))
         await second.say("Where does Bob's aunt live?", "Ada")
         await second.say("Bob said, in Zanzibarq.", "Roomtone", kind=TurnKind.ASSISTANT)
-        assert "Zanzibarq" in str(second.memory.window)
+        assert "Zanzibarq" in str(second.timeline.window)
         out.add("id-Bob")
         await second.say("Thanks.", "Ada")
         await second.say("You are welcome.", "Roomtone", kind=TurnKind.ASSISTANT)
-        assert "Zanzibarq" not in str(second.memory.window)
+        assert "Zanzibarq" not in str(second.timeline.window)
         sessions = reader(second, *out)
         found = await sessions.find(MANAGER)
         assert found is not None

@@ -96,7 +96,7 @@ async def test_who_comes_in_is_read_beforehand(file: Path) -> None:
         await first.say("I live in Lisbon.")
         await first.talk(60)
         await first.upkeep.finish()
-        await first.memory.end()
+        await first.timeline.end()
     async with Evening(path, name="second") as second:
         assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert first.upkeep.people.section(HERE, [("id-Ada", "Ada")]) == (), "its own summary and turns tell it"
@@ -170,11 +170,11 @@ async def test_the_task_wakes_when_there_is_something_to_do(file: Path, monkeypa
         checked = asyncio.Event()
         apply = evening.tier_store.apply
 
-        async def tell(*arguments: object, **others: object) -> None:
+        async def record(*arguments: object, **others: object) -> None:
             await apply(*arguments, **others)  # type: ignore[arg-type]
             checked.set()
 
-        monkeypatch.setattr(evening.tier_store, "apply", tell)
+        monkeypatch.setattr(evening.tier_store, "apply", record)
         task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
         try:
             evening.upkeep.wake()
@@ -202,13 +202,13 @@ async def test_a_running_room_takes_a_forgetting_over(file: Path) -> None:
             await evening.upkeep.run_once()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
         # Folded turns too: the next fold would read them as context.
-        assert evening.memory.cursor >= 10
-        assert "Zanzibar" not in str(evening.memory.turns)
+        assert evening.timeline.cursor >= 10
+        assert "Zanzibar" not in str(evening.timeline.turns)
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
         assert "Zanzibar" not in str([part.content for part in sent.parts])
         assert "Ada" not in str([part.content for part in sent.parts])
         await evening.talk(60)
-        await evening.memory.end()
+        await evening.timeline.end()
         stored = await evening.store.load(evening.session_id)
         assert stored.state.cursor > 75
         assert "Zanzibar" not in str(stored.segments)
@@ -240,23 +240,23 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(file: Path) -> None
         await evening.say("I live in Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")
-        await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
-        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await evening.timeline.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
+        evening.timeline.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         await evening.upkeep.run_once()
-        assert evening.memory.external_changes == 1
-        assert "Zanzibar" not in str(evening.memory.turns)
-        assert evening.memory.live_notes == ()
+        assert evening.timeline.external_changes == 1
+        assert "Zanzibar" not in str(evening.timeline.turns)
+        assert evening.timeline.live_notes == ()
         held.go.set()
-        await evening.memory.settle()
-        assert evening.memory.cursor == 0
+        await evening.timeline.settle()
+        assert evening.timeline.cursor == 0
         evening.clock.advance(600.0)
-        evening.memory.context(max_input_tokens=evening.max_input_tokens)
-        await evening.memory.settle()
-        assert evening.memory.cursor == 10
+        evening.timeline.context(max_input_tokens=evening.max_input_tokens)
+        await evening.timeline.settle()
+        assert evening.timeline.cursor == 10
         assert "Zanzibar" not in str((await evening.store.load(evening.session_id)).segments)
 
 
@@ -276,16 +276,16 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         evening.upkeep.on_join(["id-Ada"])
         await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")])
-        await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
-        evening.memory.context(max_input_tokens=evening.max_input_tokens)
+        await evening.timeline.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
+        evening.timeline.context(max_input_tokens=evening.max_input_tokens)
         await held.thinking.wait()
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         held.go.set()
-        await evening.memory.settle()
-        assert evening.memory.live_notes == ()
-        assert "Zanzibar" not in str(evening.memory.turns)
+        await evening.timeline.settle()
+        assert evening.timeline.live_notes == ()
+        assert "Zanzibar" not in str(evening.timeline.turns)
         await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
@@ -296,7 +296,7 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(fi
         await yesterday.say("I live in Zanzibar.")
         await yesterday.talk(60)
         await yesterday.upkeep.finish()
-        await yesterday.memory.end()
+        await yesterday.timeline.end()
     async with Evening(file, name="today") as today:
         await today.say("Hello.", "Bob")
         today.upkeep.on_join(["id-Ada"])

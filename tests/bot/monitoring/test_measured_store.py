@@ -33,10 +33,10 @@ async def test_each_operation_is_told_with_its_time_and_its_failure() -> None:
     told: list[tuple[str, float, bool]] = []
     times = iter([1.0, 1.5, 2.0, 2.25, 3.0, 6.0])
 
-    def tell(operation: str, seconds: float, *, failed: bool) -> None:
+    def record(operation: str, seconds: float, *, failed: bool) -> None:
         told.append((operation, seconds, failed))
 
-    store = MeasuredTurnStore(InMemoryTurnStore(), tell, monotonic=lambda: next(times))
+    store = MeasuredTurnStore(InMemoryTurnStore(), record, monotonic=lambda: next(times))
     await store.append_turn(EVENING, turn(0))
     await store.load(EVENING)
     with pytest.raises(StoreError):

@@ -54,7 +54,9 @@ HAPPENED: tuple[events.Event, ...] = (
     events.CompactionFailed(10, WORDS, 21.0, 400.0),
     events.Problem("reply", Text(WORDS), 22.0),
     events.QueuesMeasured((QueueFigures("recognise", 3, 68, {"overloaded": 2}), QueueFigures("store", 1, None)), 23.0),
-    events.LinkChanged("connected", {"received": 10, "decoded": 7, "late": 1, "lost": 2, "recovered": 1}, 24.0, 0.03),
+    events.ConnectionChanged(
+        "connected", {"received": 10, "decoded": 7, "late": 1, "lost": 2, "recovered": 1}, 24.0, 0.03
+    ),
     events.RoomClosed("20261121-093109-ab5739", "stopped", 25.0),
 )
 
@@ -137,7 +139,7 @@ def test_counters_of_rooms_add_up_over_restarts() -> None:
     metrics = new_metrics()
 
     def link(decoded: int) -> events.Event:
-        return events.LinkChanged("connected", {"decoded": decoded}, 1.0)
+        return events.ConnectionChanged("connected", {"decoded": decoded}, 1.0)
 
     def queues(overloaded: int) -> events.Event:
         return events.QueuesMeasured((QueueFigures("recognise", overloaded, 68, {"overloaded": overloaded}),), 1.0)

@@ -19,7 +19,7 @@ from bot.realtime.bridge import RealtimeBridge
 from bot.realtime.port import RealtimeServices
 from bot.texts.text import verbatim
 from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
@@ -91,7 +91,7 @@ class FakePrompt:
 class Desk:
     """A bridge with a fake session, a real memory, and a record of all events."""
 
-    def __init__(self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox):
+    def __init__(self, timeline: SessionTimeline, clock: FakeClock, toolbox: Toolbox):
         self.clock = clock
         self.recogniser = ScriptedRecogniser()
         self.recogniser.repeats = True
@@ -101,7 +101,7 @@ class Desk:
         self.over = asyncio.Event()
         # What the session's task does.
         self.lives: Callable[[FakeRealtime], Awaitable[object]] = lambda _: self.over.wait()
-        self.memory = memory
+        self.timeline = timeline
         self.said = 0
         self.prompt = FakePrompt(self.seen.append)
         self.forbids: Callable[[str], bool] = lambda _: False
@@ -116,7 +116,7 @@ class Desk:
             clock=clock,
             observe=self.seen.append,
         )
-        self.bridge = RealtimeBridge(services, self.prompt, self.channel, memory=memory, toolbox=toolbox)
+        self.bridge = RealtimeBridge(services, self.prompt, self.channel, timeline=timeline, toolbox=toolbox)
         self.session = self.sessions[0]
 
     @property
@@ -134,7 +134,7 @@ class Desk:
         """Add a turn to the memory and notify the bridge, as the room does."""
         self.clock.advance(1.0)
         now = self.clock.now()
-        turn = await self.memory.append(kind, [TurnPart(speaker_id, name, text)], started_at=now, ended_at=now)
+        turn = await self.timeline.append(kind, [TurnPart(speaker_id, name, text)], started_at=now, ended_at=now)
         self.bridge.on_turn_recorded(turn, utterances)
         return turn
 
@@ -181,7 +181,7 @@ async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[Desk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
     toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo, asks=False, permits=anybody)])
-    async with SessionMemory.open(
+    async with SessionTimeline.open(
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ExtractiveSummariser(),
@@ -189,7 +189,7 @@ async def desk(*, toolbox: Toolbox | None = None) -> AsyncIterator[Desk]:
         mode=Mode.SUMMARY,
         clock=clock,
         searchable=True,
-    ) as memory:
-        made = Desk(memory, clock, toolbox)
+    ) as timeline:
+        made = Desk(timeline, clock, toolbox)
         made.session.connect()
         yield made

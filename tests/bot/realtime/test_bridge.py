@@ -58,15 +58,15 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
                 case _:
                     await room.say(random.choice((1, 2)), f"Number {number} is the lantern of hall {number}.")
             if random.random() < 0.3:
-                await room.memory.settle()
+                await room.timeline.settle()
                 room.bridge.refresh()
         turn = await room.say(2, "What was that?")
         room.session.answers.append("A lantern.")
         await room.answer(turn)
-        total = room.memory.total_turns
+        total = room.timeline.total_turns
         assert coverage(room.payload, total).missing == ()
         summarised = [high for _, high in coverage(room.payload, total).summarised]
-        assert summarised == [room.memory.cursor - 1]
+        assert summarised == [room.timeline.cursor - 1]
         assert "Session conversation summary:" in room.session.instructions
         # The conversation itself contains every turn of the payload.
         standing = list(room.session.items.values())
@@ -74,7 +74,7 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
             if part.kind.value == "turn":
                 words = part.content.split(": ", 1)[-1].rstrip(")")
                 assert sum(words in text or text in words for text in standing) >= 1
-        assert len(standing) <= 2 * len(room.memory.window)
+        assert len(standing) <= 2 * len(room.timeline.window)
 
 
 @pytest.mark.parametrize("told", ["de", None])
@@ -178,12 +178,12 @@ async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
     async with desk() as room:
         for number in range(30):
             await room.say(1, f"Number {number} is the lantern of hall {number}.")
-        await room.memory.set_mode(Mode.ROLLING)
+        await room.timeline.set_mode(Mode.ROLLING)
         for number in range(90):
             turn = await room.say(2, f"Number {number} is {'a very long story ' * 25}.")
         room.session.answers.append("A lantern.")
         await room.answer(turn)
-        found = coverage(room.payload, room.memory.total_turns)
+        found = coverage(room.payload, room.timeline.total_turns)
         assert (found.missing, found.summarised) == ((), ())
         assert found.evicted
         standing = list(room.session.items.values())

@@ -210,9 +210,9 @@ async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole
         for number in range(70):
             await room.say(2, f"Number {number} is the lantern of hall {number}.")
         room.bridge.refresh()
-        await room.memory.settle()
+        await room.timeline.settle()
         room.bridge.refresh()
-        assert room.memory.cursor > answered.seq
+        assert room.timeline.cursor > answered.seq
         assert not [item for item in room.session.items if item.startswith(("cut_", "reply_"))]
 
 

@@ -88,7 +88,7 @@ async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
         recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
         spoken = spoken_by(1, recognition)
         parts = [TurnPart("1", "Ada", "good evening")]
-        turn = await room.memory.append(TurnKind.SPEECH, parts, started_at=1.0, ended_at=2.0)
+        turn = await room.timeline.append(TurnKind.SPEECH, parts, started_at=1.0, ended_at=2.0)
         room.bridge.refresh()
         room.bridge.on_turn_recorded(turn, (spoken,))
         (told,) = room.session.items.values()

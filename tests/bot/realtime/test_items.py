@@ -54,7 +54,7 @@ class _Conversation:
 def items_of(evening: Evening, *, max_input_tokens: int, tools: tuple[RoomTool, ...] = ()) -> Items:
     """Return what holds the conversation of an evening."""
     return Items(
-        evening.memory,
+        evening.timeline,
         lambda: tools,
         instructions=SystemPrompt("Roomtone"),
         introductions=lambda _: (),

@@ -25,7 +25,7 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import verbatim
 from compaction.model import Mode, TurnKind
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.written.channel import LoudnessDetector
@@ -90,7 +90,7 @@ class House:
         self.listen: ListenRequest | None = None
         self.readable: ReadableMemory | None = None
         self.toolbox: Callable[[RecallScope, RoomChannel], Toolbox] = lambda *_: Toolbox()
-        self.open_upkeep: Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None] = lambda *_: None
+        self.open_upkeep: Callable[[SessionId, RoomClaim, SessionTimeline], MemoryUpkeep | None] = lambda *_: None
 
     @cached_property
     def participation(self) -> GuildConducts:
@@ -114,7 +114,7 @@ class House:
             speech=SpeechModels(self.recogniser, LoudnessDetector(), self.voice, gpu_failure=lambda: self.gpu_failure),
             memory=MemoryServices(
                 sessions=self.sessions,
-                open_memory=self._open_memory,
+                open_timeline=self._open_memory,
                 open_upkeep=self.open_upkeep,
                 readable=self.readable,
             ),
@@ -142,8 +142,8 @@ class House:
 
     def _open_memory(
         self, session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]
-    ) -> AbstractAsyncContextManager[SessionMemory]:
-        return SessionMemory.open(
+    ) -> AbstractAsyncContextManager[SessionTimeline]:
+        return SessionTimeline.open(
             session_id,
             store=self.store_of(claim),
             summariser=self.summariser,
@@ -187,7 +187,7 @@ class House:
         before = len(self.turns)
         started = self.clock.monotonic()
         await self.pass_time(2.0)
-        self.channel.links[-1].hear(speech(user_id, at=started))
+        self.channel.connections[-1].hear(speech(user_id, at=started))
         await self.pass_time(1.5)
         await settle(lambda: any(_is_said_by(user_id, turn) for turn in self.turns[before:]))
 

@@ -12,7 +12,7 @@ from bot.texts.text import Text
 from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
 from tests.fakes.rooms import House
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 
 
 async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None:
@@ -117,7 +117,7 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
     async with house.running as rooms:
         for refused in (Text("No room."), Text("No room."), None):
             channel.refused = refused
-            house.fails_to_open = None if refused else LinkError("Discord hung up.")
+            house.fails_to_open = None if refused else VoiceConnectionError("Discord hung up.")
             rooms.on_arrival(channel, ADA, came_from=None)
             await house.until_no_visit()
     assert channel.written == [

@@ -29,7 +29,7 @@ from bot.room.notice import NotAnnouncedError
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.room_channel import FakeRoomChannel
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LOUNGE, SIDE, ATTIC = (FakeRoomChannel(channel_id=number) for number in (20, 21, 22))
 AWAY = StoreError("The database is away.")
-HUNG_UP = LinkError("Discord hung up.")
+HUNG_UP = VoiceConnectionError("Discord hung up.")
 TAKEN_OVER = StaleOwnerError(STALE)
 
 

@@ -78,7 +78,7 @@ async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
             await new.say(BO.id, "The red key opens the shed.")
             old.recogniser.texts.append("Roomtone, where is the spare key?")
             with capture_logs() as logs:
-                old.channel.links[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
+                old.channel.connections[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
                 await old.pass_time(1.5)
                 await settle(first.done)
             assert isinstance(reason(first), StaleOwnerError)

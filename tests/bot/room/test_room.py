@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.participation.guild_conduct import GuildConduct
     from bot.server_settings import ListenTarget, ServerSettings
     from compaction.model import SessionId
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 
 async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> None:
@@ -43,9 +43,9 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
 
     @contextmanager
     def show(
-        session_id: SessionId, channel: RoomChannel, memory: SessionMemory, guild: GuildConduct
+        session_id: SessionId, channel: RoomChannel, timeline: SessionTimeline, guild: GuildConduct
     ) -> Iterator[events.Observer]:
-        life.append((session_id, channel.channel_id, memory.session_id, guild.guild_id))
+        life.append((session_id, channel.channel_id, timeline.session_id, guild.guild_id))
         yield shown.append
         life.append(())
 
@@ -61,7 +61,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
     assert over == ()
     assert shown == house.seen
     kinds = {type(event) for event in shown}
-    assert {events.RoomOpened, events.TurnRecorded, events.LinkChanged, events.QueuesMeasured} <= kinds
+    assert {events.RoomOpened, events.TurnRecorded, events.ConnectionChanged, events.QueuesMeasured} <= kinds
 
 
 async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ async def test_a_notice_with_other_words_is_given_to_everybody(tmp_path: Path) -
     async with a_house(tmp_path) as house:
         async with living(house):
             guild = await house.participation.of_guild(house.channel.guild_id)
-            assert guild.consent.told == {ADA.id, BO.id}
+            assert guild.consent.notified == {ADA.id, BO.id}
             guild.consent.notice = "another"
         async with living(house):
             assert len(house.channel.notices) == 2

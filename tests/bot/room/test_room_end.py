@@ -24,7 +24,7 @@ from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
-from voice.errors import LinkError, RecogniserError, RemovedFromChannelError
+from voice.errors import RecogniserError, RemovedFromChannelError, VoiceConnectionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         await house.say(ADA.id, "We meet at the old station.")
         house.recogniser.texts.append("And bring your umbrella, please.")
         sound: list[SpeechFrames] = [speech(ADA.id, at=house.clock.monotonic())[0]]  # type: ignore[list-item]
-        house.channel.links[-1].hear(sound)
+        house.channel.connections[-1].hear(sound)
         room.close("left")
         assert await ended(house, task) == "left"
         assert house.said[-1] == "Ada: And bring your umbrella, please."
@@ -117,16 +117,16 @@ async def test_a_session_ends_when_it_is_as_long_as_it_may_be(tmp_path: Path) ->
 
 
 async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tmp_path: Path) -> None:
-    """A lost voice connection ends the room with `LinkError`. A moderator's disconnect ends it in order."""
+    """A lost voice connection ends the room with `VoiceConnectionError`. A moderator's disconnect ends it in order."""
     async with a_house(tmp_path) as house:
         async with living(house) as (_, task):
-            house.channel.links[-1].lose("The voice server is gone.")
+            house.channel.connections[-1].lose("The voice server is gone.")
             await settle(task.done)
             error = task.exception()
             assert isinstance(error, ExceptionGroup)
-            assert isinstance(error.exceptions[0], LinkError)
+            assert isinstance(error.exceptions[0], VoiceConnectionError)
         async with living(house) as (_, task):
-            house.channel.links[-1].lose(removed=True)
+            house.channel.connections[-1].lose(removed=True)
             assert await ended(house, task) == "expelled"
         house.channel.refuse = RemovedFromChannelError()
         async with living(house) as (room, task):
@@ -145,7 +145,7 @@ async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Pat
             room.close("left")
             assert await ended(house, task) == "left"
             assert not room.opened.is_set()
-        assert house.channel.links == []
+        assert house.channel.connections == []
         assert await house.sessions.recent() == ()
 
 
@@ -159,22 +159,22 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
     async with a_house(tmp_path) as house:
         house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight.")
         async with living(house) as (room, task):
-            link = house.channel.links[-1]
-            link.pulling = False
+            connection = house.channel.connections[-1]
+            connection.pulling = False
             await house.say(ADA.id, "Roomtone, count to eight.")
             await settle(lambda: len(house.voice.spoken) == 2)
-            link.pull(2 * FRAMES_A_WORD)
+            connection.pull(2 * FRAMES_A_WORD)
             room.close(reason)
             for _ in range(20):
                 await asyncio.sleep(0)
-            link.pull(100)
+            connection.pull(100)
             assert await ended(house, task) == reason
         spoken = [turn for turn in house.turns if turn.kind is TurnKind.ASSISTANT]
         assert [part.text for turn in spoken for part in turn.parts] == [heard]
 
 
-@pytest.mark.parametrize("error", [LinkError("No voice server."), RemovedFromChannelError()])
-async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error: LinkError) -> None:
+@pytest.mark.parametrize("error", [VoiceConnectionError("No voice server."), RemovedFromChannelError()])
+async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error: VoiceConnectionError) -> None:
     """An attempt that failed is no session that somebody had."""
     async with a_house(tmp_path) as house:
         house.channel.refuse = error
@@ -189,14 +189,14 @@ async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path:
         responder = ScriptedResponder("One two three four.")
         house.new_responder = lambda: responder
         async with living(house) as (room, task):
-            link = house.channel.links[-1]
-            link.pulling = False
+            connection = house.channel.connections[-1]
+            connection.pulling = False
             await house.say(ADA.id, "Roomtone, count to four.")
             await settle(lambda: len(house.voice.spoken) == 1)
-            link.pull(2)
+            connection.pull(2)
             room.close(PROCESS_ENDS)
             await house.say(BO.id, "Roomtone, and what comes after four?")
-            link.pulling = True
+            connection.pulling = True
             assert await ended(house, task) == PROCESS_ENDS
         # Bo has interrupted the answer, so it is recorded before what they said.
         assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.claims import RoomClaim
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 
 class KeptHouse(House):
@@ -56,11 +56,11 @@ class KeptHouse(House):
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def _open_upkeep(self, session_id: SessionId, claim: RoomClaim, memory: SessionMemory) -> MemoryUpkeep:
+    def _open_upkeep(self, session_id: SessionId, claim: RoomClaim, timeline: SessionTimeline) -> MemoryUpkeep:
         return MemoryUpkeep(
             session_id,
             claim.guild_id,
-            memory=memory,
+            timeline=timeline,
             turns=self.store,
             tiers=self.tier_store,
             people=self.people,

@@ -69,18 +69,18 @@ async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: st
 async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path) -> None:
     """ "Shut up" with the bot's name stops a reply at once. The bot goes on listening for ten minutes."""
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        link = house.channel.links[-1]
+        connection = house.channel.connections[-1]
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
-        link.pulling = False
+        connection.pulling = False
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await settle(lambda: bool(house.voice.spoken))
         await house.pass_time(TICK_S)
-        link.pull(3)
+        connection.pull(3)
         await house.say(ADA.id, "Shut up, Roomtone!")
         reply = await house.reply(1)
         assert reply.interrupted
         await settle(lambda: house.channel.written[-1] == silenced_for(SILENT_MINUTES))
-        link.pulling = True
+        connection.pulling = True
         await settle(lambda: len(house.turns) == 4)
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await silent(house)
@@ -177,7 +177,7 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert house.channel.excludes(ADA.id)
         assert not house.channel.excludes(BO.id)
         # If it were recognised, the next text would be taken for hers.
-        house.channel.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
+        house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
         room.on_membership(MembershipChange(ADA, joined=False))
         await house.pass_time(3.0)
         await house.say(BO.id, "Roomtone, hello.")
@@ -194,17 +194,17 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
     """
     async with a_house(tmp_path) as house, living(house):
         await silenceable(house)
-        link = house.channel.links[-1]
+        connection = house.channel.connections[-1]
         await house.say(BO.id, "The spare key is under the blue flower pot.")
-        link.pulling = False
+        connection.pulling = False
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await settle(lambda: bool(house.voice.spoken))
         house.recogniser.texts.append("The walrus sleeps in the shed.")
         await house.pass_time(TICK_S)
-        link.pull(3)
+        connection.pull(3)
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
-        link.hear(speech(ADA.id, at=started))
+        connection.hear(speech(ADA.id, at=started))
         house.participation.on_forgetting(ADA.id)
         guild = await house.participation.of_guild(house.channel.guild_id)
         assert guild.room is not None
@@ -212,7 +212,7 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         assert (await house.reply(1)).interrupted
         await house.pass_time(3.0)
         assert house.recogniser.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
-        link.pulling = True
+        connection.pulling = True
         assert not [line for line in house.said if "walrus" in line]
         await house.say(ADA.id, "Good morning to all of you.")
         await settle(lambda: house.said[-1] == "Ada: Good morning to all of you.")
@@ -225,7 +225,7 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         house.recogniser.gate.clear()
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
-        house.channel.links[-1].hear(speech(ADA.id, at=started))
+        house.channel.connections[-1].hear(speech(ADA.id, at=started))
         await house.pass_time(3.0)
         assert len(house.recogniser.asked) == 1
         house.participation.on_forgetting(ADA.id)

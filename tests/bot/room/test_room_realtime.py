@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from bot.realtime.port import RunSession
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 
 
 class Remembering:
     """A `QuoteFinder` that finds the same about every question."""
 
-    async def find(self, question: Turn, memory: SessionMemory, *, names: Sequence[str]) -> tuple[Quote, ...]:
+    async def find(self, question: Turn, timeline: SessionTimeline, *, names: Sequence[str]) -> tuple[Quote, ...]:
         """Return two quotes."""
         return remembered(question)
 
@@ -132,7 +132,7 @@ async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_pat
         session.heard.append("I bring the bread.")
         started = house.clock.monotonic()
         await house.pass_time(TICK_S if when == "speaks" else 2.5)
-        house.channel.links[-1].hear([*speech(ADA.id, at=started), *speech(BO.id, at=started + 0.5)])
+        house.channel.connections[-1].hear([*speech(ADA.id, at=started), *speech(BO.id, at=started + 0.5)])
         if when != "speaks":
             await house.pass_time(1.5)
             assert "Ada speaks:" in session.items.values()

@@ -14,8 +14,8 @@ from bot.guild import VoiceMode
 from bot.health import FaultKind
 from bot.participation.statistics import mode_sentence
 from bot.room.room_status import (
-    LINK_GRACE_S,
-    TELL_AGAIN_AFTER_S,
+    CONNECTION_GRACE_S,
+    REPORT_AGAIN_AFTER_S,
     UNDERSTANDS_AGAIN,
     UNDERSTANDS_NOBODY,
     RoomFaults,
@@ -29,7 +29,7 @@ from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
 from tests.compaction.rooms import Room, fold_until
 from tests.fakes.hearing import speech
-from tests.fakes.room_channel import ADA, BO, FakeLink, FakeRoomChannel
+from tests.fakes.room_channel import ADA, BO, FakeRoomChannel, FakeVoiceConnection
 from voice.speaking.playback import Playback
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
             "I kept silent 1 time (not meant for me: 1).\n"
             f"{mode_sentence(VoiceMode.ENGAGED)}"
         )
-        house.channel.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
+        house.channel.connections[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
         await house.pass_time(2.0)
         assert "I left out 1 sound (1 too short).\nThis call is end-to-end encrypted" in room.status()
-        house.channel.links[-1].privacy_code = ""
+        house.channel.connections[-1].privacy_code = ""
         assert "(1 too short).\nThis call is not end-to-end encrypted, so Discord's servers could" in room.status()
         house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
         assert room.status().splitlines()[2] == house.ailing
@@ -65,16 +65,16 @@ async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
     """In the mode `off` no prompt has the summary that an earlier mode has made, nor turns beyond the window."""
     async with Room() as room:
         await fold_until(room, 61)
-        assert memory_sentence(room.memory) == (
+        assert memory_sentence(room.timeline) == (
             "I remember 61 turns of this session, the first 10 of them as a summary."
         )
-        await room.memory.set_mode(Mode.OFF)
-        assert memory_sentence(room.memory) == (
+        await room.timeline.set_mode(Mode.OFF)
+        assert memory_sentence(room.timeline) == (
             "This session has 61 turns. I see the last 50, and older ones only where memory search finds them."
         )
     async with Room(mode=Mode.OFF) as room:
         await room.talk(50)
-        assert memory_sentence(room.memory) == "I remember 50 turns of this session."
+        assert memory_sentence(room.timeline) == "I remember 50 turns of this session."
 
 
 def test_tiers_are_told_once_something_has_moved() -> None:
@@ -91,7 +91,7 @@ async def test_a_room_says_that_it_has_not_joined_yet(tmp_path: Path) -> None:
         assert house.room().status() == "I am coming to Lounge."
 
 
-SOON, LATER = 5.0, TELL_AGAIN_AFTER_S
+SOON, LATER = 5.0, REPORT_AGAIN_AFTER_S
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ async def kinds(
     speaks: bool = True,
 ) -> list[FaultKind]:
     """Return the kinds of the faults of a room in which that happened."""
-    room, link, channel = RoomFaults(), FakeLink(Playback(), lambda _: None), FakeRoomChannel()
+    room, connection, channel = RoomFaults(), FakeVoiceConnection(Playback(), lambda _: None), FakeRoomChannel()
     channel.audible, channel.deafened = audible, deafened
-    link.down_since = None if down_s is None else NOW - down_s
-    link.unheard = unheard
+    connection.down_since = None if down_s is None else NOW - down_s
+    connection.unheard = unheard
     for event in happened:
         room.on_event(event)
-    found = room.faults(link, channel, speaks=speaks, now=NOW)
+    found = room.faults(connection, channel, speaks=speaks, now=NOW)
     for fault in found:
         assert re.fullmatch(r"[A-Z].*[.]", fault.sentence)
     return [fault.kind for fault in found]
@@ -178,8 +178,8 @@ async def test_the_connection_makes_a_room_deaf_or_mute() -> None:
     """A connection that is down for longer than a new one takes is deafness, and so is sound that does not arrive. A
     deafened bot is deaf, whatever else, and a muted one is mute, unless it only writes down what is said.
     """
-    assert await kinds([], down_s=LINK_GRACE_S - 1) == []
-    assert await kinds([], down_s=LINK_GRACE_S, audible=False) == [FaultKind.ROOM_DEAF]
+    assert await kinds([], down_s=CONNECTION_GRACE_S - 1) == []
+    assert await kinds([], down_s=CONNECTION_GRACE_S, audible=False) == [FaultKind.ROOM_DEAF]
     assert await kinds([], unheard=True) == [FaultKind.ROOM_DEAF]
     assert await kinds([], deafened=True, unheard=True) == [FaultKind.ROOM_DEAF]
     assert await kinds([], audible=False) == [FaultKind.ROOM_MUTE]

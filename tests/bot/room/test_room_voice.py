@@ -64,8 +64,8 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     async with a_house(tmp_path) as house:
         services = replace(
             house.services(),
-            open_voice=lambda channel, usual, tell: (
-                cast("ServerVoice", chosen) if channel is house.channel else ServerVoice(usual=usual, tell=tell)
+            open_voice=lambda channel, usual, notify: (
+                cast("ServerVoice", chosen) if channel is house.channel else ServerVoice(usual=usual, notify=notify)
             ),
         )
         async with living(house, room=Session(house.channel, services)) as (room, _):
@@ -101,13 +101,13 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
     next prompt.
     """
     async with a_house(tmp_path) as house, living(house):
-        link = house.channel.links[-1]
-        link.pulling = False
+        connection = house.channel.connections[-1]
+        connection.pulling = False
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await settle(lambda: bool(house.voice.spoken))
         await house.pass_time(TICK_S)
-        link.pull(6)
+        connection.pull(6)
         await house.say(ADA.id, "Never mind, I have found it already.")
         reply = await house.reply(1)
         assert (reply.text, reply.interrupted) == ("Ada said: The", True)
@@ -116,7 +116,7 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
             "Roomtone: Ada said: The (interrupted)",
             "Ada: Never mind, I have found it already.",
         ]
-        link.pulling = True
+        connection.pulling = True
         await house.say(BO.id, "Roomtone, where was the spare key?")
         await house.reply(2)
         built = house.of(events.ContextBuilt)[-1]
@@ -151,7 +151,7 @@ async def a_judged_house(
         yield house, responder
 
 
-def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
+def _preemptive_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if str(line["event"]).startswith("preemptive_reply")]
 
 
@@ -161,18 +161,18 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
         house.recogniser.texts.append("Roomtone, who brings the lantern?")
         with capture_logs() as logs:
             await house.pass_time(2.0)
-            house.channel.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+            house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
             await house.pass_time(0.4)
             await settle(lambda: bool(house.voice.spoken))
             # The first sound is ready, and none of it is played.
             assert house.turns == []
-            assert house.channel.links[-1].frames_sent == 0
+            assert house.channel.connections[-1].frames_sent == 0
             assert room.unfinished() == (UnfinishedWords("Ada", "Roomtone, who brings the lantern?"),)
             await house.pass_time(1.2)
             reply = await house.reply(1)
         assert reply.text == "Bo brings it."
         assert house.voice.spoken == ["Bo brings it."]
-        assert _told(logs) == ["preemptive_reply_used"]
+        assert _preemptive_events(logs) == ["preemptive_reply_used"]
         assert len(responder.contexts) == 1
         assert responder.contexts[0].current.parts == house.turns[0].parts
         assert [turn.seq for turn in house.turns] == [0, 1]

@@ -21,7 +21,7 @@ from tests.fakes.brain import until
 from tests.fakes.room_channel import ADA, FakeRoomChannel
 from tests.fakes.rooms import FakeRoom, House
 from tests.fakes.virtual_time import LoopClock, run_virtually
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 
 
 async def test_a_room_is_joined_asked_and_left() -> None:
@@ -114,9 +114,9 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(mon
 async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     """If a room cannot open, the person who asked gets the error, and it is not tried again."""
     house, channel = House(), FakeRoomChannel()
-    house.fails_to_open = LinkError("No voice server answers. Try again.")
+    house.fails_to_open = VoiceConnectionError("No voice server answers. Try again.")
     async with house.running as rooms:
-        with pytest.raises(LinkError, match="No voice server"):
+        with pytest.raises(VoiceConnectionError, match="No voice server"):
             await rooms.join(channel)
         await until(lambda: rooms.room_channel_of(channel.guild_id) is None)
     assert len(house.rooms) == 1
@@ -265,7 +265,7 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
         await rooms.join(channel)
         house.fails_to_open = StoreError("The database is away.")
         with capture_logs() as logs:
-            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+            house.rooms[0].end.set_exception(VoiceConnectionError("Discord hung up."))
             await until(lambda: house.clock.sleeping == 1)
             house.clock.advance(1.0)
             for attempt in range(2 * MOST_CRASHES):
@@ -280,7 +280,7 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
         waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} s until I can store again; what"
         assert sum(told.startswith(waits) for told in channel.written) == 1
         # It has crashed twice by now.
-        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+        house.rooms[-1].end.set_exception(VoiceConnectionError("Discord hung up."))
         await until(lambda: channel.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
 
 
@@ -338,7 +338,7 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(channel)
         if crashes:
-            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+            house.rooms[0].end.set_exception(VoiceConnectionError("Discord hung up."))
             await until(lambda: house.clock.sleeping == 1)
         if is_sent_away:
             assert await rooms.leave(channel.guild_id)

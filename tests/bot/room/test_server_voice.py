@@ -75,11 +75,11 @@ class Server:
             chosen=lambda: self.chosen,
             voices=cast("LoadedVoices", self.source),
             usual=Tone(USUAL_HZ),
-            tell=self.tell,
+            notify=self.notify,
             usual_code="en",
         )
 
-    def tell(self, text: Text) -> None:
+    def notify(self, text: Text) -> None:
         self.told.append(text)
 
     async def spoken_hz(self) -> int:

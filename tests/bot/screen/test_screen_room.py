@@ -66,7 +66,7 @@ async def pass_time(watching: Watching, seconds: float) -> None:
 async def test_what_is_seen_is_remembered() -> None:
     """A note is stored under the sharing person's name, is live, and is sent to the page."""
     async with sharing("Tokyo 2099") as (watching, room, sharer):
-        (note,) = watching.memory.live_notes
+        (note,) = watching.timeline.live_notes
         assert (note.who, note.what) == ("Ada", "a window, just shared. It reads “Tokyo 2099”")
         assert note.person_id == str(ADA.id)
         assert (note.why, note.source) == ("Ada began to share", NoteSource.OCR)
@@ -82,9 +82,9 @@ async def test_stopping_loses_no_note_and_is_told() -> None:
         watching.clock.advance(180)
         await room.end(sharer, ShareEnd.STOPPED)
         await room.end(sharer, ShareEnd.LEFT)
-        assert watching.memory.live_notes == ()
+        assert watching.timeline.live_notes == ()
         assert await watching.stored_notes() == (set(), set(watching.told()))
-        begun, turn = watching.memory.turns
+        begun, turn = watching.timeline.turns
         assert begun.parts[0].text == "Ada shares a window with the bot from now on."
         assert turn.kind is TurnKind.MEMBERSHIP
         (part,) = turn.parts
@@ -125,7 +125,7 @@ async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
         asking.cancel()
         await room.finish()
         assert asking.cancelled()
-        assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
+        assert "Ada stopped sharing" in watching.timeline.turns[-1].parts[0].text
         assert await watching.stored_notes() == (set(), set(watching.told()))
 
 
@@ -137,7 +137,7 @@ async def test_a_crash_loses_no_note() -> None:
     assert room.sharers() == []
     assert (await watching.stored_notes())[0] == set(watching.told())
     async with watching.room():
-        await until(lambda: watching.memory.live_notes == ())
+        await until(lambda: watching.timeline.live_notes == ())
         assert await watching.stored_notes() == (set(), set(watching.told()))
 
 
@@ -177,18 +177,18 @@ async def test_who_leaves_the_channel_shares_no_more() -> None:
         watching.channel.people = [BO]
         await pass_time(watching, ABSENT_S + 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.LEFT
-        assert "Ada stopped sharing" in watching.memory.turns[-1].parts[0].text
+        assert "Ada stopped sharing" in watching.timeline.turns[-1].parts[0].text
 
 
 async def test_who_opts_out_is_not_watched_either() -> None:
     """If a person opts out, their share ends without further notes or a recap, and they get no new link."""
     async with sharing("Tokyo 2099") as (watching, room, sharer):
-        turns, notes = len(watching.memory.turns), len(watching.notes)
+        turns, notes = len(watching.timeline.turns), len(watching.notes)
         watching.opted_out = {ADA.id}
         assert await room.picture(sharer, PICTURES["bright"]) == "dropped"
         await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.OPTED_OUT
-        assert (len(watching.memory.turns), len(watching.notes)) == (turns, notes)
+        assert (len(watching.timeline.turns), len(watching.notes)) == (turns, notes)
         with pytest.raises(ScreenError, match="/opt-in"):
             await room.welcome(ADA, "n2")
 
@@ -233,9 +233,9 @@ async def test_several_people_share() -> None:
             await room.look("what?", who=None)
         assert "A spreadsheet" in await room.look("what?", who="bo")
         await room.end(ada, ShareEnd.STOPPED)
-        assert watching.memory.live_notes
+        assert watching.timeline.live_notes
         await room.end(bo, ShareEnd.STOPPED)
-        assert watching.memory.live_notes == ()
+        assert watching.timeline.live_notes == ()
 
 
 async def test_links_that_are_opened_together_leave_one_share() -> None:
@@ -342,7 +342,7 @@ async def test_an_answer_that_comes_after_the_end_is_not_told() -> None:
         with pytest.raises(ToolError, match="over"):
             await asked
         assert len(watching.notes) == 1
-        assert watching.memory.live_notes == ()
+        assert watching.timeline.live_notes == ()
 
 
 async def test_who_has_opted_out_is_looked_at_no_more() -> None:
@@ -373,7 +373,7 @@ async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> N
             patch.setattr(watching.readers, "read", crash)
             await room.picture(ada, PICTURES["dark"])
             await until(lambda: ada.ended is ShareEnd.BROKEN)
-        await until(lambda: watching.memory.turns != ())
+        await until(lambda: watching.timeline.turns != ())
         await see(watching, room, bo, "bright", "A spreadsheet")
 
 
@@ -384,7 +384,7 @@ async def test_a_store_that_refuses_costs_no_note() -> None:
         await see(watching, room, sharer, "dark", "Tokyo 2099")
         await room.end(sharer, ShareEnd.STOPPED)
         watching.store.fault = None
-        await watching.memory.append(TurnKind.MEMBERSHIP, (), started_at=0, ended_at=0)
+        await watching.timeline.append(TurnKind.MEMBERSHIP, (), started_at=0, ended_at=0)
         assert (await watching.stored_notes())[1] == set(watching.told())
         stored = (await watching.store.load(EVENING)).window
         assert len(stored) == 3

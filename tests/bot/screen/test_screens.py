@@ -112,10 +112,10 @@ async def test_a_link_is_for_its_session_and_for_who_is_there() -> None:
 async def test_a_page_that_is_being_told_something_learns_of_its_end(ending: ShareEnd) -> None:
     """Its connection may be slow. What waits for the page goes to the one that has superseded it, if any."""
     async with opened() as (watching, room, line):
-        line.sharer.tell(t="note", what="one")
+        line.sharer.send(t="note", what="one")
         messages = line.messages()
         assert (await anext(messages))["what"] == "one"
-        line.sharer.tell(t="note", what="two")
+        line.sharer.send(t="note", what="two")
         if ending is ShareEnd.SUPERSEDED:
             await watching.screens.readmit(line.welcome.resume_secret)
         else:

@@ -61,7 +61,7 @@ def test_a_short_absence_is_forgotten() -> None:
 def test_oldest_messages_for_an_absent_page_are_dropped() -> None:
     sharer = Sharer(ADA, "n1")
     for number in range(PAGE_MESSAGES + 3):
-        sharer.tell(t="note", what=number)
+        sharer.send(t="note", what=number)
     assert [message["what"] for message in sharer.for_page] == list(range(3, PAGE_MESSAGES + 3))
     assert sharer.dropped == 3
     assert sharer.changed.is_set()
@@ -72,7 +72,7 @@ async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
     async with Evening(place) as evening:
         turns: list[Turn] = []
         recorder = ShareRecorder(
-            evening.memory,
+            evening.timeline,
             guild_id=GUILD,
             clock=evening.clock,
             on_turn=turns.append,
@@ -98,7 +98,7 @@ async def test_a_recap_tells_nothing_that_was_forgotten(place: Place) -> None:
         person = await forgetter.find_by_id("2003")
         assert person is not None
         await forgetter.forget(person)
-        await evening.memory.refresh()
+        await evening.timeline.refresh()
         evening.clock.advance(1)
         await see("now: The train leaves at nine")
         await recorder.record_end(sharer, share)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
 from compaction.model import Mode, SessionId
-from compaction.session import SessionMemory
+from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
@@ -119,19 +119,19 @@ class Watching:
     @asynccontextmanager
     async def room(self) -> AsyncIterator[RoomScreens]:
         """Open a room and run its task. Leaving the context without `finish` counts as a crash."""
-        async with SessionMemory.open(
+        async with SessionTimeline.open(
             EVENING,
             store=self.store,
             summariser=ExtractiveSummariser(),
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=self.clock,
-        ) as memory:
-            self.memory = memory
+        ) as timeline:
+            self.timeline = timeline
             with self.screens.room_for(
                 EVENING,
                 self.channel,
-                memory=memory,
+                timeline=timeline,
                 on_turn=self.turns.append,
                 on_note=self.notes.append,
                 excludes=lambda user_id: user_id in self.opted_out,

@@ -25,7 +25,7 @@ SERVER = 1
 STEP_S = 2.0
 
 
-def tell(*words: object) -> None:
+def emit(*words: object) -> None:
     """Print one line and flush it."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
@@ -40,15 +40,15 @@ async def main(url: str) -> None:
         await store.append_turn(SessionId("one"), turn(0))
         try:
             async with mine.writing(step_s=STEP_S) as connection:
-                tell("writing")
+                emit("writing")
                 signal.raise_signal(signal.SIGSTOP)
                 await connection.exec_driver_sql("SELECT 1")
         except StoreError:
-            tell("ended")
+            emit("ended")
         try:
             await store.append_turn(SessionId("one"), turn(1))
         except StaleOwnerError:
-            tell("stale")
+            emit("stale")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ async def test_stays_are_read_as_they_were_stored(place: Place) -> None:
         (found,) = (await store.of([evening.session_id], [ADA, BOB])).values()
         assert found.stays == {ADA: (Stay(10.0, 20.0), Stay(30.0)), BOB: (Stay(10.0, 40.0),)}
         assert (found.guild_id, found.channel_id, found.goes_on) == (GUILD, CHANNEL, True)
-        await evening.memory.end()
+        await evening.timeline.end()
         (found,) = (await store.of([evening.session_id], [ADA])).values()
         assert not found.goes_on
 

@@ -82,19 +82,19 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
         await say_unstored(evening, "The gate code is 4411.", "Bob")
         await say_unstored(evening, "So it is at Wickhamq.", "Bot", TurnKind.ASSISTANT)
         with pytest.raises(StoreError, match="full"):
-            await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
+            await evening.timeline.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
         with pytest.raises(StoreError, match="full"):
-            await evening.memory.add_note(Note(NoteId("n2"), evening.clock.now(), "Bob", "A gate."))
+            await evening.timeline.add_note(Note(NoteId("n2"), evening.clock.now(), "Bob", "A gate."))
         (ada,) = await forgetter.speech.find("Ada")
         await forgetter.forget(ada)
         outage.undo()
-        await evening.memory.store_waiting()
+        await evening.timeline.store_waiting()
         await evening.upkeep.run_once()
         stored = await evening.store.load(EVENING)
         said = [[part.text for part in each.parts] for each in stored.window]
         assert said == [[], [], ["The gate code is 4411."], []]
         assert [each.id for each in stored.live_notes] == ["n2"]
-        assert "Wickhamq" not in f"{evening.memory.turns} {evening.memory.live_notes}"
+        assert "Wickhamq" not in f"{evening.timeline.turns} {evening.timeline.live_notes}"
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
         assert "Wickhamq" not in str(sent.parts)
 
@@ -111,15 +111,15 @@ async def test_nothing_of_the_person_had_been_stored_yet(
         await say_unstored(evening, SECRET, "Ada")
         await say_unstored(evening, "So it is at Wickhamq.", "Bot", TurnKind.ASSISTANT)
         with pytest.raises(StoreError, match="full"):
-            await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
+            await evening.timeline.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
         assert (await forgetter.forget(StoredSpeaker("id-Ada", (), 0.0, 0, ()))).stored.sessions == ()
         outage.undo()
-        await evening.memory.store_waiting()
+        await evening.timeline.store_waiting()
         await evening.upkeep.run_once()
         stored = await evening.store.load(EVENING)
         assert [[part.text for part in each.parts] for each in stored.window] == [["Good evening."], [], []]
         assert stored.live_notes == ()
-        assert "Wickhamq" not in f"{evening.memory.turns} {evening.memory.live_notes}"
+        assert "Wickhamq" not in f"{evening.timeline.turns} {evening.timeline.live_notes}"
 
 
 async def test_what_is_recorded_later_was_said_before(file: Path, tmp_path: Path) -> None:
@@ -133,15 +133,15 @@ async def test_what_is_recorded_later_was_said_before(file: Path, tmp_path: Path
         await forgetter.forget(ada)
         evening.clock.advance(3.0)
         part = TurnPart("id-Ada", "Ada", SECRET)
-        await evening.memory.append(TurnKind.SPEECH, (part,), started_at=spoken_at, ended_at=spoken_at + 2.0)
-        await evening.memory.add_note(Note(NoteId("n1"), spoken_at, "Ada", "A map of Wickhamq."))
+        await evening.timeline.append(TurnKind.SPEECH, (part,), started_at=spoken_at, ended_at=spoken_at + 2.0)
+        await evening.timeline.add_note(Note(NoteId("n1"), spoken_at, "Ada", "A map of Wickhamq."))
         await evening.upkeep.run_once()
         await evening.say("I am still here.")
-        await evening.memory.add_note(Note(NoteId("n2"), evening.clock.now(), "Ada", "A cat."))
+        await evening.timeline.add_note(Note(NoteId("n2"), evening.clock.now(), "Ada", "A cat."))
         stored = await evening.store.load(EVENING)
         assert [[each.text for each in turn.parts] for turn in stored.window] == [[], [], ["I am still here."]]
         assert [each.id for each in stored.live_notes] == ["n2"]
-        assert "Wickhamq" not in str(evening.memory.turns)
+        assert "Wickhamq" not in str(evening.timeline.turns)
 
 
 async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_too(
@@ -261,7 +261,7 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
             await forgetter.forget(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
             await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()
             outage.undo()
-            await evening.memory.store_waiting()
+            await evening.timeline.store_waiting()
         stored = await evening.store.load(EVENING)
     assert [[part.text for part in each.parts] for each in stored.window] == [[], []]
 

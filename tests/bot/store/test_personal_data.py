@@ -21,12 +21,12 @@ async def talk(evening: Evening, *said: tuple[str, str]) -> None:
     for person_id, text in said:
         at = evening.clock.now()
         by_bot = person_id == "assistant"
-        await evening.memory.append(
+        await evening.timeline.append(
             TurnKind.ASSISTANT if by_bot else TurnKind.SPEECH,
             (TurnPart(person_id, f"name of {person_id}", text),),
             started_at=at,
             ended_at=at + 1.0,
-            answers=Seq(evening.memory.total_turns - 1) if by_bot else None,
+            answers=Seq(evening.timeline.total_turns - 1) if by_bot else None,
         )
         evening.clock.advance(2.0)
 

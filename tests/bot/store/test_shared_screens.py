@@ -21,7 +21,7 @@ SCREEN = "The bank's page: balance 4,210 euros, overdraft 300 euros."
 
 async def show(evening: Evening, name: str = "n", *, who: str = "Cy", person_id: str | None = CY) -> None:
     """Take a note of somebody's screen."""
-    await evening.memory.add_note(Note(NoteId(name), evening.clock.now(), who, SCREEN, person_id=person_id))
+    await evening.timeline.add_note(Note(NoteId(name), evening.clock.now(), who, SCREEN, person_id=person_id))
 
 
 async def test_who_opts_out_is_known_wherever_words_are_shown(place: Place) -> None:
@@ -31,7 +31,7 @@ async def test_who_opts_out_is_known_wherever_words_are_shown(place: Place) -> N
     async with Evening(place) as evening:
         await evening.say("Good evening.", "Ada")
         await show(evening)
-        await evening.memory.end()
+        await evening.timeline.end()
         async with Evening(place, name="later", clock=evening.clock) as later:
             await later.say("What did we see?", "Ada")
             await later.say("A bank's page.", "Roomtone", kind=TurnKind.ASSISTANT)

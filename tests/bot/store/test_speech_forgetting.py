@@ -47,10 +47,10 @@ async def an_evening(evening: Evening) -> None:
     evening.clock.advance(4.0)
     at = evening.clock.now()
     both = (TurnPart("id-Bob", "Bob", "We leave at nine."), TurnPart("id-Ada", "Ada", f"To {SECRET}!"))
-    await evening.memory.append(TurnKind.SPEECH, both, started_at=at, ended_at=at + 2.0)
-    await evening.memory.add_note(Note(NoteId("map"), at, "Ada", f"A map of {SECRET}.", person_id="id-Ada"))
-    await evening.memory.add_note(Note(NoteId("cat"), at, "Bob", "A picture of a cat.", person_id="id-Bob"))
-    await evening.memory.retire_live_notes()
+    await evening.timeline.append(TurnKind.SPEECH, both, started_at=at, ended_at=at + 2.0)
+    await evening.timeline.add_note(Note(NoteId("map"), at, "Ada", f"A map of {SECRET}.", person_id="id-Ada"))
+    await evening.timeline.add_note(Note(NoteId("cat"), at, "Bob", "A picture of a cat.", person_id="id-Bob"))
+    await evening.timeline.retire_live_notes()
     await evening.talk(70)
     await evening.upkeep.run_once()
     first, *_ = await evening.tier_store.tiers_of(evening.session_id)
@@ -217,7 +217,9 @@ async def test_people_are_found_by_name_and_id(place: Place) -> None:
     async with Evening(place, name="one") as one:
         await one.say("Hello.", "Ada")
         part = TurnPart("id-other", "ADA", "Hello, too.")
-        await one.memory.append(TurnKind.SPEECH, (part,), started_at=one.clock.now() + 9, ended_at=one.clock.now() + 10)
+        await one.timeline.append(
+            TurnKind.SPEECH, (part,), started_at=one.clock.now() + 9, ended_at=one.clock.now() + 10
+        )
         forgetting = SpeechForgetter(one.database, one.clock)
         assert [person.id for person in await forgetting.find(" ada ")] == ["id-other", "id-Ada"]
         assert [person.id for person in await forgetting.find("id-Ada")] == ["id-Ada"]
@@ -258,27 +260,27 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
         for each, text in ((evening, f"{SECRET} is in Africa."), (other, f"In {SECRET}, she said.")):
             await answer(each, text)
             await each.upkeep.run_once()
-            assert each.memory.turns[-1].tombstone
+            assert each.timeline.turns[-1].tombstone
             stored = await each.store.turns(each.session_id, Seq(0), Seq(9))
-            assert stored == each.memory.turns
+            assert stored == each.timeline.turns
         assert await evening.database.wipe()
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
         await answer(elsewhere, "Here.")
-        assert elsewhere.memory.turns[-1].parts[0].text == "Here."
+        assert elsewhere.timeline.turns[-1].parts[0].text == "Here."
         evening.clock.advance(30)
         await evening.say("Bot, hello again?", "Bob")
         await answer(evening, "Hello.")
         await evening.upkeep.run_once()
-        assert evening.memory.turns[-1].parts[0].text == "Hello."
+        assert evening.timeline.turns[-1].parts[0].text == "Hello."
 
 
 async def answer(evening: Evening, text: str) -> None:
     """Let the bot answer the last turn, a minute later."""
-    last = evening.memory.total_turns - 1
+    last = evening.timeline.total_turns - 1
     evening.clock.advance(1.0)
     now = evening.clock.now()
     part = TurnPart("assistant", "Roomtone", text)
-    await evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=Seq(last))
+    await evening.timeline.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0, answers=Seq(last))
 
 
 async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path) -> None:
@@ -363,8 +365,8 @@ async def test_no_copy_of_a_deleted_row_stays_in_the_file(tmp_path: Path) -> Non
             hers = f"In {SECRET} I keep {number} walruses and {number + 3} parrots."
             theirs = f"I put parcel {number} in shed {number}."
             await evening.say(*((theirs, "Bob") if number % 3 else (hers, "Ada")))
-            evening.memory.context(max_input_tokens=evening.max_input_tokens)
-        await evening.memory.settle()
+            evening.timeline.context(max_input_tokens=evening.max_input_tokens)
+        await evening.timeline.settle()
         forgetter = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetter.find("id-Ada")
         await forgetter.forget(ada)

@@ -75,7 +75,7 @@ class Module:
         return self.path.partition("/")[0]
 
     @property
-    def tells_people(self) -> bool:
+    def is_for_people(self) -> bool:
         return not self.path.startswith(FOR_THE_OPERATOR)
 
     @property

@@ -48,7 +48,7 @@ def used_texts() -> dict[str, str]:
                 found[argument.value] = place
             if (
                 module.package != "bot"
-                and module.tells_people
+                and module.is_for_people
                 and call.args
                 and name_of(call) in {*errors(), "__init__"}
             ):
@@ -164,7 +164,7 @@ def test_every_error_that_people_read_has_a_sentence_to_translate() -> None:
     wrong = []
     for module in modules():
         for call in module.calls:
-            if not module.tells_people or name_of(call) not in errors() or not call.args:
+            if not module.is_for_people or name_of(call) not in errors() or not call.args:
                 continue
             # The last one: what is before it is for programs.
             sentence = call.args[-1]
@@ -179,7 +179,7 @@ def test_no_words_get_past_the_catalogue() -> None:
     """What is put into a text as it is has no English words: the values of a text, `verbatim`, and joined parts."""
     wrong = []
     for module in modules():
-        for call in module.calls if module.package == "bot" and module.tells_people else ():
+        for call in module.calls if module.package == "bot" and module.is_for_people else ():
             given: list[ast.expr] = []
             match name_of(call):
                 case "Text" | "counted" | "fill":

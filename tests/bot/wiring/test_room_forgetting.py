@@ -117,22 +117,22 @@ async def test_words_that_wait_for_the_store_do_not_come_back(tmp_path: Path, mo
         records = records_of(evening, tmp_path)
         now = evening.clock.now()
         hello = TurnPart(BO, "Bo", "Good evening.")
-        await evening.memory.append(TurnKind.SPEECH, (hello,), started_at=now, ended_at=now)
+        await evening.timeline.append(TurnKind.SPEECH, (hello,), started_at=now, ended_at=now)
         store = RefusingStore(evening, monkeypatch)
         with pytest.raises(StoreError):
-            await evening.memory.append(
+            await evening.timeline.append(
                 TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=now, ended_at=now + 2.0
             )
         with pytest.raises(StoreError):
-            await evening.memory.add_note(Note(NoteId("n1"), now, "Bo", SECRET))
+            await evening.timeline.add_note(Note(NoteId("n1"), now, "Bo", SECRET))
         assert "The disk is full. Use /forget-me again" in await forget_person(records, BO)
         assert len((await evening.store.load(evening.session_id)).window) == 1
         store.error = None
         assert "forgotten 2 things that you said or did, 0 replies of mine, 1 note" in await forget_person(records, BO)
-        await evening.memory.store_waiting()
+        await evening.timeline.store_waiting()
         stored = await evening.store.load(evening.session_id)
         assert (stored.total_turns, stored.live_notes) == (2, ())
-        assert [turn.parts for turn in (*stored.window, *evening.memory.window)] == [()] * 4
+        assert [turn.parts for turn in (*stored.window, *evening.timeline.window)] == [()] * 4
 
 
 async def test_a_room_that_was_taken_over_keeps_nobody_from_being_forgotten(
@@ -143,7 +143,7 @@ async def test_a_room_that_was_taken_over_keeps_nobody_from_being_forgotten(
         store = RefusingStore(evening, monkeypatch)
         store.error = StaleOwnerError("Another process has it.")
         with pytest.raises(StaleOwnerError):
-            await evening.memory.append(
+            await evening.timeline.append(
                 TurnKind.SPEECH, (TurnPart(BO, "Bo", SECRET),), started_at=1000.0, ended_at=1002.0
             )
         answer = await forget_person(records_of(evening, tmp_path), BO)

@@ -39,8 +39,8 @@ async def test_after_a_restart_a_room_has_the_voice_that_was_stored(
     servers = ServerSettingsBook(store)
     await servers.load()
     async with open_voices(speaking, ModelsSettings(directory=tmp_path), [servers]) as voices:
-        told_by: list[str] = []
-        room_voice = voice_factory(speaking, servers, voices)(channel, usual, told_by.append)
+        notified: list[str] = []
+        room_voice = voice_factory(speaking, servers, voices)(channel, usual, notified.append)
         await synthesize_all(room_voice, "Hello.")
         assert (told in room_voice.status()) if told else (room_voice.status() == "")
     assert usual.spoken == ["Hello."]

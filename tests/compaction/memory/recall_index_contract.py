@@ -40,14 +40,14 @@ def segment(start: int, end: int, gist: str, *facts: str) -> Segment:
     )
 
 
-class Told(Protocol):
+class IndexedRoom(Protocol):
     """A room whose turns, notes and segments can be added to an index."""
 
     @property
     def index(self) -> RecallIndex:
         """Return the index."""
 
-    async def tell(self, session_id: SessionId, *sources: PassageSource) -> None:
+    async def add(self, session_id: SessionId, *sources: PassageSource) -> None:
         """Store turns, notes and segments of a session."""
 
     async def forget(self, session_id: SessionId, seq: int) -> None:
@@ -98,71 +98,71 @@ SAID = (
 
 
 class _Searches:
-    async def _texts(self, room: Told, ids: Sequence[PassageId]) -> list[str]:
+    async def _texts(self, room: IndexedRoom, ids: Sequence[PassageId]) -> list[str]:
         return [source_text(each.source) for each in await room.index.passages(ids)]
 
-    async def _found(self, room: Told, query: str, scope: Scope = Scope()) -> list[str]:  # noqa: B008 - a value
+    async def _found(self, room: IndexedRoom, query: str, scope: Scope = Scope()) -> list[str]:  # noqa: B008 - a value
         return await self._texts(room, await room.index.full_text(terms(query), scope, limit=50))
 
 
 class RecallIndexContract(_Searches):
     """A search finds what was said, and only within its scope. A subclass provides the `room` fixture."""
 
-    async def test_a_turn_is_found_by_its_words_and_those_beside_it(self, room: Told) -> None:
+    async def test_a_turn_is_found_by_its_words_and_those_beside_it(self, room: IndexedRoom) -> None:
         """The turn with most words of the query comes first. Its neighbours are found too, and other turns are not."""
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         found = await self._found(room, "the closed lighthouse")
         assert found[0] == "The lighthouse is closed until May."
         assert set(found) == {source_text(each) for each in SAID[:4]}
 
-    async def test_words_are_found_in_other_forms_and_scripts(self, room: Told) -> None:
+    async def test_words_are_found_in_other_forms_and_scripts(self, room: IndexedRoom) -> None:
         """Endings, accents and case do not matter. Text in a script without spaces is found by parts of it."""
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         assert (await self._found(room, "VISITING LISBON"))[0].startswith("Shall we visit")
         assert (await self._found(room, "zlutoucky kun"))[0].startswith("Žlu")
         assert (await self._found(room, "东京"))[0].startswith("明天")
 
-    async def test_the_last_turn_is_found_at_once(self, room: Told) -> None:
+    async def test_the_last_turn_is_found_at_once(self, room: IndexedRoom) -> None:
         """A turn is found before the next turn exists. When the next turn comes, it counts as a neighbour."""
-        await room.tell(EVENING, SAID[0])
+        await room.add(EVENING, SAID[0])
         assert await self._found(room, "Lisbon") == [source_text(SAID[0])]
-        await room.tell(EVENING, SAID[1])
+        await room.add(EVENING, SAID[1])
         assert set(await self._found(room, "lighthouse")) == {source_text(each) for each in SAID[:2]}
 
-    async def test_notes_and_segments_are_found(self, room: Told) -> None:
+    async def test_notes_and_segments_are_found(self, room: IndexedRoom) -> None:
         """Notes about screens and segments of folded batches are found."""
         kept = segment(0, 4, "They settle on Lisbon.", "We fly on Friday.")
-        await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), kept)
+        await room.add(EVENING, *SAID, note("n1", "A map of the Algarve"), kept)
         assert await self._found(room, "algarve") == ["A map of the Algarve"]
         assert await self._found(room, "fly friday") == [source_text(kept)]
         only = Scope(kinds=frozenset({PassageKind.SEGMENT}))
         assert await self._found(room, "lisbon lighthouse", only) == [source_text(kept)]
         assert await self._found(room, "lisbon", Scope(kinds=frozenset())) == []
 
-    async def test_a_speaker_filters(self, room: Told) -> None:
+    async def test_a_speaker_filters(self, room: IndexedRoom) -> None:
         """The speaker filter takes a whole name, a word of a name in any case, or an id. A name without letters matches
         nobody.
         """
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         for speaker, count in SPEAKERS.items():
             scope = Scope(speaker=speaker)
             assert len(await room.index.newest(scope, limit=50)) == count, speaker
             found = await room.index.passages(await room.index.full_text(("lisbon", "lighthous"), scope, limit=50))
             assert len(found) <= count, speaker
 
-    async def test_time_filters(self, room: Told) -> None:
+    async def test_time_filters(self, room: IndexedRoom) -> None:
         """The time range includes `since` and excludes `until`. An empty range has no results."""
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         assert await self._found(room, "lisbon", Scope(since=T0 + 12.0)) == [source_text(SAID[3]), source_text(SAID[4])]
         assert await self._found(room, "lisbon", Scope(until=T0 + 4.0)) == [source_text(SAID[0])]
         assert await self._found(room, "lisbon", Scope(since=T0 + 9.0, until=T0 + 9.0)) == []
         assert await self._found(room, "lisbon", Scope(since=T0 + 9e9)) == []
 
-    async def test_places_filter(self, room: Told) -> None:
+    async def test_places_filter(self, room: IndexedRoom) -> None:
         """A search in a guild, a channel or a session finds only what was said there."""
-        await room.tell(EVENING, SAID[0])
-        await room.tell(MORNING, turn(0, "Lisbon was lovely."))
-        await room.tell(ELSEWHERE, turn(0, "Lisbon is none of your business."))
+        await room.add(EVENING, SAID[0])
+        await room.add(MORNING, turn(0, "Lisbon was lovely."))
+        await room.add(ELSEWHERE, turn(0, "Lisbon is none of your business."))
         assert len(await self._found(room, "lisbon")) == 3
         assert len(await self._found(room, "lisbon", Scope(guild_id=1))) == 2
         assert await self._found(room, "lisbon", Scope(guild_id=2)) == ["Lisbon is none of your business."]
@@ -170,33 +170,33 @@ class RecallIndexContract(_Searches):
         assert await self._found(room, "lisbon", Scope(session_id=MORNING)) == ["Lisbon was lovely."]
         assert await self._found(room, "lisbon", Scope(guild_id=1, session_id=ELSEWHERE)) == []
 
-    async def test_what_is_in_view_is_not_found(self, room: Told) -> None:
+    async def test_what_is_in_view_is_not_found(self, room: IndexedRoom) -> None:
         """Turns of the window are not found, but turns of another session with the same numbers are."""
-        await room.tell(EVENING, *SAID)
-        await room.tell(MORNING, turn(3, "Lisbon was lovely."))
+        await room.add(EVENING, *SAID)
+        await room.add(MORNING, turn(3, "Lisbon was lovely."))
         found = await self._found(room, "lisbon", Scope(in_view=(EVENING, Seq(3))))
         assert set(found) == {"Lisbon was lovely.", source_text(SAID[0]), source_text(SAID[1]), source_text(SAID[2])}
 
-    async def test_newest_are_the_last_said(self, room: Told) -> None:
+    async def test_newest_are_the_last_said(self, room: IndexedRoom) -> None:
         """The newest passages come first, and a search can be limited to the newest."""
-        await room.tell(EVENING, *SAID, turn(6, "Actually, the rooms in Lisbon moved to June."))
+        await room.add(EVENING, *SAID, turn(6, "Actually, the rooms in Lisbon moved to June."))
         index = room.index
         assert (await self._texts(room, await index.newest(Scope(), limit=2)))[1] == source_text(SAID[5])
         assert len(await index.full_text(("lisbon",), Scope(), limit=50, newest=1)) == 1
 
-    async def test_counts_tell_how_common_a_term_is(self, room: Told) -> None:
+    async def test_counts_tell_how_common_a_term_is(self, room: IndexedRoom) -> None:
         """A term is counted in its own turn and in the neighbouring turns. A term that nobody said is absent."""
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         counts = await room.index.count(["lisbon", "mai", "zebra", "may"])
         assert counts.passages["lisbon"] == 5
         assert "zebra" not in counts.passages
         assert counts.total >= len(SAID)
 
-    async def test_a_passage_brings_its_turn_and_those_about_it(self, room: Told) -> None:
+    async def test_a_passage_brings_its_turn_and_those_about_it(self, room: IndexedRoom) -> None:
         """A passage has its turn word for word, the turn before it and three turns after it. Passages come in the
         requested order, without unknown ones.
         """
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         first, third = await room.index.find_turns(EVENING, [Seq(0), Seq(2), Seq(99)])
         passages = await room.index.passages([third, first, third])
         assert [each.source for each in passages] == [SAID[2], SAID[0]]
@@ -205,9 +205,9 @@ class RecallIndexContract(_Searches):
         assert "room" in passages[0].nearby_terms
         assert passages[0].at == SAID[2].started_at
 
-    async def test_whatever_is_asked_is_only_words(self, room: Told) -> None:
+    async def test_whatever_is_asked_is_only_words(self, room: IndexedRoom) -> None:
         """Search syntax, SQL, emoji and pages of text are searched as plain words and cause no error."""
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         for query in QUERIES:
             found = await self._found(room, query)
             assert set(found) <= {source_text(each) for each in SAID}, query
@@ -219,12 +219,12 @@ class RecallIndexContract(_Searches):
 class SimilarityContract(_Searches):
     """A search by meaning ranks what was embedded, within its scope. A subclass provides the `room` fixture."""
 
-    async def test_likeness_ranks_by_meaning(self, room: Told) -> None:
+    async def test_likeness_ranks_by_meaning(self, room: IndexedRoom) -> None:
         """The passage most similar to the vector comes first with its cosine. Filters apply, and another embedding
         model has no results.
         """
-        await room.tell(EVENING, *SAID[:4])
-        await room.tell(ELSEWHERE, turn(0, "The lighthouse is closed until May."))
+        await room.add(EVENING, *SAID[:4])
+        await room.add(ELSEWHERE, turn(0, "The lighthouse is closed until May."))
         await room.embed()
         (vector,) = await LetterEmbedder().embed(["Ada Lovelace: The lighthouse is closed until May."])
         found = await room.index.find_similar(vector, Scope(guild_id=1), model="letters", limit=2)
@@ -240,9 +240,9 @@ class SimilarityContract(_Searches):
         assert len(await room.index.find_similar(vector, in_view, model="letters", limit=50)) == 1
         assert await room.index.find_similar(vector, Scope(), model="other", limit=5) == ()
 
-    async def test_what_is_forgotten_is_found_nowhere(self, room: Told) -> None:
+    async def test_what_is_forgotten_is_found_nowhere(self, room: IndexedRoom) -> None:
         """A forgotten turn is not found by its words, beside its neighbours or by similarity."""
-        await room.tell(EVENING, *SAID)
+        await room.add(EVENING, *SAID)
         await room.embed()
         await room.forget(EVENING, 2)
         assert await self._found(room, "closed") == []

@@ -27,10 +27,10 @@ class _FakeRoom:
     def __init__(self) -> None:
         self.index = InMemoryRecallIndex()
 
-    async def tell(self, session_id: SessionId, *sources: PassageSource) -> None:
+    async def add(self, session_id: SessionId, *sources: PassageSource) -> None:
         guild_id, channel_id = PLACES[session_id]
         for source in sources:
-            self.index.tell(session_id, source, guild_id=guild_id, channel_id=channel_id)
+            self.index.add(session_id, source, guild_id=guild_id, channel_id=channel_id)
 
     async def forget(self, session_id: SessionId, seq: int) -> None:
         self.index.forget(session_id, seq)

@@ -68,7 +68,7 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
             [seen.ObservedReply("By the way.", 4.0, 5.0, False, 7, unasked=True)],
         ),
         (events.ReplySpoken("", 7, "u", None, 5.0, True, None, None), []),
-        (events.LinkChanged("connected", {"received": 3}, 4.0), [seen.ObservedPacketCounters({"received": 3})]),
+        (events.ConnectionChanged("connected", {"received": 3}, 4.0), [seen.ObservedPacketCounters({"received": 3})]),
         # Problems are observed through the log instead.
         (events.Problem("store", verbatim("The disk is full."), 4.0), []),
     ],

@@ -109,7 +109,7 @@ def test_the_glossary_with_occasions_is_bounded(title: str, names: list[str]) ->
 ADA, BEN = 1, 2
 # What an utterance may tell of its language, by a word: the probability, its seconds, whether it was detected, and the
 # mean log probability of its text.
-TOLD = {
+RECOGNISED = {
     "sure": (0.95, 3.0, True, -0.2),
     "unsure": (0.5, 3.0, True, -0.2),
     # A sure detection on a word that is said in many languages.
@@ -122,10 +122,10 @@ TOLD = {
 ENOUGH = "expected en, " * CONFIRM_EVERY
 
 
-def tell(languages: SpeakerLanguages, user_id: int, history: str) -> None:
+def recognise(languages: SpeakerLanguages, user_id: int, history: str) -> None:
     """Let somebody say what is listed, such as 'sure en, expected en'."""
     for word, language in (said.split() for said in history.split(", ") if said):
-        probability, speech_s, detected, logprob = TOLD[word]
+        probability, speech_s, detected, logprob = RECOGNISED[word]
         languages.observed(
             user_id, language, probability=probability, speech_s=speech_s, detected=detected, mean_logprob=logprob
         )
@@ -159,8 +159,8 @@ def tell(languages: SpeakerLanguages, user_id: int, history: str) -> None:
 def test_what_is_expected_next(history: str, expected: str | None) -> None:
     """Of this person. The others keep their language."""
     languages = SpeakerLanguages()
-    tell(languages, BEN, "sure it")
-    tell(languages, ADA, history)
+    recognise(languages, BEN, "sure it")
+    recognise(languages, ADA, history)
     assert languages.expected(ADA, speech_s=3.0) == expected
     assert languages.expected(BEN, speech_s=3.0) == languages.of(BEN) == "it"
     assert expected is None or languages.of(ADA) == expected
@@ -169,7 +169,7 @@ def test_what_is_expected_next(history: str, expected: str | None) -> None:
 def test_a_fixed_language_is_everybodys() -> None:
     """The language of the settings overrides every detection."""
     languages = SpeakerLanguages(lambda: ("de",))
-    tell(languages, ADA, "sure en")
+    recognise(languages, ADA, "sure en")
     assert languages.expected(ADA, speech_s=3.0) == "de"
 
 
@@ -177,7 +177,7 @@ def test_a_settled_language_that_is_no_longer_spoken_is_detected_anew() -> None:
     """A server may narrow its languages while people talk, and may take that back."""
     among: list[str] = []
     languages = SpeakerLanguages(lambda: tuple(among))
-    tell(languages, ADA, "sure fr")
+    recognise(languages, ADA, "sure fr")
     among += ["en", "de"]
     assert languages.expected(ADA, speech_s=3.0) is None
     among.clear()
@@ -187,7 +187,7 @@ def test_a_settled_language_that_is_no_longer_spoken_is_detected_anew() -> None:
 def test_who_left_is_forgotten() -> None:
     """A person's language is forgotten when they leave, so a room does not remember thousands of visitors."""
     languages = SpeakerLanguages()
-    tell(languages, ADA, "sure en")
+    recognise(languages, ADA, "sure en")
     languages.forget(ADA)
     languages.forget(ADA)
     assert languages.expected(ADA, speech_s=3.0) is None

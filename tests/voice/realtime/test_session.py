@@ -101,7 +101,7 @@ class Room:
         await self.session.send_audio(_speech(), speakers="Ada speaks:")
         await self.answer()
 
-    async def until_told(self, count: int = 1) -> None:
+    async def until_reported(self, count: int = 1) -> None:
         """Wait until the session has reported `count` events. The clock moves on meanwhile, so that backoff ends."""
         async with asyncio.timeout(PATIENCE_S):
             while len(self.news) < count:
@@ -238,7 +238,7 @@ async def test_it_is_renewed_before_it_expires_with_the_window() -> None:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         room.briefing = Briefing("New.", (ConversationItem("turn_1", ItemRole.USER, "[21:04] Ada: one"),))
         room.clock.advance(600)
-        await room.until_told()
+        await room.until_reported()
         assert room.news == [RealtimeRenewed("expiring")]
         await room.ask()
         assert server.sessions == 2
@@ -276,7 +276,7 @@ async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: Real
     """
     async with served(FakeModel(), RealtimeBehaviour(mode=mode)) as server, room_of(server) as room:
         waiting = asyncio.ensure_future(room.session.send_audio(_speech(), speakers="Ada speaks:"))
-        await room.until_told(3)
+        await room.until_reported(3)
         assert isinstance(room.news[-1], RealtimeFailed)
         assert not room.session.usable
         await asyncio.wait({waiting})
@@ -293,7 +293,7 @@ async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch:
 
     monkeypatch.setattr(ServerSession, "configure", refuse)
     async with served(FakeModel()) as server, room_of(server, voice="mariin") as room:
-        await room.until_told()
+        await room.until_reported()
         (told,) = room.news
         assert isinstance(told, RealtimeFailed)
         assert told.lasting
@@ -339,7 +339,7 @@ async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypa
         room.briefing = Briefing(
             "Be kind.", tools=(RealtimeTool("dig", "D" * 2_000), RealtimeTool("fill", "F" * 2_000))
         )
-        await room.until_told(3)
+        await room.until_reported(3)
         assert isinstance(room.news[-1], RealtimeFailed)
         server.behaviour.mode = RealtimeMode.ANSWER
         await room.clock.until_somebody_sleeps()
@@ -360,7 +360,7 @@ async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:
         async with await asyncio.start_server(redirect, "127.0.0.1", 0) as server:
             asked = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
             async with room_of(asked) as room:
-                await room.until_told()
+                await room.until_reported()
         (failed,) = room.news
         assert isinstance(failed, RealtimeFailed)
         assert str(failed.error) == (
@@ -374,7 +374,7 @@ async def test_nobody_there_is_a_sentence() -> None:
     async with served(FakeModel()) as server:
         gone = server.base_url
     async with room_of(gone, limits=RealtimeLimits(failures_before_fallback=1)) as room:
-        await room.until_told()
+        await room.until_reported()
         (failed,) = room.news
         assert isinstance(failed, RealtimeFailed)
         assert str(failed.error) == (
@@ -459,7 +459,7 @@ async def test_a_long_quiet_session_that_ends_is_no_failure() -> None:
                 await room.session.ready.wait()
             room.clock.advance(PROVEN_S)
             await server.expire()
-            await room.until_told(number)
+            await room.until_reported(number)
         assert room.session.usable
 
 
@@ -468,7 +468,7 @@ async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -
     again. It then has the current briefing.
     """
     async with served(FakeModel("hi"), RealtimeBehaviour(mode=RealtimeMode.GONE)) as server, room_of(server) as room:
-        await room.until_told(3)
+        await room.until_reported(3)
         failed = room.news[-1]
         assert isinstance(failed, RealtimeFailed)
         assert "status 503" in str(failed.error)
@@ -485,7 +485,7 @@ async def test_it_is_tried_again_until_it_is_well_and_nobody_is_told_between() -
 
 async def test_a_connection_over_which_nothing_comes_is_not_well() -> None:
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server, room_of(server) as room:
-        await room.until_told(3)
+        await room.until_reported(3)
         server.behaviour.mode = RealtimeMode.SILENT
         before = server.sessions
         await room.time_passes(lambda: server.sessions == before + 2, step_s=5)
@@ -497,7 +497,7 @@ async def test_a_trouble_that_has_become_lasting_is_told_and_not_tried_again() -
     async with served(FakeModel(), RealtimeBehaviour(mode=RealtimeMode.BROKEN)) as server:
         room = Room(server.base_url)
         running = asyncio.create_task(room.session.run(), name="session-under-test")
-        await room.until_told(3)
+        await room.until_reported(3)
         server.behaviour.mode = RealtimeMode.WRONG_KEY
         await room.time_passes(running.done, step_s=5)
         await running

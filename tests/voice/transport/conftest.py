@@ -1,4 +1,4 @@
-"""A bot that is linked to a channel of the local Discord that the pytest plugin opens."""
+"""A bot that is connected to a channel of the local Discord that the pytest plugin opens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.voice.transport.link_scene import OpenScene, open_scene
+from tests.voice.transport.connection_scene import OpenScene, open_scene
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,11 +14,18 @@ from discord.voice_state import VoiceConnectionState
 
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
-from tests.voice.transport.link_scene import BOT, SIDE_ROOM, OpenScene, ask_nobody, no_voice_threads, voice_channel
-from voice.errors import LinkError
+from tests.voice.transport.connection_scene import (
+    BOT,
+    SIDE_ROOM,
+    OpenScene,
+    ask_nobody,
+    no_voice_threads,
+    voice_channel,
+)
+from voice.errors import VoiceConnectionError
+from voice.transport.connection import DiscordVoiceConnection
 from voice.transport.connector import joining_failure
 from voice.transport.discord_gateway import DiscordMainGateway, check_entry
-from voice.transport.link import VoiceLink
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
@@ -32,27 +39,27 @@ if TYPE_CHECKING:
 EVENING: Any = SimpleNamespace(channel_name="Evening")
 
 
-async def test_second_link_in_the_same_guild_is_refused(scene: OpenScene) -> None:
+async def test_second_connection_in_the_same_guild_is_refused(scene: OpenScene) -> None:
     async with scene() as room:
-        with pytest.raises(LinkError, match="already"):
-            async with VoiceLink(
+        with pytest.raises(VoiceConnectionError, match="already"):
+            async with DiscordVoiceConnection(
                 DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
                 sink=room.listener.sink,
                 is_excluded=lambda _: False,
                 on_event=room.listener.events.append,
             ):
-                pytest.fail("two links in one guild")
-        assert room.link.connected
+                pytest.fail("two connections in one guild")
+        assert room.connection.connected
 
 
 async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
     local_discord: DiscordForTests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If Discord never answers the request to join, a `LinkError` after the timeout says where to look."""
+    """If Discord never answers the request to join, a `VoiceConnectionError` after the timeout says where to look."""
     monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
     async with stock_bot(local_discord.discord, BOT) as client:
-        with pytest.raises(LinkError, match="firewall"):
-            async with VoiceLink(
+        with pytest.raises(VoiceConnectionError, match="firewall"):
+            async with DiscordVoiceConnection(
                 DiscordMainGateway(client, voice_channel(client)),
                 sink=lambda _: None,
                 connect_timeout_s=1.0,
@@ -65,7 +72,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
 
 
 async def test_cancelled_while_connecting_leaves_nothing_behind(local_discord: DiscordForTests) -> None:
-    """If the task that opens a link is cancelled during the handshake, the bot leaves the channel again."""
+    """If the task that opens a connection is cancelled during the handshake, the bot leaves the channel again."""
     async with stock_bot(local_discord.discord, BOT) as client:
         task = asyncio.create_task(stay_until_cancelled(client), name="opening")
         await until(lambda: client.voice_clients, "the voice client")
@@ -93,11 +100,11 @@ async def test_a_cancellation_that_is_swallowed_counts(
 
 @pytest.mark.parametrize("turns", [0, 2, 5])
 async def test_cancelled_while_leaving_leaves_all_the_same(local_discord: DiscordForTests, turns: int) -> None:
-    """Whenever the task is cancelled that closes a link, the bot leaves the channel. `turns`: of the event loop."""
+    """Whenever the task that closes a connection is cancelled, the bot leaves the channel. `turns`: of the loop."""
     opened, leaves = asyncio.Event(), asyncio.Event()
 
     async def stay(client: StockBot) -> None:
-        async with link_of(client):
+        async with connection_of(client):
             opened.set()
             await leaves.wait()
 
@@ -110,19 +117,19 @@ async def test_cancelled_while_leaving_leaves_all_the_same(local_discord: Discor
         await cancelled_and_gone(task, local_discord.discord, client)
 
 
-def link_of(client: StockBot) -> AbstractAsyncContextManager[VoiceLink]:
-    """Return a link of the bot's voice channel that nobody listens to."""
+def connection_of(client: StockBot) -> AbstractAsyncContextManager[DiscordVoiceConnection]:
+    """Return a connection of the bot's voice channel that nobody listens to."""
     gateway = DiscordMainGateway(client, voice_channel(client))
-    return VoiceLink(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
+    return DiscordVoiceConnection(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
 
 
 async def stay_until_cancelled(client: StockBot) -> None:
-    async with link_of(client):
+    async with connection_of(client):
         await asyncio.Event().wait()
 
 
 async def cancelled_and_gone(task: asyncio.Task[None], local: LocalDiscord, client: StockBot) -> None:
-    """Cancel the task of a link, and check that it ends and that the bot has left the channel."""
+    """Cancel the task of a connection, and check that it ends and that the bot has left the channel."""
     task.cancel()
     await asyncio.wait([task], timeout=PATIENCE_S)
     assert task.cancelled()
@@ -142,7 +149,7 @@ def _closed(code: int) -> discord.ConnectionClosed:
         (_closed(4014), 4014, "code 4014"),
         (ConnectionRefusedError(), None, r"could not be reached \(ConnectionRefusedError\)"),
         (IndexError(), None, r"cannot read \(IndexError\)\. Use /join again"),
-        (LinkError("said already"), None, "said already"),
+        (VoiceConnectionError("said already"), None, "said already"),
         (asyncio.CancelledError(), None, "Joining Evening was broken off"),
     ],
 )
@@ -184,7 +191,7 @@ def _channel(**changed: Any) -> Any:
 def test_forbidden_channels_are_refused_before_discord_keeps_silent(
     changed: dict[str, object], sentence: str, retryable: bool
 ) -> None:
-    with pytest.raises(LinkError, match=sentence) as refused:
+    with pytest.raises(VoiceConnectionError, match=sentence) as refused:
         check_entry(_channel(**changed))
     assert refused.value.retryable is retryable
 
@@ -192,7 +199,7 @@ def test_forbidden_channels_are_refused_before_discord_keeps_silent(
 def test_a_channel_that_is_gone_is_not_entered() -> None:
     channel = _channel()
     channel.guild.get_channel = lambda _: None
-    with pytest.raises(LinkError, match="is gone"):
+    with pytest.raises(VoiceConnectionError, match="is gone"):
         check_entry(channel)
 
 
@@ -207,10 +214,10 @@ def test_a_channel_that_is_gone_is_not_entered() -> None:
 async def test_a_channel_that_discord_does_not_show_is_not_entered_anew(
     guild: object, sentence: str, retryable: bool
 ) -> None:
-    """If Discord does not show the guild at the moment, the link may try again. If the guild or the channel is gone, it
-    may not.
+    """If Discord does not show the guild at the moment, the connection may try again. If the guild or the channel is
+    gone, it may not.
     """
     client: Any = SimpleNamespace(get_guild=lambda _: guild)
-    with pytest.raises(LinkError, match=sentence) as refused:
+    with pytest.raises(VoiceConnectionError, match=sentence) as refused:
         DiscordMainGateway(client, _channel()).check_entry()
     assert refused.value.retryable is retryable

@@ -30,7 +30,7 @@ from discord.voice_state import ConnectionFlowState
 from rehearsal.discord.dave import mls
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
 from voice.transport.private import websocket as websocket_module
@@ -499,7 +499,7 @@ async def test_refused_handshake_says_what_to_do() -> None:
 
     async with connection_state() as state:
         state.ws = Refusing()  # type: ignore[assignment]
-        with pytest.raises(LinkError, match="4017") as refused:
+        with pytest.raises(VoiceConnectionError, match="4017") as refused:
             await state._handshake_websocket()
         assert not refused.value.retryable
         assert state.close_code == 4017

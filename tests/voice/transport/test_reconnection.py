@@ -1,4 +1,4 @@
-"""When the link tries again: after which close codes, and after which pauses."""
+"""When the connection tries again: after which close codes, and after which pauses."""
 
 from __future__ import annotations
 

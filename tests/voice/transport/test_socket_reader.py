@@ -31,7 +31,7 @@ class Machine:
     now: float = 100.0
     # Arrival and content of what waits in the socket.
     waiting: list[tuple[float, bytes]] = field(default_factory=list)
-    tells_arrivals: bool = True
+    has_arrivals: bool = True
     # One entry for each poll: called after it, in which the process may stand still.
     after_polls: list[Callable[[], None]] = field(default_factory=list)
     calls: list[tuple[str, float]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Machine:
         if not self.waiting:
             raise BlockingIOError
         came, datagram = self.waiting.pop(0)
-        return datagram, round((_WALL_S + came) * 1e9) if self.tells_arrivals else None
+        return datagram, round((_WALL_S + came) * 1e9) if self.has_arrivals else None
 
     def register(self, *_: object) -> None:
         pass
@@ -150,7 +150,7 @@ def test_an_arrival_that_cannot_be_is_not_believed(machine: Machine, came: float
         machine.now += 3
         machine.waiting = [(came or 0.0, b"a")]
 
-    machine.tells_arrivals = came is not None
+    machine.has_arrivals = came is not None
     assert run(machine, stand_still, nothing)[0] == ("a", heard)
 
 

@@ -1,4 +1,6 @@
-"""What is noticed of a broken link, how often it is repaired, and which brief faults and silent servers are ignored."""
+"""What is noticed of a broken connection, how often it is repaired, and which brief faults and silent servers are
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -218,7 +220,7 @@ class Path:
         self.dead_at: float | None = None
 
     def run(self, until: float) -> None:
-        """Let time pass until `until`, in steps of half a second, as the link's task does."""
+        """Let time pass until `until`, in steps of half a second, as the connection's task does."""
         while self.now < until:
             self.received += self.audio
             datagram = self.keepalive.due(self.now, received=self.received)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import aiohttp
 import discord
 
-from voice.errors import LinkError
+from voice.errors import VoiceConnectionError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 # What an attempt raises if the server is gone, refuses it, or takes too long: `TimeoutError` is an `OSError`.
-FAILURES = (discord.ConnectionClosed, LinkError, aiohttp.ClientError, OSError)
+FAILURES = (discord.ConnectionClosed, VoiceConnectionError, aiohttp.ClientError, OSError)
 
 
 class Attempts:

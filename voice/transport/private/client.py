@@ -116,7 +116,9 @@ class ReceivingClient(discord.VoiceClient):
         super().__init__(client, channel)
 
     async def join(self, *, timeout_s: float) -> None:
-        """Come into the channel and connect. Raises `LinkError`, or whatever discord.py does after `timeout_s`."""
+        """Come into the channel and connect. Raises `VoiceConnectionError`, or whatever discord.py does after
+        `timeout_s`.
+        """
         await self._gateway.attach(self)
         await self.connect(timeout=timeout_s, reconnect=True)
 
@@ -209,13 +211,13 @@ class ReceivingClient(discord.VoiceClient):
                     await _end_task(task)
             # discord.py sends no updates to a client that it dropped with a new main session.
             asked = self._gateway.asked
-            is_told = asked and state.state is not ConnectionFlowState.disconnected and self._gateway.attached
+            awaits_update = asked and state.state is not ConnectionFlowState.disconnected and self._gateway.attached
             async with asyncio.timeout(timeout_s):
                 # Don't use discord.py's own wait, which swallows cancellation. Clean up later, because an unregistered
                 # client gets no updates.
                 if asked:
                     await state.disconnect(force=True, cleanup=False, wait=False)
-                if is_told and not self._guild.refused:
+                if awaits_update and not self._guild.refused:
                     # A late message about our leaving would confuse the next client.
                     await state._disconnected.wait()
         except TimeoutError:

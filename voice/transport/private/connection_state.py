@@ -16,7 +16,7 @@ from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
 from voice.transport.private.attempts import FAILURES, Attempts
 from voice.transport.private.pending_transitions import PendingTransitions
 from voice.transport.private.socket_reader import PollingReader, end_thread
-from voice.transport.private.websocket import TolerantWebSocket, tell_of_people
+from voice.transport.private.websocket import TolerantWebSocket, forward_people
 from voice.transport.reconnection import RESUMABLE, SENT_AWAY, fatal_reason
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class ReceivingState(VoiceConnectionState):
     async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
         """Pass the voice gateway's messages about people to the receiver."""
         replayed = isinstance(ws, TolerantWebSocket) and time.monotonic() < ws.replays_until
-        tell_of_people(msg, self.receiver, own_id=self.user.id, replayed=replayed)
+        forward_people(msg, self.receiver, own_id=self.user.id, replayed=replayed)
 
     # Behaviour that differs from discord.py's.
 
@@ -209,7 +209,7 @@ class ReceivingState(VoiceConnectionState):
     async def _inner_connect(self, reconnect: bool, self_deaf: bool, self_mute: bool, resume: bool) -> None:
         """Join the channel and do the handshake, once.
 
-        discord.py tries five times, with pauses of its own; here the link decides about the next attempt.
+        discord.py tries five times, with pauses of its own; here the connection decides about the next attempt.
         """
         await self._voice_connect(self_deaf=self_deaf, self_mute=self_mute)
         await self._wait_for_state(ConnectionFlowState.got_both_voice_updates)
@@ -217,7 +217,7 @@ class ReceivingState(VoiceConnectionState):
         await self._handshake_websocket()
 
     async def _poll_voice_ws(self, reconnect: bool) -> None:
-        """Read the voice websocket until the connection is over; then the link makes a new one.
+        """Read the voice websocket until the connection is over; then the connection makes a new one.
 
         discord.py makes the new connection in this task, after pauses that grow and are never reset, and tells the loss
         after the pause. Here the loss is told at once.
@@ -292,7 +292,7 @@ class ReceivingState(VoiceConnectionState):
             await former.close()
 
     def _end(self) -> None:
-        """Note that this connection is over. The link is told by the change of state."""
+        """Note that this connection is over. The connection is told by the change of state."""
         self.over = True
         was_up = self.is_connected()
         self.state = ConnectionFlowState.disconnected

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from voice.transport.receiver import Receiver
 
 
-def tell_of_people(msg: Mapping[str, Any], receiver: Receiver, *, own_id: int, replayed: bool = False) -> None:
+def forward_people(msg: Mapping[str, Any], receiver: Receiver, *, own_id: int, replayed: bool = False) -> None:
     """Tell `receiver` what a message says about people; other messages say nothing. `own_id`: the bot's user id.
     `replayed`: it was missed and is sent again after a resumption, so who began to speak then may be done long since.
 

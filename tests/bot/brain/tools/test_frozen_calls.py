@@ -24,14 +24,14 @@ DECLINED = "It was not done: who asked has pressed Don't."
 LAPSED_UNDONE = "It was not done: nobody pressed Do it in time. It has to be asked for again."
 
 
-class Told:
+class ReportedCalls:
     """Keeps the calls whose results are told."""
 
     def __init__(self, desk: Desk) -> None:
         self.calls: list[FrozenCall] = []
-        desk.toolbox.frozen.on_done = self._tell
+        desk.toolbox.frozen.on_done = self._report
 
-    async def _tell(self, call: FrozenCall) -> None:
+    async def _report(self, call: FrozenCall) -> None:
         self.calls.append(call)
 
 
@@ -54,16 +54,16 @@ async def frozen(desk: Desk) -> FrozenCall:
 async def test_a_press_carries_out_the_call_that_was_posted() -> None:
     """The chat shows all of it. It runs once, its result is told, and later questions read it."""
     desk = Desk()
-    told_aloud = Told(desk)
+    reported = ReportedCalls(desk)
     call = await frozen(desk)
     (posted,) = desk.channel.calls
     request = posted.request
     assert (request.asker, request.tool, request.server, request.arguments) == ("Ada", "post", "", {"text": "hello"})
-    assert (desk.called, call.told) == ([], WAITS)
+    assert (desk.called, call.result) == ([], WAITS)
     assert posted.press(ADA_HERSELF) is None
     assert posted.press(ADA_HERSELF) is not None, "it was pressed already"
     assert "You said hello" in await known(desk)
-    assert (desk.called, told_aloud.calls) == (["hello"], [call])
+    assert (desk.called, reported.calls) == (["hello"], [call])
     assert posted.outcome is not None
     assert "Done" in posted.outcome
 
@@ -83,11 +83,11 @@ async def test_nobody_else_can_press(do_it: bool) -> None:
 async def test_a_no_ends_it() -> None:
     """Nothing is told aloud: they know."""
     desk = Desk()
-    told_aloud = Told(desk)
+    reported = ReportedCalls(desk)
     await frozen(desk)
     assert desk.channel.calls[0].press(ADA_HERSELF, do_it=False) is None
     assert await known(desk) == DECLINED
-    assert (desk.called, told_aloud.calls) == ([], [])
+    assert (desk.called, reported.calls) == ([], [])
 
 
 async def test_a_call_lapses() -> None:
@@ -172,7 +172,7 @@ async def test_withdrawn_words_end_what_waits_and_what_runs(pressed: bool) -> No
     desk.goes_on.set()
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert desk.channel.calls[0].press(ADA_HERSELF) is not None
-    assert (desk.called, call.told) == ([], WITHDRAWN)
+    assert (desk.called, call.result) == ([], WITHDRAWN)
 
 
 async def test_a_room_that_ends_lets_nothing_wait() -> None:
@@ -192,13 +192,13 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
 async def test_a_failure_is_told_too() -> None:
     """Whoever has pressed hears that it did not work."""
     desk = Desk()
-    told_aloud = Told(desk)
+    reported = ReportedCalls(desk)
     desk.error = ToolError("The disk is full.")
     await frozen(desk)
     desk.channel.calls[0].press(ADA_HERSELF)
     assert "The disk is full." in await known(desk)
     assert "failed" in str(desk.channel.calls[0].outcome)
-    assert len(told_aloud.calls) == 1
+    assert len(reported.calls) == 1
 
 
 async def test_where_the_bot_cannot_write_nothing_waits() -> None:

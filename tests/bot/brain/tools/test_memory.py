@@ -27,9 +27,9 @@ async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
     note and a segment.
     """
     index, store = await evening(*turns)
-    index.tell(MORNING, turn(0, "Lisbon was lovely."), guild_id=1, channel_id=10)
-    index.tell(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
-    index.tell(EVENING, segment(0, 4, "They settle on Porto."), guild_id=1, channel_id=10)
+    index.add(MORNING, turn(0, "Lisbon was lovely."), guild_id=1, channel_id=10)
+    index.add(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
+    index.add(EVENING, segment(0, 4, "They settle on Porto."), guild_id=1, channel_id=10)
     room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
     search, recall = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
     return search, recall

@@ -83,7 +83,7 @@ def test_an_id_that_a_failed_attempt_left_in_the_log_goes(data_dir: Path, capsys
     async def another(evening: Evening) -> None:
         at = evening.clock.now() + 1e6
         part = TurnPart(person, "Cleo", "Hello.")
-        await evening.memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
+        await evening.timeline.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
 
     at_evening(data_dir, another)
     log = log_path(data_dir)
@@ -104,7 +104,7 @@ def test_two_of_one_name_are_told_apart_by_id(data_dir: Path, capsys: pytest.Cap
     async def another(evening: Evening) -> None:
         at = evening.clock.now() + 1e6
         part = TurnPart("id-2", "Ada", "Hello.")
-        await evening.memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
+        await evening.timeline.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
 
     at_evening(data_dir, another)
     out = told(capsys, "memory", "forget", "--person", "Ada", "--yes", status=1)

@@ -28,7 +28,7 @@ def test_it_says_what_it_goes_by_and_asks_first(
     """
 
     async def end(evening: Evening) -> None:
-        await evening.memory.end()
+        await evening.timeline.end()
 
     at_evening(data_dir, end)
     for answer, status, told_then in (("n\n", INTERRUPTED, "Nothing was changed."), ("", FAILED, "Add --yes")):

@@ -27,12 +27,12 @@ def two_evenings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def fill() -> None:
         async with open_database(folder / "roomtone.db") as database:
             room = SearchedRoom(database)
-            await room.tell(EVENING, *SAID, turn(6, "Actually we booked three rooms in Lisbon.", "Bob"))
+            await room.add(EVENING, *SAID, turn(6, "Actually we booked three rooms in Lisbon.", "Bob"))
             first = segment(3, 6, "Rooms.", "We booked two rooms in Lisbon.")
             later = segment(6, 7, "More rooms.", "We booked three rooms in Lisbon.")
             closing = replace(later.facts[0], closes=(f"{first.id}#0",))
-            await room.tell(EVENING, segment(0, 3, "A lighthouse."), first, replace(later, facts=(closing,)))
-            await room.tell(ELSEWHERE, turn(0, "Lisbon is far."))
+            await room.add(EVENING, segment(0, 3, "A lighthouse."), first, replace(later, facts=(closing,)))
+            await room.add(ELSEWHERE, turn(0, "Lisbon is far."))
 
     asyncio.run(fill())
     return folder

@@ -139,11 +139,11 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         ):
             at = evening.clock.now() + 4.0 * number
             part = TurnPart(str(person), name, text)
-            await evening.memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at + 2.0)
+            await evening.timeline.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at + 2.0)
         reply = TurnPart("assistant", "Roomtone", "Then no cheese.")
-        await evening.memory.append(TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2))
-        await evening.memory.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
-        await evening.memory.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
+        await evening.timeline.append(TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2))
+        await evening.timeline.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
+        await evening.timeline.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
         await evening.upkeep.run_once()
         # What a model would label in a fold of these turns.
         of_ada = PersonFact("s#0", str(ADA), "Ada", SECRET, evening.session_id, Seq(0), evening.clock.now())

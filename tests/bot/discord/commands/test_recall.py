@@ -198,7 +198,7 @@ async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:
         told = seen(await here.use(CHLOE, "recall", words="gate code"))
         assert "später korrigiert" in told
         assert told.index("7702") < told.index("später korrigiert")
-        await here.evening.memory.add_note(Note(NoteId("n1"), here.evening.clock.now(), "Ada", "A map of Zanzibarq."))
+        await here.evening.timeline.add_note(Note(NoteId("n1"), here.evening.clock.now(), "Ada", "A map of Zanzibarq."))
         reply = await here.use(BEN, "recall", words="Zanzibarq")
         assert "on Ada's screen\n> A map of Zanzibarq." in seen(reply)
         assert "Around" not in seen(reply)
@@ -220,7 +220,7 @@ async def test_a_turn_that_fills_the_page_alone_is_shown(tmp_path: Path) -> None
             TurnPart(str(person), f"Guest {person}", "Medlars, please. " * 20) for person in range(3000, 3020)
         )
         now = here.evening.clock.now() + 4.0
-        await here.evening.memory.append(TurnKind.SPEECH, parts, started_at=now, ended_at=now + 2.0)
+        await here.evening.timeline.append(TurnKind.SPEECH, parts, started_at=now, ended_at=now + 2.0)
         here.evening.clock.advance(10.0)
         found = await here.use(BEN, "recall", words="please")
         around = await here.press(BEN, found, "roomtone:recall-around-1")

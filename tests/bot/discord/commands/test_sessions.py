@@ -15,8 +15,8 @@ from bot.discord.commands.sessions import (
     NEVER_AWAY,
     NO_SESSION,
     NOTHING_MISSED,
+    NOTHING_READABLE,
     NOTHING_SAID,
-    NOTHING_TO_TELL,
 )
 from bot.memory.retention import DAY_S
 from bot.memory.session_reader import SessionReader
@@ -166,7 +166,7 @@ async def test_words_that_are_withheld_are_neither_shown_nor_sent(tmp_path: Path
         sent = model.requests[-1]
         assert "Zanzibarq" not in str(sent)
         here.withheld.add(str(ADA))
-        assert (await here.use(ADA, "recap")).content == NOTHING_TO_TELL
+        assert (await here.use(ADA, "recap")).content == NOTHING_READABLE
 
 
 async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_words(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_word
         for number in range(75):
             await here.say((ADA, BEN)[number % 2], f"Then we decided that parcel {number} goes to Lisbon by train.")
             if number in {62, 74}:
-                here.evening.memory.context(max_input_tokens=20_000)
-                await here.evening.memory.settle()
-        assert len(here.evening.memory.segments) >= 2
+                here.evening.timeline.context(max_input_tokens=20_000)
+                await here.evening.timeline.settle()
+        assert len(here.evening.timeline.segments) >= 2
         reply = await here.use(ADA, "recap")
         check_embeds(reply.payload["embeds"])
         assert "people spoke 75 times" in seen(reply)

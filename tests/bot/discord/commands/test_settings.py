@@ -79,13 +79,13 @@ class Server:
         """Choose or write something, and return what the panel says then."""
         opened = await self.open(key, user_id)
         if isinstance(BY_KEY[key].control, Written):
-            return await self.told(await self.local.write(opened, str(picked[0])))
+            return await self.settled(await self.local.write(opened, str(picked[0])))
         panel = int(opened.replies[-1].payload["id"])
-        return await self.told(
+        return await self.settled(
             await self.local.pick(user_id, panel, f"roomtone:setting-{key}", [str(each) for each in picked])
         )
 
-    async def told(self, result: InteractionResult) -> str:
+    async def settled(self, result: InteractionResult) -> str:
         """Return the panel's text, once no download is told of."""
         await result.until(lambda now: not now.content.startswith("I am downloading"), timeout_s=PATIENCE_S)
         return result.content
@@ -221,8 +221,8 @@ async def test_the_panel_shows_everything_and_only_to_managers() -> None:
         assert "Retention\nI delete what was said after 90 days." in seen(panel)
         assert "Names\nRoomtone" in seen(panel)
         shown = {each["name"] for embed in panel.payload["embeds"] for each in embed["fields"]}
-        told_with_others = {"auto-join-people", "join-with", "history-role"}
-        assert shown == {each.name for each in SETTINGS if each.key not in told_with_others}
+        shown_with_others = {"auto-join-people", "join-with", "history-role"}
+        assert shown == {each.name for each in SETTINGS if each.key not in shown_with_others}
         assert "Aufbewahrung\nWas gesagt wurde, lösche ich nach 90 Tagen." in seen(await server.show(DORA))
         assert (await server.show(command="rolling-context")).payload["components"][1]["components"][0][
             "custom_id"
@@ -337,9 +337,9 @@ def test_the_longest_values_fit_one_embed_of_discord() -> None:
     ids = tuple(10**18 + number for number in range(25))
     full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10], persona="y" * 1_500)
     holding = here(full)
-    told: dict[Text, Text] = {each.told(holding): each.name for each in SETTINGS}
-    assert all(len(text) <= 1_024 for text in told)
-    assert sum(len(text) + len(name) for text, name in told.items()) < 5_700
+    shown: dict[Text, Text] = {each.describe(holding): each.name for each in SETTINGS}
+    assert all(len(text) <= 1_024 for text in shown)
+    assert sum(len(text) + len(name) for text, name in shown.items()) < 5_700
 
 
 @pytest.mark.parametrize(

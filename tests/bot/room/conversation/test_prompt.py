@@ -64,19 +64,19 @@ def test_nobody_asked_what_nobody_said() -> None:
 
 async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
     """The bot's own name is one of them, whatever a server calls it."""
-    quoting, memory = AsyncMock(), SimpleNamespace(external_changes=0)
+    quoting, timeline = AsyncMock(), SimpleNamespace(external_changes=0)
     services = SimpleNamespace(brain=SimpleNamespace(name="Roomtone"))
-    session = SimpleNamespace(services=services, channel=Desk().channel, memory=memory, upkeep=None, report=None)
+    session = SimpleNamespace(services=services, channel=Desk().channel, timeline=timeline, upkeep=None, report=None)
     participation = SimpleNamespace(wake_names=("Otto",))
     parts = {"participants": None, "participation": participation, "quoting": quoting, "toolbox": None}
     await PromptBuilder(cast("Any", session), **cast("Any", parts)).find_quotes(Question(TURN))
-    quoting.find.assert_awaited_once_with(TURN, memory, names=("Roomtone", "Otto"))
+    quoting.find.assert_awaited_once_with(TURN, timeline, names=("Roomtone", "Otto"))
 
 
-def builder(desk: Desk, memory: object) -> PromptBuilder:
+def builder(desk: Desk, timeline: object) -> PromptBuilder:
     """Return what builds the prompts of a room at this desk."""
     unused = cast("Any", None)
-    session = SimpleNamespace(services=unused, channel=desk.channel, memory=memory, upkeep=None, report=unused)
+    session = SimpleNamespace(services=unused, channel=desk.channel, timeline=timeline, upkeep=None, report=unused)
     return PromptBuilder(
         cast("Any", session), participants=unused, participation=unused, quoting=None, toolbox=desk.toolbox
     )
@@ -100,12 +100,12 @@ async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, t
     """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what waits."""
     desk = Desk()
     desk.channel.shared = {1, 2}
-    memory = SimpleNamespace(external_changes=0)
-    prompt = builder(desk, memory)
+    timeline = SimpleNamespace(external_changes=0)
+    prompt = builder(desk, timeline)
     use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
     (waiting,) = await use.run_all([a_call("post")])
     clearings = desk.toolbox.exchanges.clearings
-    memory.external_changes, desk.channel.shared = changes, {1}
+    timeline.external_changes, desk.channel.shared = changes, {1}
     prompt.drop_outdated()
     assert desk.toolbox.exchanges.clearings > clearings
     await asyncio.sleep(0.01)

@@ -17,7 +17,7 @@ from compaction.context.build import SessionContext
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
-from tests.fakes.room_channel import FakeLink, FakeRoomChannel
+from tests.fakes.room_channel import FakeRoomChannel, FakeVoiceConnection
 from voice.speaking.playback import QUEUE_PIECES, Playback
 from voice.speaking.port import synthesize_all
 
@@ -75,7 +75,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         build_context=build_context,
         responder=ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
         on_reply=ignore,
-        tell=lambda _: None,
+        notify=lambda _: None,
         own_names=lambda: ("Roomtone",),
         bridge=None,
     )
@@ -108,7 +108,7 @@ class Bench:
 
     async def say(self, *sentences: str) -> bool:
         """Say sentences while frames are sent."""
-        async with owned_task(FakeLink(self.playback, lambda _: None).pull_frames(), name="frames"):
+        async with owned_task(FakeVoiceConnection(self.playback, lambda _: None).pull_frames(), name="frames"):
             return await self.sentences.say(sentences, self.voice)
 
 
@@ -117,10 +117,10 @@ async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard
     """A reply that ends stops all sound. The sentence is said again when it is over, three times at most."""
     bench = Bench()
     saying = asyncio.create_task(bench.sentences.say(("I listen.", "I take part."), bench.voice), name="notice")
-    link = FakeLink(bench.playback, lambda _: None)
+    connection = FakeVoiceConnection(bench.playback, lambda _: None)
     for cut in range(cuts):
         await until(lambda: bench.playback.speaking)
-        link.pull(1)
+        connection.pull(1)
         bench.busy = True
         bench.playback.stop()
         if cut < MOST_TRIES - 1:
@@ -128,7 +128,7 @@ async def test_a_sentence_that_a_reply_has_cut_is_said_again(cuts: int, *, heard
             assert not bench.playback.speaking
         bench.busy = False
         bench.clock.advance(POLL_S)
-    sending = asyncio.create_task(link.pull_frames(), name="frames")
+    sending = asyncio.create_task(connection.pull_frames(), name="frames")
     assert await saying is heard
     sending.cancel()
     assert bench.voice.spoken == ["I listen.", "I take part."][: 1 + heard]
@@ -148,7 +148,7 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
     limit.reschedule(0.0)
     assert not await saying
     assert bench.playback.pieces.waiting == 1
-    FakeLink(bench.playback, lambda _: None).pull(100)
+    FakeVoiceConnection(bench.playback, lambda _: None).pull(100)
     assert (await reply).complete
 
 

@@ -47,7 +47,7 @@ def a_recorder(
     """Return a recorder in a channel with Ada and Bo."""
     channel = channel or FakeRoomChannel(people=[ADA, BO])
     return TurnRecorder(
-        room.memory,
+        room.timeline,
         channel,
         Participants(channel),
         own_name="Roomtone",
@@ -84,7 +84,7 @@ def test_a_store_that_hangs_delays_one_turn_and_not_each() -> None:
                 await recorder.record_speech([spoken(str(number), BO.id, f"Number {number}.")])
             assert asyncio.get_running_loop().time() == begun
             store.fault = None
-            await room.memory.store_waiting()
+            await room.timeline.store_waiting()
             assert (await store.load(room.session_id)).total_turns == 6
 
     run_virtually(main())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bot.brain.reply import Question
     from bot.events import SpokenText
-    from compaction.session import SessionMemory
+    from compaction.session import SessionTimeline
 
 ANSWER, SILENCE = Decision(answer=True, reason=Reason.WAKE_NAME), Decision(answer=False, reason=Reason.NOT_ADDRESSED)
 
@@ -41,7 +41,7 @@ class Scene:
     said; `out`: who may not be heard.
     """
 
-    def __init__(self, memory: SessionMemory) -> None:
+    def __init__(self, timeline: SessionTimeline) -> None:
         self.decision = ANSWER
         self.out: set[int] = set()
         self.busy = False
@@ -54,7 +54,7 @@ class Scene:
         self.discarded: list[str] = []
         # Called while the reply that is interrupted is recorded.
         self.meanwhile: Callable[[], None] = lambda: None
-        self.memory = memory
+        self.timeline = timeline
         self.clock = FakeClock()
 
     def taking(self) -> TurnTaking:
@@ -63,7 +63,7 @@ class Scene:
         return TurnTaking(
             participation=itself,
             turn_recorder=TurnRecorder(
-                self.memory,
+                self.timeline,
                 channel,
                 Participants(channel),
                 own_name="Roomtone",
@@ -108,7 +108,7 @@ class Scene:
 async def a_scene() -> AsyncIterator[Scene]:
     """Open a room's memory."""
     async with Room() as room:
-        yield Scene(room.memory)
+        yield Scene(room.timeline)
 
 
 async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> None:
@@ -117,7 +117,7 @@ async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> 
         await scene.taking().on_group((spoken("one", ADA.id, "Wait."), spoken("two", BO.id, "Roomtone, when is it?")))
         kinds = [type(event) for event in scene.seen]
         assert kinds == [events.TurnRecorded, events.TurnDecided]
-        (turn,) = scene.memory.turns
+        (turn,) = scene.timeline.turns
         assert [(part.speaker, part.text) for part in turn.parts] == [("Ada", "Wait."), ("Bo", "Roomtone, when is it?")]
         (question,) = scene.asked
         assert (question.turn, question.utterance_id, question.asker_id) == (turn, "two", str(BO.id))
@@ -129,7 +129,7 @@ async def test_a_turn_that_is_not_answered_ends_what_was_prepared() -> None:
     async with a_scene() as scene:
         scene.decision = SILENCE
         await scene.taking().on_group((spoken("one", ADA.id, "See you at nine."),))
-        assert (len(scene.memory.turns), scene.asked, scene.discarded) == (1, [], ["not_answered"])
+        assert (len(scene.timeline.turns), scene.asked, scene.discarded) == (1, [], ["not_answered"])
         (decided,) = scene.of(events.TurnDecided)
         assert (decided.answers, decided.reason) == (False, Reason.NOT_ADDRESSED.value)
 
@@ -139,12 +139,12 @@ async def test_who_opts_out_while_their_words_wait_is_not_recorded() -> None:
     async with a_scene() as scene:
         scene.meanwhile = lambda: scene.out.add(ADA.id)
         await scene.taking().on_group((spoken("one", ADA.id, "Never mind."), spoken("two", BO.id, "Yes.")))
-        (turn,) = scene.memory.turns
+        (turn,) = scene.timeline.turns
         assert [part.speaker for part in turn.parts] == ["Bo"]
         (dropped,) = scene.of(events.SpeechDropped)
         assert (dropped.utterance_id, dropped.reason, dropped.text) == ("one", OPTED_OUT, "")
         await scene.taking().on_group((spoken("three", ADA.id, "And another thing."),))
-        assert len(scene.memory.turns) == len(scene.of(events.TurnDecided)) == 1
+        assert len(scene.timeline.turns) == len(scene.of(events.TurnDecided)) == 1
 
 
 async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decided() -> None:
@@ -152,7 +152,7 @@ async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decide
     async with a_scene() as scene:
         for utterance_id in ("one", "two"):
             await scene.taking().on_group((spoken(utterance_id, ADA.id, "[laughter]"),))
-        assert len(scene.memory.turns) == len(scene.of(events.TurnDecided)) == 1
+        assert len(scene.timeline.turns) == len(scene.of(events.TurnDecided)) == 1
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,6 @@ async def test_what_is_prepared_in_a_pause(
             setattr(scene, name, value)
         scene.taking().on_tentative(spoken("one", ADA.id, text), likely_finished)
         assert bool(scene.prepared) == prepared
-        assert scene.memory.turns == ()
+        assert scene.timeline.turns == ()
         for question in scene.prepared:
             assert (question.turn.parts[0].text, question.asker_id) == (text, str(ADA.id))

@@ -51,9 +51,9 @@ async def facts(room: SearchedRoom) -> int:
 
 async def test_words_of_a_fact_find_its_turn(room: SearchedRoom) -> None:
     """The question has a word of the fact and none of the turn; the turn is found, once, and knows the fact's words."""
-    await room.tell(EVENING, *TURNS)
+    await room.add(EVENING, *TURNS)
     assert SAID not in await found(room, "lives")
-    await room.tell(EVENING, written())
+    await room.add(EVENING, written())
     assert (await found(room, "lives")).count(SAID) == 1
     assert (await found(room, "lives lindengasse")).count(SAID) == 1
     (passage,) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(1)]))
@@ -64,13 +64,13 @@ async def test_every_cited_turn_is_found(room: SearchedRoom) -> None:
     """A fact leads to each turn that it cites."""
     made = written()
     both = replace(made, facts=(replace(made.facts[0], turns=(Seq(1), Seq(2))),))
-    await room.tell(EVENING, *TURNS, both)
+    await room.add(EVENING, *TURNS, both)
     assert {SAID, "Above a bakery!"} <= set(await found(room, "lives"))
 
 
 async def test_a_fact_is_judged_like_its_turn(room: SearchedRoom) -> None:
     """Speaker, kind and view of the turn decide."""
-    await room.tell(EVENING, *TURNS, written())
+    await room.add(EVENING, *TURNS, written())
     assert await found(room, "lives", Scope(speaker="Bob", kinds=frozenset({PassageKind.TURN}))) == [SAID]
     assert await found(room, "lives", Scope(speaker="Ada", kinds=frozenset({PassageKind.TURN}))) == []
     assert SAID not in await found(room, "lives", Scope(in_view=(EVENING, Seq(1))))
@@ -78,7 +78,7 @@ async def test_a_fact_is_judged_like_its_turn(room: SearchedRoom) -> None:
 
 async def test_a_facts_embedding_leads_to_its_turn(room: SearchedRoom) -> None:
     """The likeness of a fact to the query is that of its turn."""
-    await room.tell(EVENING, *TURNS, written())
+    await room.add(EVENING, *TURNS, written())
     await room.embed()
     (vector,) = await LetterEmbedder().embed([f"{FACT}"])
     near = await room.index.find_similar(vector, Scope(), model=LetterEmbedder.model, limit=9)
@@ -89,17 +89,17 @@ async def test_a_facts_embedding_leads_to_its_turn(room: SearchedRoom) -> None:
 
 async def test_a_fact_is_no_hit_of_its_own(room: SearchedRoom) -> None:
     """Facts are not among the newest passages, and a fact in somebody's own words needs no way to its turn."""
-    await room.tell(EVENING, *TURNS, written())
+    await room.add(EVENING, *TURNS, written())
     newest = await room.index.passages(await room.index.newest(Scope(), limit=9))
     assert len(newest) == len(TURNS) + 1
     quoted = segment(3, 4, "More.", "Above a bakery!")
-    await room.tell(EVENING, turn(3, "Yes."), quoted)
+    await room.add(EVENING, turn(3, "Yes."), quoted)
     assert await facts(room) == 1
 
 
 async def test_a_fact_goes_with_its_turn_and_its_segment(room: SearchedRoom) -> None:
     """What is forgotten or deleted is found by no fact."""
-    await room.tell(EVENING, *TURNS, written())
+    await room.add(EVENING, *TURNS, written())
     await room.forget(EVENING, 1)
     assert await facts(room) == 0
     assert SAID not in await found(room, "lives")

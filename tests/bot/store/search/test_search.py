@@ -56,7 +56,7 @@ class SearchedRoom:
         self.index = SqlRecallIndex(database, self.vectors)
         self._revisions: dict[SessionId, int] = {}
 
-    async def tell(self, session_id: SessionId, *sources: PassageSource) -> None:
+    async def add(self, session_id: SessionId, *sources: PassageSource) -> None:
         guild_id, channel_id = PLACES[session_id]
         await self.sessions.open(guild_id=guild_id, channel_id=channel_id, resume_within_s=1e12, session_id=session_id)
         for source in sources:
@@ -123,8 +123,8 @@ async def test_it_finds_what_brute_force_finds(room: SearchedRoom) -> None:
     for session_id, (guild_id, channel_id) in PLACES.items():
         for seq in range(20):
             said = turn(seq, " ".join(rng.choices(words, k=rng.randint(1, 9))), rng.choice(["Ada Lovelace", "Bob"]))
-            await room.tell(session_id, said)
-            fake.tell(session_id, said, guild_id=guild_id, channel_id=channel_id)
+            await room.add(session_id, said)
+            fake.add(session_id, said, guild_id=guild_id, channel_id=channel_id)
     for _ in range(30):
         scope = Scope(
             guild_id=rng.choice([None, 1, 2]),
@@ -146,7 +146,7 @@ async def test_folding_tells_which_turn_corrects_which(room: SearchedRoom) -> No
     first = segment(0, 2, "A code.", "The gate code is 4411.")
     second = segment(2, 3, "Another code.", "The gate code is 7702 now.")
     second = replace(second, facts=(replace(second.facts[0], closes=(f"{first.id}#0", "nothing#7", "odd")),))
-    await room.tell(EVENING, *told, first, second)
+    await room.add(EVENING, *told, first, second)
     (old, _, new) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]))
     assert old.replaced_by == 2
     assert new.replaced_by is None
@@ -173,7 +173,7 @@ async def test_answers_and_what_is_done_correct_nothing(room: SearchedRoom) -> N
             replace(monday, turns=(Seq(4),), closes=(f"{first.id}#1", f"{later.id}#1")),
         ),
     )
-    await room.tell(EVENING, *told, first, later)
+    await room.add(EVENING, *told, first, later)
     found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(5)]))
     assert [each.replaced_by for each in found][:2] == [None, 4]
 
@@ -182,7 +182,7 @@ async def test_a_session_taken_over_by_a_channel_is_found_there(room: SearchedRo
     """Turns stored before their channel was known are found in that channel once it opens the session."""
     await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
     assert await room.index.full_text(("lisbon",), Scope(guild_id=1), limit=5) == ()
-    await room.tell(MORNING)
+    await room.add(MORNING)
     assert len(await room.index.full_text(("lisbon",), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
 
 
@@ -200,8 +200,8 @@ async def _texts(room: SearchedRoom, query: str) -> list[str]:
 
 async def test_a_deleted_session_leaves_nothing(room: SearchedRoom) -> None:
     """Deleting a session deletes its turns, passages and embeddings, and those of other sessions stay."""
-    await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
-    await room.tell(ELSEWHERE, turn(0, "Lisbon is none of your business."))
+    await room.add(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
+    await room.add(ELSEWHERE, turn(0, "Lisbon is none of your business."))
     await room.embed()
     assert await room.sessions.delete(EVENING)
     assert await _texts(room, "lisbon algarve lighthouse") == ["Lisbon is none of your business."]
@@ -216,7 +216,7 @@ async def test_only_the_channels_of_the_scope_are_searched(room: SearchedRoom) -
     """
     for session_id in (EVENING, MORNING, ELSEWHERE):
         said = turn(0, "Lisbon is lovely.")
-        await room.tell(session_id, replace(said, parts=(replace(said.parts[0], speaker="c12 c10 c11 g1"),)))
+        await room.add(session_id, replace(said, parts=(replace(said.parts[0], speaker="c12 c10 c11 g1"),)))
     for channels, found in (
         ({10}, {EVENING}),
         ({11}, {MORNING}),

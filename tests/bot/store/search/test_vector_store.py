@@ -54,7 +54,7 @@ async def test_what_another_process_stores_is_found(place: Place) -> None:
     """
     async with open_database(place) as mine, open_database(place) as theirs:
         room, other = SearchedRoom(mine), SearchedRoom(theirs)
-        await room.tell(EVENING, *SAID[:3])
+        await room.add(EVENING, *SAID[:3])
         await room.embed()
         assert len(await like(room.vectors, "lighthouse", Scope(guild_id=1))) == 3
         await other.store.append_turn(EVENING, SAID[3])
@@ -68,7 +68,7 @@ async def test_another_model_starts_anew(place: Place) -> None:
     """Changing the model deletes the vectors of other models and queues their passages again."""
     async with open_database(place) as database:
         room = SearchedRoom(database)
-        await room.tell(EVENING, *SAID[:3])
+        await room.add(EVENING, *SAID[:3])
         await room.embed()
         await room.vectors.discard_other_models("letters")
         assert await count(database) == 3
@@ -83,7 +83,7 @@ async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None
     """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
     async with open_database(place) as database:
         room = SearchedRoom(database)
-        await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
+        await room.add(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
         waiting = await room.vectors.unembedded(limit=9)
         assert [text for _, text in waiting] == [
             "Ada Lovelace: The lighthouse is closed until May.",
@@ -98,9 +98,9 @@ async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
     """What a person said in a guild in which they opted out waits until they opt in again."""
     async with open_database(place) as database:
         room, opt_outs = SearchedRoom(database), OptOutStore(database, FakeClock())
-        await room.tell(EVENING, SAID[0])
-        await room.tell(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
-        await room.tell(ELSEWHERE, turn(0, "Shall we visit Lisbon in the spring?"))
+        await room.add(EVENING, SAID[0])
+        await room.add(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
+        await room.add(ELSEWHERE, turn(0, "Shall we visit Lisbon in the spring?"))
         await opt_outs.put(1, 11, out=True)
         waiting = [text for _, text in await room.vectors.unembedded(limit=9)]
         assert waiting == [
@@ -116,7 +116,7 @@ async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None
     """An embedding that arrives after its turn was forgotten is not stored."""
     async with open_database(place) as database:
         room = SearchedRoom(database)
-        await room.tell(EVENING, *SAID[:3])
+        await room.add(EVENING, *SAID[:3])
         waiting = await room.vectors.unembedded(limit=9)
         await room.forget(EVENING, 1)
         await room.vectors.store("letters", {each: [1.0, 0.0] for each, _ in waiting})
@@ -128,9 +128,9 @@ async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
     """Of more than may be in memory, the newest are found, each guild's own."""
     async with open_database(place) as database:
         room = SearchedRoom(database)
-        await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
+        await room.add(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
         await room.embed()
-        await room.tell(EVENING, *SAID[:4])
+        await room.add(EVENING, *SAID[:4])
         await room.embed()
         search = VectorStore(database, most=5)
         assert len(await like(search, "lighthouse", Scope(guild_id=1))) == 4
@@ -160,7 +160,7 @@ async def test_who_gives_up_waiting_leaves_what_was_loaded(place: Place, monkeyp
         search = VectorStore(database, most=50)
         told = 0
         for count in (5, 8):
-            await room.tell(EVENING, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(told, count)))
+            await room.add(EVENING, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(told, count)))
             await room.embed()
             told = count
             for _ in range(count):

@@ -1,4 +1,4 @@
-"""The link ends for good: when somebody takes the bot out, when its time is over, and in a stale process."""
+"""The connection ends for good: when somebody takes the bot out, when its time is over, and in a stale process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.rehearsal.people.sounds import clip_of
-from tests.voice.transport.link_scene import (
+from tests.voice.transport.connection_scene import (
     ADA,
     BEN,
     BOT,
@@ -25,10 +25,10 @@ from tests.voice.transport.link_scene import (
     voice_channel,
 )
 from voice.errors import RemovedFromChannelError, TakenOverError
+from voice.transport.connection import DiscordVoiceConnection
+from voice.transport.connection_events import Connected, Lost, Recovering
 from voice.transport.connector import ATTEMPT_S
 from voice.transport.discord_gateway import DiscordMainGateway
-from voice.transport.link import VoiceLink
-from voice.transport.link_events import Connected, Lost, Recovering
 from voice.transport.private import connection_state
 from voice.transport.private.connection_state import ReceivingState
 
@@ -45,8 +45,8 @@ async def test_being_taken_out_without_a_word_is_final(scene: OpenScene, monkeyp
     async with scene() as room:
         await room.local.fault("remove_silently", user_id=BOT)
         async with asyncio.timeout(PATIENCE_S):
-            assert "took me out" in str(await room.link.lost())
-        assert room.link.removed
+            assert "took me out" in str(await room.connection.lost())
+        assert room.connection.removed
         assert room.listener.kinds() == [Connected, Lost, Lost]
         assert not room.local.status()["voice_states"]
 
@@ -63,18 +63,20 @@ async def moved(room: Scene) -> None:
 async def test_being_taken_out_while_reconnecting_is_final(
     scene: OpenScene, monkeypatch: pytest.MonkeyPatch, sent_away: Callable[[Scene], Awaitable[None]]
 ) -> None:
-    """Somebody takes the bot out, or moves it, while the voice server is away: the link ends at once and stays away."""
+    """Somebody takes the bot out, or moves it, while the voice server is away: the connection ends at once and stays
+    away.
+    """
     async with scene() as room:
-        first = room.link.client
+        first = room.connection.client
         assert first is not None
         monkeypatch.setattr(ReceivingState, "_connect_websocket", never_answers)
         await end_runner(first)
-        await until(lambda: room.link.client not in (None, first), "the attempt")
-        await until(lambda: room.link.client.connection.endpoint, "Discord's answer")  # type: ignore[union-attr]
+        await until(lambda: room.connection.client not in (None, first), "the attempt")
+        await until(lambda: room.connection.client.connection.endpoint, "Discord's answer")  # type: ignore[union-attr]
         await sent_away(room)
         async with asyncio.timeout(ATTEMPT_S / 2):
-            assert "took me out" in str(await room.link.lost())
-        assert room.link.removed
+            assert "took me out" in str(await room.connection.lost())
+        assert room.connection.removed
         assert room.listener.kinds() == [Connected, Recovering, Lost]
         await until(lambda: not room.local.status()["voice_states"], "leaving")
 
@@ -92,7 +94,7 @@ async def test_being_taken_out_while_joining_is_final(
         taking_out = asyncio.create_task(take_out(), name="take-out")
         async with asyncio.timeout(ATTEMPT_S / 2):
             with pytest.raises(RemovedFromChannelError, match="took me out"):
-                async with VoiceLink(
+                async with DiscordVoiceConnection(
                     DiscordMainGateway(client, voice_channel(client)),
                     sink=lambda _: None,
                     is_excluded=lambda _: False,
@@ -120,8 +122,10 @@ async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave(l
         gateway = DiscordMainGateway(
             client, voice_channel(client), is_owner=is_owner, on_request=lambda _, channel_id: asked.append(channel_id)
         )
-        link = VoiceLink(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
-        joining = asyncio.create_task(link.__aenter__(), name="joining")
+        connection = DiscordVoiceConnection(
+            gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
+        )
+        joining = asyncio.create_task(connection.__aenter__(), name="joining")
         await looking.wait()
         joining.cancel()
         await asyncio.wait({joining}, timeout=PATIENCE_S)
@@ -131,7 +135,7 @@ async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave(l
 
 
 async def test_being_dragged_into_another_channel_is_final(scene: OpenScene) -> None:
-    """A bot that is moved to another channel leaves it and hears nobody there, and the link ends for good."""
+    """A bot that is moved to another channel leaves it and hears nobody there, and the connection ends for good."""
     async with (
         scene() as room,
         room.person("Ada", channel_id=SIDE_ROOM) as ada,
@@ -141,21 +145,21 @@ async def test_being_dragged_into_another_channel_is_final(scene: OpenScene) -> 
         await room.local.join(BOT, channel_id=SIDE_ROOM)
         await ada.say(room.clip)
         async with asyncio.timeout(PATIENCE_S):
-            assert "took me out" in str(await room.link.lost())
-        assert room.link.removed
+            assert "took me out" in str(await room.connection.lost())
+        assert room.connection.removed
         await until(lambda: room.local.status()["members"][-2]["voice_channel_id"] is None, "leaving")
         assert room.listener.seconds_of(ADA) == 0
 
 
-async def test_lost_link_is_given_up_after_its_time(scene: OpenScene) -> None:
-    """With no time allowed for repairs, the first break ends the link. It does not count as removed by somebody."""
+async def test_lost_connection_is_given_up_after_its_time(scene: OpenScene) -> None:
+    """With no time allowed for repairs, the first break ends the connection. That does not count as being removed."""
     async with scene(give_up_after_s=0.0) as room:
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         async with asyncio.timeout(PATIENCE_S):
-            assert "could not be made anew" in str(await room.link.lost())
-        assert not room.link.removed
+            assert "could not be made anew" in str(await room.connection.lost())
+        assert not room.connection.removed
         assert room.listener.kinds()[-1] is Lost
-        assert not room.link.connected
+        assert not room.connection.connected
 
 
 class Owner:
@@ -169,13 +173,13 @@ class Owner:
 
 
 @asynccontextmanager
-async def linked(opened: DiscordForTests, client: StockBot, owner: Owner, folder: Path) -> AsyncIterator[Scene]:
+async def connected(opened: DiscordForTests, client: StockBot, owner: Owner, folder: Path) -> AsyncIterator[Scene]:
     listener = Listener()
     gateway = DiscordMainGateway(client, voice_channel(client), is_owner=owner.asked)
-    async with VoiceLink(
+    async with DiscordVoiceConnection(
         gateway, sink=listener.sink, is_excluded=lambda _: False, on_event=listener.events.append
-    ) as link:
-        yield Scene(opened, client, listener, link, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
+    ) as connection:
+        yield Scene(opened, client, listener, connection, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
 
 
 async def test_a_stale_process_leaves_the_channel_to_its_owner(local_discord: DiscordForTests, tmp_path: Path) -> None:
@@ -188,15 +192,15 @@ async def test_a_stale_process_leaves_the_channel_to_its_owner(local_discord: Di
         stock_bot(local_discord.discord, BOT) as other,
         AsyncExitStack() as stale,
     ):
-        await stale.enter_async_context(linked(local_discord, one, first, tmp_path))
+        await stale.enter_async_context(connected(local_discord, one, first, tmp_path))
         first.owns = False
-        async with linked(local_discord, other, second, tmp_path) as room, local_discord.person("Ada") as ada:
+        async with connected(local_discord, other, second, tmp_path) as room, local_discord.person("Ada") as ada:
             await ada.voice.meet(BOT)
             await room.hears(ada)
             await stale.aclose()
             assert one.voice_clients == []
             await room.hears(ada)
-            assert room.link.connected
+            assert room.connection.connected
             assert room.listener.kinds() == [Connected]
 
 
@@ -206,7 +210,7 @@ async def test_a_stale_process_may_not_join(local_discord: DiscordForTests, tmp_
     stale.owns = False
     async with stock_bot(local_discord.discord, BOT) as client:
         with pytest.raises(TakenOverError) as refused:
-            async with linked(local_discord, client, stale, tmp_path):
+            async with connected(local_discord, client, stale, tmp_path):
                 pytest.fail("joined")
         assert not refused.value.retryable
         assert local_discord.discord.status()["voice_states"] == []
@@ -222,7 +226,7 @@ async def test_a_stale_process_does_not_resume(local_discord: DiscordForTests, t
     async with (
         stock_bot(local_discord.discord, BOT) as client,
         local_discord.person("Ada") as ada,
-        linked(local_discord, client, owner, tmp_path) as room,
+        connected(local_discord, client, owner, tmp_path) as room,
     ):
         await ada.voice.meet(BOT)
         await room.hears(ada)

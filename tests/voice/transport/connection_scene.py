@@ -1,4 +1,4 @@
-"""A link in the voice channel of a local Discord, and what it delivers."""
+"""A connection in the voice channel of a local Discord, and what it delivers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import discord
 from tests.rehearsal.discord.stock import StockBot, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
+from voice.transport.connection import GIVE_UP_AFTER_S, DiscordVoiceConnection
 from voice.transport.discord_gateway import DiscordMainGateway
-from voice.transport.link import GIVE_UP_AFTER_S, VoiceLink
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rehearsal.discord.server import LocalDiscord
     from rehearsal.people.clip import Clip
     from rehearsal.pytest_plugin import DiscordForTests, LocalPerson
-    from voice.transport.link_events import LinkEvent
+    from voice.transport.connection_events import ConnectionEvent
     from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
     from voice.transport.private.connection_state import ReceivingState
@@ -38,10 +38,10 @@ CHANNEL, SIDE_ROOM = 600, 602
 
 @dataclass
 class Listener:
-    """Records what the link delivers: sound, marks and events, in order."""
+    """Records what the connection delivers: sound, marks and events, in order."""
 
     heard: list[AudioEvent] = field(default_factory=list)
-    events: list[LinkEvent] = field(default_factory=list)
+    events: list[ConnectionEvent] = field(default_factory=list)
     excluded: set[int] = field(default_factory=set)
 
     def sink(self, batch: Sequence[AudioEvent]) -> None:
@@ -61,12 +61,12 @@ class Listener:
 
 @dataclass
 class Scene:
-    """A bot that is linked to the channel of `opened`."""
+    """A bot that is connected to the channel of `opened`."""
 
     opened: DiscordForTests
     client: StockBot
     listener: Listener
-    link: VoiceLink
+    connection: DiscordVoiceConnection
     clip: Clip
 
     @property
@@ -84,7 +84,7 @@ class Scene:
 
     async def can_speak(self) -> None:
         """Wait until the encrypted group has the bot."""
-        await until(lambda: self.link.client is not None and self.link.client.can_send, "the group")
+        await until(lambda: self.connection.client is not None and self.connection.client.can_send, "the group")
 
     async def is_back_with(self, person: LocalPerson) -> None:
         """Check that a person is in the bot's encrypted group again, and is heard."""
@@ -118,12 +118,12 @@ async def open_scene(
     paced_sender: PacedSender | None = None,
     require_e2ee: bool = False,
 ) -> AsyncIterator[Scene]:
-    """Run a bot that is linked to the channel of a local Discord. Afterwards no client and no voice thread is left."""
+    """Run a bot that is connected to a channel of a local Discord. Afterwards no client or voice thread is left."""
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
     listener = Listener()
     client = StockBot()
     async with opened.bot(client, bot_id=BOT):
-        async with VoiceLink(
+        async with DiscordVoiceConnection(
             DiscordMainGateway(client, voice_channel(client)),
             sink=listener.sink,
             give_up_after_s=give_up_after_s,
@@ -131,8 +131,8 @@ async def open_scene(
             on_event=listener.events.append,
             paced_sender=paced_sender,
             require_e2ee=require_e2ee,
-        ) as link:
-            yield Scene(opened, client, listener, link, clip)
+        ) as connection:
+            yield Scene(opened, client, listener, connection, clip)
         assert client.voice_clients == []
         await until(no_voice_threads, "the end of the threads")
 

@@ -1,4 +1,4 @@
-"""The link comes back: after broken websockets, dead ways, moves to another server and new main sessions."""
+"""The connection comes back: after broken websockets, dead ways, moves to another server and new main sessions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import BOT, OpenScene, end_runner, voice_channel
+from tests.voice.transport.connection_scene import BOT, OpenScene, end_runner, voice_channel
 from voice.transport import keepalive
-from voice.transport.link_events import Connected, Lost, Recovering
+from voice.transport.connection_events import Connected, Lost, Recovering
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
 
 @pytest.mark.parametrize(("close_code", "resumed"), [(0, True), (4006, False)])
 async def test_killed_voice_websocket_is_recovered(scene: OpenScene, close_code: int, resumed: bool) -> None:
-    """After the voice websocket breaks, with or without a close code, the link comes back and hears.
+    """After the voice websocket breaks, with or without a close code, the connection comes back and hears.
 
     If the session still exists it is resumed: the SSRC and the group stay the same, and nobody sees the bot leave and
     join.
@@ -40,8 +40,8 @@ async def test_killed_voice_websocket_is_recovered(scene: OpenScene, close_code:
 async def test_a_disconnection_without_a_reason_is_told_at_once_and_mended(
     scene: OpenScene, monkeypatch: pytest.MonkeyPatch, close_code: int
 ) -> None:
-    """If the voice server says that the bot is disconnected and the main gateway says nothing, the link is down at
-    once, asks Discord whether the bot is still in the channel, and joins again.
+    """If the voice server says that the bot is disconnected and the main gateway says nothing, the connection is down
+    at once, asks Discord whether the bot is still in the channel, and joins again.
     """
     monkeypatch.setattr(connection_state, "WORD_S", 0.1)
     async with scene() as room, room.person("Ada") as ada:
@@ -78,13 +78,13 @@ async def test_a_nat_that_forgets_does_not_deafen(scene: OpenScene, monkeypatch:
         assert room.local.status()["packets"]["out"] == 0
         await room.hears(ada)
         assert room.local.status()["packets"]["forgotten"] == 0
-        assert room.link.round_trip_s is not None
-        assert room.link.round_trip_s > 0
+        assert room.connection.round_trip_s is not None
+        assert room.connection.round_trip_s > 0
 
 
 async def test_migration_to_another_voice_server_is_followed_twice(scene: OpenScene) -> None:
-    """The link follows a move to another voice server twice in a call. discord.py alone takes the second move for the
-    end.
+    """The connection follows a move to another voice server twice in a call. discord.py alone takes the second move for
+    the end.
     """
     async with scene() as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
@@ -104,8 +104,8 @@ async def test_migration_to_another_voice_server_is_followed_twice(scene: OpenSc
     ],
 )
 async def test_a_new_main_session_is_followed(scene: OpenScene, fault: str, options: dict[str, float]) -> None:
-    """After a new main session, for which discord.py forgets its voice clients, the link joins again, hears, and gets
-    later events. That the bot is in no channel meanwhile is not taken for somebody's wish.
+    """After a new main session, for which discord.py forgets its voice clients, the connection joins again, hears, and
+    gets later events. That the bot is in no channel meanwhile is not taken for somebody's wish.
     """
     async with scene() as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
@@ -119,18 +119,18 @@ async def test_a_new_main_session_is_followed(scene: OpenScene, fault: str, opti
         await until(lambda: room.listener.kinds()[-2:] == [Lost, Connected], "the migration")
         await room.local.leave(BOT)
         async with asyncio.timeout(PATIENCE_S):
-            await room.link.lost()
-        assert room.link.removed
+            await room.connection.lost()
+        assert room.connection.removed
 
 
 async def test_dead_runner_is_noticed_and_replaced(scene: OpenScene) -> None:
     """When discord.py's websocket task dies, a new client replaces the old one."""
     async with scene() as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
-        first = room.link.client
+        first = room.connection.client
         assert first is not None
         await end_runner(first)
-        await until(lambda: room.link.client is not first and room.link.connected, "the replacement")
+        await until(lambda: room.connection.client is not first and room.connection.connected, "the replacement")
         assert Recovering in room.listener.kinds()
         await room.is_back_with(ada)
 
@@ -162,10 +162,12 @@ def name_another_server_in_mid_handshake(monkeypatch: pytest.MonkeyPatch) -> Non
 async def test_joining_that_discord_breaks_off_is_tried_again(
     scene: OpenScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If discord.py cancels its connector while a link opens, the link tries again, and its opener is not cancelled."""
+    """If discord.py cancels its connector while a connection opens, the connection tries again, and its opener is not
+    cancelled.
+    """
     name_another_server_in_mid_handshake(monkeypatch)
     async with scene() as room:
-        assert room.link.connected
+        assert room.connection.connected
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
     scene: OpenScene, monkeypatch: pytest.MonkeyPatch, attempt: str, fault: str, options: dict[str, float]
 ) -> None:
     """The voice server crashes and answers no resumption, or the next one answers no handshake. As soon as the main
-    gateway names another server the link goes on there, without leaving the channel.
+    gateway names another server the connection goes on there, without leaving the channel.
     """
     original, tried = getattr(ReceivingState, attempt), asyncio.Event()
 

@@ -1,7 +1,7 @@
 """The turns of one session that are in memory: an append-only list of limited length.
 
-A turn is released only if the timeline is over its capacity and the turn is folded and stored, so that the owner
-doesn't need it here. If folding is late, the timeline grows, so that no turn is lost. Callers use seqs; only this
+A turn is released only if the buffer is over its capacity and the turn is folded and stored, so that the owner
+doesn't need it here. If folding is late, the buffer grows, so that no turn is lost. Callers use seqs; only this
 module uses list positions.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CAPACITY = 220
 
 
-class Timeline:
+class TurnBuffer:
     """Turns `first <= seq < total`, without a gap. Not thread-safe; owned by one session."""
 
     def __init__(self, *, capacity: int = CAPACITY) -> None:
@@ -29,15 +29,15 @@ class Timeline:
     @classmethod
     def restored(
         cls, turns: Iterable[Turn], *, first: Seq, total: int, capacity: int = CAPACITY
-    ) -> tuple[Timeline, tuple[Seq, ...]]:
-        """Return the timeline of a stored session, and the seqs of turns that are missing from the store.
+    ) -> tuple[TurnBuffer, tuple[Seq, ...]]:
+        """Return the buffer of a stored session, and the seqs of turns that are missing from the store.
 
         A missing turn becomes a tombstone (a turn without words), so that the numbers have no gap.
         """
-        timeline = cls(capacity=capacity)
-        timeline._first = first
-        timeline._turns, missing = _without_gaps(turns, first, total)
-        return timeline, missing
+        buffer = cls(capacity=capacity)
+        buffer._first = first
+        buffer._turns, missing = _without_gaps(turns, first, total)
+        return buffer, missing
 
     def restore_older(self, turns: Iterable[Turn], *, first: Seq) -> tuple[Seq, ...]:
         """Add turns that were released earlier, from `first` on. Returns the seqs that are missing from `turns`.

@@ -1,8 +1,9 @@
 """The I/O of a person's voice connection: one websocket and one UDP socket.
 
-The link owns the task `person-link-USER`, which runs the websocket. The task `person-heartbeat-USER` ends with that
-websocket. Nothing breaks a connection on 127.0.0.1 unless a test orders it, so a link that is lost stays lost: whoever
-waits for it is told. The protocol itself is in `voice_session` and `dave`; this module only sends, receives and waits.
+The connection owns the task `person-connection-USER`, which runs the websocket. The task `person-heartbeat-USER` ends
+with that websocket. Nothing breaks a connection on 127.0.0.1 unless a test orders it, so a connection that is lost
+stays lost: whoever waits for it is told. The protocol itself is in `voice_session` and `dave`; this module only sends,
+receives and waits.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ _IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING = 0, 1, 3, 5
 _ANSWER_S = 20.0
 
 
-class PersonVoiceLink:
+class PersonVoiceConnection:
     """Keeps one person connected from `__aenter__` to `__aexit__`.
 
-    *Cancellation*: leaving the context cancels the link's task and closes both sockets. *Ownership*: the caller keeps
-    `join`, `leave` and the TLS context usable.
+    *Cancellation*: leaving the context cancels the connection's task and closes both sockets. *Ownership*: the caller
+    keeps `join`, `leave` and the TLS context usable.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class PersonVoiceLink:
     async def __aenter__(self) -> Self:
         """Join, and wait until the voice server has sent the session description. Raises `PersonError`."""
         admission = VoiceServerAccess.parse(await self._join())
-        self._task = asyncio.create_task(self._run(admission), name=f"person-link-{admission.user_id}")
+        self._task = asyncio.create_task(self._run(admission), name=f"person-connection-{admission.user_id}")
         try:
             await self._wait(lambda call: call.codec is not None, _ANSWER_S, "could not connect to the call")
         except BaseException:
@@ -85,7 +86,7 @@ class PersonVoiceLink:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close both sockets and leave the channel. Raises what broke the link's task, unless waiters were told."""
+        """Close both sockets and leave the channel. Raises what broke the task, unless waiters were told."""
         assert self._task is not None, "entered before"
         try:
             await cancel_and_wait(self._task)
@@ -120,10 +121,10 @@ class PersonVoiceLink:
         if self.call is not None and self.call.codec is not None:
             await self._send(JsonMessage(_SPEAKING, {"speaking": int(speaking), "delay": 0, "ssrc": self.call.ssrc}))
 
-    # ---- the link's task ----
+    # ---- the connection's task ----
 
     async def _run(self, admission: VoiceServerAccess) -> None:
-        """Run the session until it is cancelled. A loss is raised in the tasks that wait for the link."""
+        """Run the session until it is cancelled. A loss is raised in the tasks that wait for the connection."""
         reason = "the server closed the connection"
         try:
             async with aiohttp.ClientSession() as http:

@@ -1,4 +1,4 @@
-"""Our link hears @discordjs/voice again after each drop of its voice websocket."""
+"""Our connection hears @discordjs/voice again after each drop of its voice websocket."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from tests.node.client import node_client
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import open_scene
-from voice.transport.link_events import Connected
+from tests.voice.transport.connection_scene import open_scene
+from voice.transport.connection_events import Connected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ async def test_it_is_heard_after_each_of_three_drops(
                 "coming back",
             )
             connected = room.listener.kinds().count(Connected)
-            await until(lambda: CHLOE in room.link.members and room.link.privacy_code, "the group")
+            await until(lambda: CHLOE in room.connection.members and room.connection.privacy_code, "the group")
             before = room.listener.seconds_of(CHLOE)
             await node.play(room.local, CHLOE)
             await node.event("played")

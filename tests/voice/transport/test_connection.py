@@ -1,4 +1,4 @@
-"""The whole link against the local Discord, with real websockets, encryption and packet loss."""
+"""The whole connection against the local Discord, with real websockets, encryption and packet loss."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BEN, BOT, OpenScene
+from tests.voice.transport.connection_scene import ADA, BEN, BOT, OpenScene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
+from voice.transport.connection_events import Connected, Recovering
 from voice.transport.connector import NOT_ENCRYPTED
-from voice.transport.link_events import Connected, Recovering
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ async def test_a_person_is_heard(scene: OpenScene) -> None:
             await ada.voice.meet(BOT)
             await room.hears(ada)
             await room.hears(ada)
-            assert room.link.members == {ADA}
+            assert room.connection.members == {ADA}
         await until(lambda: SpeakerLeft in map(type, room.listener.heard), "leaving")
-        counts = room.link.counters()
+        counts = room.connection.counters()
         assert (counts.dave_failures, counts.transport_failures, counts.lost, counts.unknown_ssrc) == (0, 0, 0, 0)
         assert counts.talkspurts >= 2
         pcm = np.concatenate([item.pcm for item in room.listener.heard if isinstance(item, SpeechFrames)])
@@ -78,13 +78,13 @@ async def test_the_bot_is_heard_and_stops_on_each_connection(scene: OpenScene, p
                 await ada.voice.meet(BOT)
                 await room.can_speak()
                 played_at, source = time.monotonic(), Tone(25)
-                room.link.play(source)
+                room.connection.play(source)
                 await until(partial(_has, heard, packets), "the tone and its silence frames")
                 # A busy machine may send any of them late, and none before its time.
                 assert heard.last_sound_at is not None
                 assert heard.last_sound_at - played_at > 20 * 0.02
                 await until(partial(_asks_on, source, source.asked), "asking on")
-                await room.link.stop()
+                await room.connection.stop()
                 asked = source.asked
                 if packets == 30:
                     await room.local.fault("migrate", user_id=BOT)
@@ -105,7 +105,7 @@ async def test_excluded_people_are_not_heard(scene: OpenScene) -> None:
         await ben.say(room.clip)
         await room.hears(ada)
         assert room.listener.seconds_of(BEN) == 0
-        assert room.link.counters().excluded > 30
+        assert room.connection.counters().excluded > 30
 
 
 async def test_a_bad_mls_message_is_survived(scene: OpenScene) -> None:
@@ -121,11 +121,11 @@ async def test_a_bad_mls_message_is_survived(scene: OpenScene) -> None:
 
 
 async def test_a_downgrade_is_refused_where_encryption_is_required(scene: OpenScene) -> None:
-    """With `require_e2ee`, nothing is heard or sent after a downgrade, and the link ends with the reason."""
+    """With `require_e2ee`, nothing is heard or sent after a downgrade, and the connection ends with the reason."""
     async with scene(require_e2ee=True) as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
         await room.hears(ada)
-        client = room.link.client
+        client = room.connection.client
         assert client is not None
         await room.local.fault("downgrade")
         await until(lambda: not client.connection.end_to_end, "the downgrade")
@@ -134,7 +134,7 @@ async def test_a_downgrade_is_refused_where_encryption_is_required(scene: OpenSc
         with contextlib.suppress(Exception):
             await ada.say(room.clip)
         async with asyncio.timeout(PATIENCE_S):
-            assert str(await room.link.lost()) == NOT_ENCRYPTED
+            assert str(await room.connection.lost()) == NOT_ENCRYPTED
         assert room.listener.seconds_of(ADA) == before
 
 
@@ -146,31 +146,31 @@ async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(sc
         await until(lambda: ada.voice.dave_version == 0, "the downgrade")
         await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
         await until(lambda: room.listener.kinds()[-2:] == [Recovering, Connected], "coming back")
-        assert not room.link.end_to_end
+        assert not room.connection.end_to_end
         await ada.voice.meet(BOT)
         await room.hears(ada)
         await room.local.fault("upgrade")
         await until(lambda: ada.voice.dave_version == 1, "the upgrade")
         await room.is_back_with(ada)
-        assert room.link.privacy_code
+        assert room.connection.privacy_code
         assert room.listener.kinds()[-1] is Connected
 
 
 async def test_downgrade_and_upgrade_are_heard(scene: OpenScene) -> None:
     """People are heard after encryption goes down to version 0 and after it goes up again. In an encrypted call the
-    link has the privacy code that everybody else has; after the downgrade it has none.
+    connection has the privacy code that everybody else has; after the downgrade it has none.
     """
     async with scene() as room, room.person("Ada") as ada:
         await ada.voice.meet(BOT)
         await room.hears(ada)
-        assert room.link.end_to_end
-        assert re.fullmatch(r"(\d{5} ){5}\d{5}", room.link.privacy_code)
+        assert room.connection.end_to_end
+        assert re.fullmatch(r"(\d{5} ){5}\d{5}", room.connection.privacy_code)
         await room.local.fault("downgrade")
-        await until(lambda: ada.voice.dave_version == 0 and not room.link.end_to_end, "the downgrade")
-        assert room.link.privacy_code == ""
+        await until(lambda: ada.voice.dave_version == 0 and not room.connection.end_to_end, "the downgrade")
+        assert room.connection.privacy_code == ""
         await room.hears(ada)
         await room.local.fault("upgrade")
         await until(lambda: ada.voice.dave_version == 1, "the upgrade")
         await ada.voice.meet(BOT)
         await room.hears(ada)
-        assert room.link.counters().undecodable == 0
+        assert room.connection.counters().undecodable == 0

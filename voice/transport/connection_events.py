@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from voice.errors import LinkError
+    from voice.errors import VoiceConnectionError
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The link is up. `again` is true after an interruption."""
+    """The connection is up. `again` is true after an interruption."""
 
     at: float
     again: bool
@@ -19,10 +19,10 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The link is down. `final`: the bot will not reconnect. `reason`: its message is a plain sentence."""
+    """The connection is down. `final`: the bot will not reconnect. `reason`: its message is a plain sentence."""
 
     at: float
-    reason: LinkError
+    reason: VoiceConnectionError
     final: bool
 
 
@@ -31,7 +31,7 @@ class Recovering:
     """The encrypted group or the whole connection is being restored."""
 
     at: float
-    reason: LinkError
+    reason: VoiceConnectionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +42,4 @@ class Deaf:
     user_id: int
 
 
-LinkEvent: TypeAlias = Connected | Lost | Recovering | Deaf
+ConnectionEvent: TypeAlias = Connected | Lost | Recovering | Deaf

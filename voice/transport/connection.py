@@ -1,8 +1,8 @@
 """The bot's connection to one voice channel: joins, receives, sends, and reconnects.
 
-The link owns the receiver, the sending thread, the connector with discord.py's voice client, and the task that watches
-them. It decides when to connect anew and when to give up. Audio events go to `sink` in batches on the event loop.
-Changes of the connection go to `on_event`.
+The connection owns the receiver, the sending thread, the connector with discord.py's voice client, and the task that
+watches them. It decides when to connect anew and when to give up. Audio events go to `sink` in batches on the event
+loop. Changes of the connection go to `on_event`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Self, assert_never
 
 import structlog
 
-from voice.errors import LinkError, RemovedFromChannelError
+from voice.errors import RemovedFromChannelError, VoiceConnectionError
 from voice.shielded import run_shielded
+from voice.transport.connection_events import Connected, Deaf, Lost, Recovering
 from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.handover import Handover
-from voice.transport.link_events import Connected, Deaf, Lost, Recovering
 from voice.transport.outgoing import Outgoing
 from voice.transport.receiver import Receiver
 from voice.transport.reconnection import SENT_AWAY, ReconnectPauses
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
+    from voice.transport.connection_events import ConnectionEvent
     from voice.transport.counters import PacketCounters
     from voice.transport.discord_gateway import DiscordMainGateway
-    from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
@@ -43,19 +43,19 @@ _log = structlog.get_logger()
 _CHECK_S = 0.5
 # Seconds that joining a voice channel may take, with all attempts.
 CONNECT_TIMEOUT_S = 30.0
-# For so long the link counts as deaf after somebody was announced as speaking and nothing arrived. Who goes on speaking
-# is announced again with each talkspurt; without another one, nobody misses anything.
+# For so long the connection counts as deaf after somebody was announced as speaking and nothing arrived. Who goes on
+# speaking is announced again with each talkspurt; without another one, nobody misses anything.
 UNHEARD_FOR_S = 60.0
 # Seconds of reconnection attempts before the bot leaves the room for good.
 GIVE_UP_AFTER_S = 300.0
-_ENDED = LinkError("The voice connection ended and is made anew.")
+_ENDED = VoiceConnectionError("The voice connection ended and is made anew.")
 
 
-class VoiceLink:
+class DiscordVoiceConnection:
     """A connection to one voice channel: joins it on entering, and stays while the context lasts. Entered once; use it
     on the event loop.
 
-    `down_since`: since when the link is down, in monotonic seconds; None while it is up.
+    `down_since`: since when the connection is down, in monotonic seconds; None while it is up.
 
     *Cancellation*: leaves the channel, also if it comes while the bot is leaving. *Ownership*: it owns the voice
     client, its threads, and two tasks.
@@ -67,7 +67,7 @@ class VoiceLink:
         *,
         sink: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
-        on_event: Callable[[LinkEvent], None],
+        on_event: Callable[[ConnectionEvent], None],
         paced_sender: PacedSender | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
@@ -75,8 +75,8 @@ class VoiceLink:
     ) -> None:
         """`sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a
         person's packets must never be decrypted (bots, people who opted out). The reader thread calls it for each, so a
-        change takes effect at once. `paced_sender` sends the bot's sound on time; without it the link's own thread
-        does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
+        change takes effect at once. `paced_sender` sends the bot's sound on time; without it the connection's own
+        thread does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
         """
         self._gateway = gateway
         self._connect_timeout_s = connect_timeout_s
@@ -97,7 +97,7 @@ class VoiceLink:
         self._outgoing: Outgoing | None = None
         self._state_changed = asyncio.Event()
         # For good, and why.
-        self._lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
+        self._lost: asyncio.Future[VoiceConnectionError] = asyncio.get_running_loop().create_future()
         self._pauses = ReconnectPauses()
         self._was_up = False
         self.down_since: float | None = None
@@ -107,7 +107,7 @@ class VoiceLink:
         self._keeper: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Join the channel. Raises `LinkError` (and `OpusMissingError`) with a plain sentence;
+        """Join the channel. Raises `VoiceConnectionError` (and `OpusMissingError`) with a plain sentence;
         `RemovedFromChannelError` if somebody takes the bot out of the channel before it is connected.
         """
         try:
@@ -115,7 +115,7 @@ class VoiceLink:
         except BaseException:
             await self._end()
             raise
-        self._keeper = asyncio.create_task(self._keep(), name=f"voice-link-{self._gateway.channel_id}")
+        self._keeper = asyncio.create_task(self._keep(), name=f"voice-connection-{self._gateway.channel_id}")
         self._keeper.add_done_callback(self._keeper_ended)
         return self
 
@@ -159,7 +159,7 @@ class VoiceLink:
 
     @property
     def removed(self) -> bool:
-        """Whether the link is lost because somebody removed the bot from the channel, or the channel was deleted."""
+        """Whether the connection is lost because somebody removed the bot, or because the channel was deleted."""
         return self._lost.done() and isinstance(self._lost.result(), RemovedFromChannelError)
 
     @property
@@ -169,7 +169,7 @@ class VoiceLink:
         return client.connection.round_trip_s if client is not None and client.is_connected() else None
 
     def counters(self) -> PacketCounters:
-        """Return the packet counts since the link was opened."""
+        """Return the packet counts since the connection was opened."""
         counters = self._receiver.counters()
         counters.overrun_frames = self._handover.overrun_frames
         return counters
@@ -180,8 +180,8 @@ class VoiceLink:
         return self._handover.queue
 
     def play(self, source: FrameSource) -> None:
-        """Send the frames of `source` until `stop` or the end of the link, across reconnections. Replaces an earlier
-        source.
+        """Send the frames of `source` until `stop` or the end of the connection, across reconnections. Replaces an
+        earlier source.
         """
         if self._outgoing is not None:
             self._outgoing.stop()
@@ -195,18 +195,18 @@ class VoiceLink:
             outgoing.stop()
             await asyncio.to_thread(outgoing.join, 1.0)
 
-    async def lost(self) -> LinkError:
-        """Wait until the link is lost for good. Returns the reason."""
+    async def lost(self) -> VoiceConnectionError:
+        """Wait until the connection is lost for good. Returns the reason."""
         return await asyncio.shield(self._lost)
 
     # Connecting and disconnecting.
 
     async def _connect(self, *, until: float) -> None:
-        """Connect, with further attempts as long as there is time. Raises `LinkError`."""
+        """Connect, with further attempts as long as there is time. Raises `VoiceConnectionError`."""
         while True:
             try:
                 return await self._connector.connect()
-            except LinkError as error:
+            except VoiceConnectionError as error:
                 pause_s = self._pauses.next_s()
                 # Nobody is heard meanwhile.
                 _log.warning("voice_connection_failed", problem=error, retry_in_s=pause_s)
@@ -224,14 +224,18 @@ class VoiceLink:
             self.down_since = time.monotonic()
             self._pauses.lost(self.down_since)
             self._emit(
-                Lost(self.down_since, LinkError("The voice connection broke; it is being made anew."), final=False)
+                Lost(
+                    self.down_since,
+                    VoiceConnectionError("The voice connection broke; it is being made anew."),
+                    final=False,
+                )
             )
         self._state_changed.set()
 
     async def _end(self) -> None:
         self._closing = True
         # Who is cancelled a second time would leave the bot standing in the channel.
-        await run_shielded(self._close(), name=f"voice-link-end-{self._gateway.channel_id}")
+        await run_shielded(self._close(), name=f"voice-connection-end-{self._gateway.channel_id}")
 
     async def _close(self) -> None:
         if self._keeper is not None:
@@ -240,13 +244,13 @@ class VoiceLink:
         await self.stop()
         await self._connector.retire()
         self._receiver.reset()
-        # Pass the last sound to the sink before the link is gone.
+        # Pass the last sound to the sink before the connection is gone.
         self._handover.drain()
 
     # The task that watches the connection.
 
     async def _keep(self) -> None:
-        """Act on the watchdog's findings until the link is lost for good."""
+        """Act on the watchdog's findings until the connection is lost for good."""
         while not self._lost.done():
             try:
                 async with asyncio.timeout(_CHECK_S):
@@ -258,7 +262,7 @@ class VoiceLink:
 
     async def _check(self) -> None:
         client = self._connector.client
-        assert client is not None, "the link has a client from open to close, or is lost for good"
+        assert client is not None, "the connection has a client from open to close, or is lost for good"
         state = client.connection
         if state.removed:
             await self._give_up(RemovedFromChannelError())
@@ -266,7 +270,7 @@ class VoiceLink:
         if client.is_connected() and await self._encryption_refused():
             return
         if self.down_since is not None and time.monotonic() - self.down_since >= self._give_up_after_s:
-            await self._give_up(LinkError("The voice connection broke and could not be made anew."))
+            await self._give_up(VoiceConnectionError("The voice connection broke and could not be made anew."))
             return
         if self._gateway.forgotten:
             await self._reconnect()
@@ -278,7 +282,9 @@ class VoiceLink:
                 await self._replace(client)
             return
         if client.is_connected() and not state.keep_path_open():
-            await self._reconnect(LinkError("Nothing comes back from the voice server; the connection is made anew."))
+            await self._reconnect(
+                VoiceConnectionError("Nothing comes back from the voice server; the connection is made anew.")
+            )
             return
         if not state.runner_alive:
             # discord.py's task that reads the voice websocket has ended without a word.
@@ -297,7 +303,9 @@ class VoiceLink:
         match finding:
             case RecoverGroup(user_id, failures):
                 _log.warning("group_recovered", user_id=user_id, failures=failures)
-                self._emit(Recovering(time.monotonic(), LinkError("The encrypted group's keys no longer fit.")))
+                self._emit(
+                    Recovering(time.monotonic(), VoiceConnectionError("The encrypted group's keys no longer fit."))
+                )
                 if not await client.connection.recover_group():
                     self._receiver.not_recovered(user_id)
             case SpeakerNotHeard(user_id):
@@ -308,7 +316,7 @@ class VoiceLink:
                 self._emit(Deaf(time.monotonic(), user_id))
             case NobodyHeard():
                 _log.warning("nobody_heard", **self.counters().as_dict())
-                await self._reconnect(LinkError("Nobody could be heard; the voice connection is made anew."))
+                await self._reconnect(VoiceConnectionError("Nobody could be heard; the voice connection is made anew."))
                 return True
             case _:
                 assert_never(finding)
@@ -322,7 +330,7 @@ class VoiceLink:
             self._was_end_to_end = self.end_to_end
         refused = self._require_e2ee and not self.end_to_end
         if refused:
-            await self._give_up(LinkError(NOT_ENCRYPTED))
+            await self._give_up(VoiceConnectionError(NOT_ENCRYPTED))
         return refused
 
     async def _replace(self, client: ReceivingClient) -> None:
@@ -333,7 +341,7 @@ class VoiceLink:
         else:
             await self._reconnect(close_code=state.close_code)
 
-    async def _reconnect(self, reason: LinkError = _ENDED, *, close_code: int | None = None) -> None:
+    async def _reconnect(self, reason: VoiceConnectionError = _ENDED, *, close_code: int | None = None) -> None:
         """Replace a voice client that has stopped for good, or hears nothing any more."""
         started = self.down_since = self.down_since or time.monotonic()
         self._pauses.lost(started)
@@ -342,15 +350,15 @@ class VoiceLink:
         await asyncio.sleep(self._pauses.next_s(close_code=close_code))
         try:
             await self._connect(until=started + self._give_up_after_s)
-        except LinkError as error:
+        except VoiceConnectionError as error:
             await self._give_up(error)
 
-    async def _give_up(self, reason: LinkError) -> None:
+    async def _give_up(self, reason: VoiceConnectionError) -> None:
         await self.stop()
         await self._connector.retire()
         self._lose(reason)
 
-    def _lose(self, reason: LinkError) -> None:
+    def _lose(self, reason: VoiceConnectionError) -> None:
         self._lost.set_result(reason)
         self._emit(Lost(time.monotonic(), reason, final=True))
 
@@ -360,13 +368,13 @@ class VoiceLink:
         if error is None and (self._closing or not cancelled):
             return
         _log.error("voice_link_keeper_failed", cancelled=cancelled, exc_info=error)
-        self._lose(LinkError("The voice connection's watch failed; the log says why. Use /join again."))
+        self._lose(VoiceConnectionError("The voice connection's watch failed; the log says why. Use /join again."))
 
-    def _emit(self, event: LinkEvent) -> None:
+    def _emit(self, event: ConnectionEvent) -> None:
         if self._closing:
             return
         _log.info("voice_link_changed", channel_id=self._gateway.channel_id, change=type(event).__name__.lower())
         try:
             self._on_event(event)
-        except Exception:  # noqa: BLE001 - whatever the listener does, the link goes on
+        except Exception:  # noqa: BLE001 - whatever the listener does, the connection goes on
             _log.exception("link_event_listener_failed")
