@@ -51,6 +51,6 @@ async def join_bot(
     tuning, chosen = split_overrides({**settings, **settings_at(address)})
     parts = BotSettings.from_schema(load(overrides=chosen), tuning)
     bot = await stack.enter_async_context(running_bot(parts, observe=observe, rejoin=False, zone=LocalZone()))
-    place = bot.client.find_channel(address["guild_id"], address["channel_id"])
-    assert place is not None, "the local Discord has it"
-    await bot.rooms.join(place)
+    channel = bot.client.find_channel(address["guild_id"], address["channel_id"])
+    assert channel is not None, "the local Discord has it"
+    await bot.rooms.join(channel)

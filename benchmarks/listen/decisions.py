@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from benchmarks.memory.conversations.conversation import RecordedConversation
     from benchmarks.report import Json
 
-# The report shows at most this many wrong decisions as examples, and tells so many places of unasked replies. It never
+# The report shows at most this many wrong decisions as examples, and as many places of unasked replies. It never
 # quotes a transcript: the conversations may be private.
 _EXAMPLES = 24
 # The hostile crowd.

@@ -60,7 +60,7 @@ async def play_talk(talk: Talk, *, can_skip: bool = True) -> list[LineDecision]:
 
 
 class _TalkRoom:
-    """A room without sound. It implements `bot.participation.reply_control.ReplyControl`."""
+    """A room without sound. It implements `bot.participation.participation.ReplyControl`."""
 
     def __init__(self, talk: Talk, *, can_skip: bool) -> None:
         self.can_skip = can_skip

@@ -76,8 +76,8 @@ class ModelResponder:
         """Yield the reply. The model may call tools for a limited number of steps.
 
         A call that waits for the asker's press is told in a fixed sentence; if nothing else was called, that ends the
-        reply. While a slow tool runs, the filler sentence is yielded, provided that nothing was said yet and a reply is
-        sure to follow. With it the reply begins to sound, so its time limit ends.
+        reply. While a slow tool runs, the filler sentence is yielded, provided that nothing was said yet, the answer is
+        spoken, and a reply is sure to follow. With it the reply begins to sound, so its time limit ends.
         """
         steps: list[ToolExchange] = []
         spoke = False

@@ -232,7 +232,7 @@ class LiveRooms:
                 log.exception("dashboard_event_failed", kind=type(event).__name__)
                 return
             if isinstance(event, events.CompactionLanded):
-                # The memory is still reporting the compaction; ask it when it has finished.
+                # The timeline is still reporting the compaction; ask it when it has finished.
                 asyncio.get_running_loop().call_soon(room.emit_fold)
 
         try:

@@ -153,7 +153,7 @@ class LiveRoom:
         self._emit("reply", {"reply": reply})
 
     def emit_fold(self) -> None:
-        """Tell the pages where the cursor is. Call it after the memory has finished a compaction."""
+        """Tell the pages where the cursor is. Call it after the timeline has finished a compaction."""
         self._emit("fold", self.memory_json())
 
     def look(self) -> None:

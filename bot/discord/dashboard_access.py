@@ -99,7 +99,7 @@ class ChannelNames:
 
     async def _learn(self, id_: int, fetch: Callable[[int], Awaitable[object]]) -> None:
         request = unless_gone(fetch(id_), None, gone=UNSEEN)
-        found = await attempt(request, False, event="channel_name_not_told", channel_id=id_)
+        found = await attempt(request, False, event="name_not_fetched", of=id_)
         if found is False:
             return
         named = None

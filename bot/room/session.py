@@ -72,7 +72,7 @@ class Session:
         self.left_session_open = False
         self._ending = RoomEnding()
         self._upkeep: MemoryUpkeep | None = None
-        # None before the memory is open.
+        # None before the timeline is open.
         self._stay: RoomStay | None = None
 
     # -- what others ask ------------------------------------------------------------------------------------

@@ -164,10 +164,10 @@ def memory_factory(
     *,
     in_use: set[SessionId],
 ) -> OpenTimeline:
-    """Return the function that opens a room's session memory as a context manager.
+    """Return the function that opens a session's timeline as a context manager.
 
     `store_of`: returns the store whose writes carry a room's claim. `summariser_of`: returns that of a server.
-    `in_use` has the sessions whose memory is open.
+    `in_use` has the sessions whose timeline is open.
     """
 
     @asynccontextmanager

@@ -122,9 +122,9 @@ class InProcessCompanion:
     async def enter(self, guild_id: int, channel_id: int) -> None:
         """Make the bot join a voice channel without a command. Raises the bot's errors."""
         assert self._running is not None, "started before"
-        place = self._running.client.find_channel(guild_id, channel_id)
-        assert place is not None, "a channel of the local Discord"
-        await self._running.rooms.join(place)
+        channel = self._running.client.find_channel(guild_id, channel_id)
+        assert channel is not None, "a channel of the local Discord"
+        await self._running.rooms.join(channel)
 
     async def stop(self) -> None:
         """Stop properly. See `BotUnderTest.stop`."""

@@ -21,9 +21,9 @@ def session(*, guild_id: int | None = GUILD, goes_on: bool = False, stays: Seque
     return AttendedSession(SessionId("evening"), guild_id, LOUNGE, goes_on, {ADA: tuple(stays)})
 
 
-def reader(*, told: int = LOUNGE, opened: frozenset[int] = frozenset(), present_in: int | None = None) -> Reader:
+def reader(*, allowed: int = LOUNGE, opened: frozenset[int] = frozenset(), present_in: int | None = None) -> Reader:
     """Return Ada."""
-    return Reader(ADA, GUILD, frozenset({told, OTHER}), opened, present_in)
+    return Reader(ADA, GUILD, frozenset({allowed, OTHER}), opened, present_in)
 
 
 def turn(seq: int, since: float, until: float, *speakers: str) -> Turn:
@@ -39,10 +39,10 @@ def turn(seq: int, since: float, until: float, *speakers: str) -> Turn:
         (reader(), session(stays=()), Reading(ADA)),
         (reader(), session(guild_id=GUILD + 1), NOTHING),
         (reader(), session(guild_id=None), NOTHING),
-        (reader(told=OTHER), session(), NOTHING),
+        (reader(allowed=OTHER), session(), NOTHING),
         (reader(opened=frozenset({LOUNGE})), session(stays=()), WHOLE),
         (reader(opened=frozenset({OTHER})), session(stays=()), Reading(ADA)),
-        (reader(told=OTHER, opened=frozenset({OTHER})), session(), NOTHING),
+        (reader(allowed=OTHER, opened=frozenset({OTHER})), session(), NOTHING),
     ],
 )
 def test_who_was_there_reads_it_and_to_whom_history_is_open(
@@ -107,7 +107,7 @@ def test_what_is_being_said_is_read_by_who_is_there() -> None:
     assert hears(reader(present_in=LOUNGE), LOUNGE)
     assert hears(reader(opened=frozenset({LOUNGE})), LOUNGE)
     assert not hears(reader(present_in=OTHER), LOUNGE)
-    assert not hears(reader(told=OTHER, present_in=LOUNGE), LOUNGE)
+    assert not hears(reader(allowed=OTHER, present_in=LOUNGE), LOUNGE)
 
 
 def test_reading_everything_takes_all_channels() -> None:

@@ -1,4 +1,4 @@
-"""The tools of a speech-to-speech session: those offered to its model, and what calls leave behind. Pure."""
+"""The tools of a speech-to-speech session: those offered to its model, and what calls of them leave behind. Pure."""
 
 from __future__ import annotations
 

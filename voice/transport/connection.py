@@ -367,14 +367,14 @@ class DiscordVoiceConnection:
         error = None if cancelled else keeper.exception()
         if error is None and (self._closing or not cancelled):
             return
-        _log.error("voice_link_keeper_failed", cancelled=cancelled, exc_info=error)
+        _log.error("voice_connection_keeper_failed", cancelled=cancelled, exc_info=error)
         self._lose(VoiceConnectionError("The voice connection's watch failed; the log says why. Use /join again."))
 
     def _emit(self, event: ConnectionEvent) -> None:
         if self._closing:
             return
-        _log.info("voice_link_changed", channel_id=self._gateway.channel_id, change=type(event).__name__.lower())
+        _log.info("voice_connection_changed", channel_id=self._gateway.channel_id, change=type(event).__name__.lower())
         try:
             self._on_event(event)
         except Exception:  # noqa: BLE001 - whatever the listener does, the connection goes on
-            _log.exception("link_event_listener_failed")
+            _log.exception("connection_listener_failed")

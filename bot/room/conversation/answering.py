@@ -183,7 +183,7 @@ class Answering:
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""
         if self.bridge is not None:
-            # The session memory is still reporting the compaction; ask it when it has finished.
+            # The timeline is still reporting the compaction; ask it when it has finished.
             asyncio.get_running_loop().call_soon(self.bridge.refresh)
 
     def on_note(self, note: Note) -> None:

@@ -121,7 +121,7 @@ async def open_player(
     async with open_written_services(
         settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir
     ) as (services, database):
-        room = Session(player.place, services)
+        room = Session(player.channel, services)
         watch = ProblemLogHandler(player.note)
         logging.getLogger().addHandler(watch)
         life = asyncio.create_task(room.run(), name="written-scenario")
@@ -144,7 +144,7 @@ class WrittenPlayer:
         self.scenario = scenario
         self.record = RunRecord()
         self.people = {person.key: Person(person.id, person.name, is_bot=False) for person in scenario.people}
-        self.place = WrittenChannel([self.people[each.key] for each in scenario.people if each.present])
+        self.channel = WrittenChannel([self.people[each.key] for each in scenario.people if each.present])
         self.clock = ManualClock()
         self.ears = ScriptedRecogniser()
         self.sent_at: list[float] = []
@@ -192,7 +192,7 @@ class WrittenPlayer:
         if not opened.is_set():
             raise ScenarioEndedError(f"The bot did not come within {SETTLE_TIMEOUT_S:.0f} s.")
         self.record.live_at = self.clock.monotonic()
-        for person in self.place.members():
+        for person in self.channel.members():
             self.record.note_entered(person.id, self.record.live_at)
 
     async def leave(self) -> None:
@@ -225,10 +225,10 @@ class WrittenPlayer:
     async def _move(self, person: Person, *, joined: bool) -> None:
         before, now = self.record.last_seq, self.clock.monotonic()
         if joined:
-            self.place.enter(person)
+            self.channel.enter(person)
             self.record.note_entered(person.id, now)
         else:
-            self.place.leave(person)
+            self.channel.leave(person)
             self.record.note_left(person.id, now)
         self._observer.happened(self.lasted_s, f"{person.name} {'comes in' if joined else 'leaves'}")
         unsettled = now - self._moved_at.get(person.id, float("-inf")) < _MOVE_GATHERED_S
@@ -264,7 +264,7 @@ class WrittenPlayer:
 
     def _speak(self, lines: Sequence[tuple[int, SayStep]]) -> float:
         """Feed the lines' audio to the room, and return how long all of them take together, in seconds."""
-        connection = self.place.connection
+        connection = self.channel.connection
         assert connection is not None, "the bot is here"
         begun = end = self.clock.monotonic()
         for number, line in lines:
@@ -283,7 +283,7 @@ class WrittenPlayer:
 
     async def _live(self, seconds: float, *, step_s: float = STEP_S) -> None:
         """Advance the clock step by step while sending the bot's audio."""
-        connection = self.place.connection
+        connection = self.channel.connection
         assert connection is not None, "the bot is here"
         for _ in range(max(1, round(seconds / step_s))):
             self.clock.advance(step_s)
@@ -336,7 +336,7 @@ class WrittenPlayer:
     @property
     def messages(self) -> tuple[str, ...]:
         """See `ReceivedOfBot`."""
-        return tuple(self.place.chat.posted)
+        return tuple(self.channel.chat.posted)
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """See `ReceivedOfBot`. Everybody in the channel receives what the bot sends."""

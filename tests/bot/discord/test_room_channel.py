@@ -42,7 +42,7 @@ class Opened:
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
-    """The voice connections that places have opened, the newest last."""
+    """The voice connections that channels have opened, the newest last."""
     connections: list[Opened] = []
 
     @asynccontextmanager
@@ -56,7 +56,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
 
 @pytest.mark.parametrize("require_e2ee", [False, True])
 async def test_what_is_said_goes_by_the_process_that_sends(connections: list[Opened], *, require_e2ee: bool) -> None:
-    """The place opens the voice connection with the bot's paced sender, with the people who are not to be heard, and
+    """The channel opens the voice connection with the bot's paced sender, with the people who are not to be heard, and
     with the operator's demand for encryption.
     """
     paced_sender, source = cast("Any", object()), cast("Any", object())

@@ -81,7 +81,7 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
             with capture_logs() as logged:
                 assert await names.of({there, own}) == found, "what was last known"
                 assert await names.of({there, own}) == found
-        assert [each["event"] for each in logged] == ["channel_name_not_told"] * 2, "the server and the channel, once"
+        assert [each["event"] for each in logged] == ["name_not_fetched"] * 2, "the server and the channel, once"
 
 
 async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:

@@ -32,9 +32,9 @@ def reader(evening: Evening, *withheld: str) -> SessionReader:
     return SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
 
 
-def ada(*, told: int = CHANNEL, guild_id: int = GUILD, opened: int = 0, present_in: int | None = None) -> Reader:
+def ada(*, allowed: int = CHANNEL, guild_id: int = GUILD, opened: int = 0, present_in: int | None = None) -> Reader:
     """Return Ada, who may be told of one channel. `opened`: whose history is open to her."""
-    return Reader("id-Ada", guild_id, frozenset({told}), frozenset({opened} & {told}), present_in)
+    return Reader("id-Ada", guild_id, frozenset({allowed}), frozenset({opened} & {allowed}), present_in)
 
 
 # Somebody to whom all is open.
@@ -59,7 +59,7 @@ async def test_only_sessions_that_somebody_attended_are_found(place: Place) -> N
         cy = replace(ada(), person_id="id-Cy")
         for person, may in (
             (ada(), True),
-            (ada(told=5), False),
+            (ada(allowed=5), False),
             (ada(guild_id=GUILD + 1), False),
             (cy, False),
             (replace(cy, present_in=CHANNEL), False),

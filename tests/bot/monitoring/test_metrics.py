@@ -138,7 +138,7 @@ def test_counters_of_rooms_add_up_over_restarts() -> None:
     """Packets and drops are counted by how far a room's counters rise. A new room begins at 0 again."""
     metrics = new_metrics()
 
-    def link(decoded: int) -> events.Event:
+    def connection(decoded: int) -> events.Event:
         return events.ConnectionChanged("connected", {"decoded": decoded}, 1.0)
 
     def queues(overloaded: int) -> events.Event:
@@ -147,12 +147,12 @@ def test_counters_of_rooms_add_up_over_restarts() -> None:
     with metrics.room() as first, metrics.room() as second:
         for observe in (first, second):
             for count in (5, 5, 8):
-                observe(link(count))
+                observe(connection(count))
                 observe(queues(count))
         assert value(metrics, "rooms") == 2
         assert value(metrics, "queue_depth", queue="recognise") == 16
         assert value(metrics, "queue_capacity", queue="recognise") == 136
-        first(link(1))
+        first(connection(1))
     assert value(metrics, "packets_total", outcome="decoded") == 17
     assert value(metrics, "queue_dropped_total", queue="recognise", reason="overloaded") == 16
     assert (value(metrics, "rooms"), value(metrics, "queue_depth", queue="recognise")) == (0, 0)

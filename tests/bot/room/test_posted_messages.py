@@ -53,7 +53,7 @@ def turn(speaker_id: str, kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
 
 
 class Session:
-    """A message, its clock and its place."""
+    """A message, its clock and its channel."""
 
     def __init__(self) -> None:
         self.clock, self.channel, self.hidden = FakeClock(), FakeRoomChannel(), set[int]()

@@ -59,7 +59,7 @@ class ChosenVoice(FakeVoice):
 
 
 async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path: Path) -> None:
-    """What the room says comes from the voice that `open_voice` returns for its place."""
+    """What the room says comes from the voice that `open_voice` returns for its channel."""
     chosen = ChosenVoice()
     async with a_house(tmp_path) as house:
         services = replace(

@@ -52,7 +52,7 @@ def turn(*said: tuple[str, str, float], kind: TurnKind = TurnKind.SPEECH) -> Tur
 
 
 class Writing:
-    """A writer into a thread, its clock and its place."""
+    """A writer into a thread, its clock and its channel."""
 
     def __init__(self, target: str = "thread") -> None:
         self.clock, self.channel = FakeClock(), FakeRoomChannel()
