@@ -91,7 +91,7 @@ class Passage:
         return source_text(self.source)
 
     def is_in(self, view: tuple[SessionId, Seq] | None) -> bool:
-        """Return whether it is a turn of a session from a seq on."""
+        """Return whether this is a turn of the session in `view`, with the seq given there or a later one."""
         turn = self.source if isinstance(self.source, Turn) else None
         return turn is not None and view is not None and self.session_id == view[0] and turn.seq >= view[1]
 
