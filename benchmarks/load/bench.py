@@ -94,8 +94,8 @@ async def run(
 ) -> BenchmarkReport:
     """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
     with measuring("load", load_targets, progress, on_part, options.only) as found:
-        if found.wants("link"):
-            found.part_measured("link", await _receive(found, options, "link", options.connection))
+        if found.wants("receive"):
+            found.part_measured("receive", await _receive(found, options, "receive", options.connection))
         if found.wants("bot"):
             runs: list[dict[str, Json]] = []
             for _ in range(options.bot_runs):
@@ -118,7 +118,7 @@ async def _receive(
             stack, found.progress, max(each.speakers for each in (*options.connection, options.bot))
         )
         receiver = await stack.enter_async_context(child_process(name, _RECEIVER))
-        if name == "link":
+        if name == "receive":
             await receiver.ask("enter", address=address)
             await receiver.ask("join_bare")
         else:
@@ -128,7 +128,7 @@ async def _receive(
         found.progress.step(f"{name}: people speak at once", total=len(scenes))
         for scene in scenes:
             sent, cost = await perform(scene, crowd, receiver)
-            if name != "link":
+            if name != "receive":
                 await asyncio.sleep(_REPORT_S)
             counted = await receiver.ask("counters")
             if counted["rooms_opened"]:
@@ -144,7 +144,7 @@ async def _leaks(found: Measuring, options: LoadBenchOptions) -> None:
     """
     async with AsyncExitStack() as stack:
         _, address = await _crowd(stack, found.progress, 2)
-        receiver = await stack.enter_async_context(child_process("the link", _RECEIVER))
+        receiver = await stack.enter_async_context(child_process("the bare receiver", _RECEIVER))
         await receiver.ask("enter", address=address)
         for op, total in (("joins", options.joins), ("encrypted packets", options.packets)):
             samples: list[dict[str, float]] = []
@@ -222,20 +222,21 @@ def of_runs(runs: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
 
 def load_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets with their values in `ours`."""
-    connection, in_step, bot = ("link", "100 speakers"), ("link", "200 speakers in step"), ("whole bot", "100 speakers")
+    alone, in_step = ("receive", "100 speakers"), ("receive", "200 speakers in step")
+    bot = ("whole bot", "100 speakers")
 
     def frames(words: str, *path: str) -> Target:
         return at_most(words, "0", number_at(ours, *path, "lost"), 0, sample_at(ours, "frames", *path, "sent"))
 
-    core = number_at(ours, *connection, "core")
+    core = number_at(ours, *alone, "core")
     # A lag without recognitions beside it is not what a room has.
     recognised = number_at(ours, *bot, "texts")
     lag_p99_ms = number_at(ours, *bot, "loop_lag", "p99_ms") if recognised else None
     meanwhile = f"median of the runs, {recognised:,.0f} utterances or more recognised meanwhile" if recognised else ""
-    sent = sample_at(ours, "frames", *connection, "sent")
+    sent = sample_at(ours, "frames", *alone, "sent")
     return (
         at_most("receiving 100 speakers, share of a core", "<= 20 %", core, _CORE_OF_100, sent),
-        frames("frames lost of 100 speakers", *connection),
+        frames("frames lost of 100 speakers", *alone),
         frames("frames lost of 200 speakers in step", *in_step),
         at_most("whole bot, 100 speakers: loop lag P99, ms", "<= 20 ms", lag_p99_ms, _LAG_P99_MS, meanwhile),
         frames("whole bot, 100 speakers: frames lost", *bot),

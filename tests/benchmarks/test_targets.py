@@ -42,11 +42,11 @@ def test_a_number_or_none(path: tuple[str, ...], number: float | None) -> None:
 
 def test_a_sample_says_what_was_counted() -> None:
     """What was not counted has no sample, and few cases are told as such."""
-    counted: dict[str, Json] = {"link": {"sent": 30_500}, "pauses": {"cut": 10, "pauses_inside": 146}}
-    assert sample_at(counted, "frames", "link", "sent") == "30,500 frames"
+    counted: dict[str, Json] = {"receive": {"sent": 30_500}, "pauses": {"cut": 10, "pauses_inside": 146}}
+    assert sample_at(counted, "frames", "receive", "sent") == "30,500 frames"
     assert cut_sample(counted, "pauses") == "10 of 146 pauses"
     assert counted_of({"said": 8}, "answers", ("said",), 1) == "seen in 7 of 8 answers"
-    assert sample_at(counted, "frames", "link", "lost") == cut_sample(counted, "link") == ""
+    assert sample_at(counted, "frames", "receive", "lost") == cut_sample(counted, "receive") == ""
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_load_is_judged_by_its_own_figures() -> None:
     grown: dict[str, Json] = {"rss_mb": 1.0, "threads": 0.0, "files": 1.0, "tasks": 0.0}
     bot: dict[str, Json] = {"lost": 0, "sent": 60_000, "loop_lag": {"p99_ms": 21.0}, "texts": 40}
     ours: dict[str, Json] = {
-        "link": {
+        "receive": {
             "100 speakers": {"lost": 0, "sent": 30_000, "core": 0.19},
             "200 speakers in step": {"lost": 1, "sent": 60_000},
         },

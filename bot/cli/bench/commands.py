@@ -74,7 +74,7 @@ PARTS = {
     "reply": ("latency", "speakers", "interruption"),
     "listen": ("deciding", "endpointing", "unasked"),
     "asr": ("questions", "alone", "opus"),
-    "load": ("link", "bot", "leaks"),
+    "load": ("receive", "bot", "leaks"),
 }
 
 SpeechDir = Annotated[
