@@ -257,7 +257,10 @@ class LiveRooms:
     def follow(
         self, access: Callable[[], Awaitable[Access]], last_event_id: str, *, language: str = ENGLISH
     ) -> Iterator[Follower]:
-        """Follow what happens from `last_event_id` on. `access`: returns what the page's viewer may see now."""
+        """Collect for one open page, while this context is open, what happens in the rooms after `last_event_id`.
+
+        `access`: returns what the page's viewer may see now.
+        """
         for session_id in list(self._rooms):
             self._reset_outdated(session_id)
         # The first makes the page's connection known as open.

@@ -74,7 +74,9 @@ ENCODING_THREADS = 2
 
 
 class WhisperEngine(Engine):
-    """One loaded model at `place`. Not thread-safe. `stands_in`: it hears little, and takes as little memory as it can.
+    """A Whisper model that is loaded on the processor or GPU of `place`. Not thread-safe.
+
+    `stands_in`: it replaces another recogniser for a while, and takes as little memory as it can.
 
     Raises `RecogniserError` if the model cannot be loaded, in a plain sentence with the remedy.
     """

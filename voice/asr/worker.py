@@ -35,7 +35,10 @@ MAX_TOKENS = 448
 
 @dataclass(frozen=True, slots=True)
 class EncoderWindow:
-    """`length_s`: seconds of speech and silence to encode. `token_cap`: the most tokens the answer may have."""
+    """How much of a sound Whisper encodes, and how long its answer may be.
+
+    `length_s`: seconds of speech and silence to encode. `token_cap`: the most tokens of the answer.
+    """
 
     length_s: float
     token_cap: int
