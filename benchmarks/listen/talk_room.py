@@ -150,8 +150,8 @@ class _TalkRoom:
 
     # -- called by participation ------------------------------------------------------------------------------
 
-    @property
-    def reply_state(self) -> ReplyState:
+    def reply_state(self, speaker: int | None) -> ReplyState:
+        del speaker
         return ReplyState(PendingReply.NONE, busy=self._answering is not None)
 
     def stop_speaking(self) -> None:

@@ -1,7 +1,9 @@
 """Produces replies: each is generated and spoken (`speech_output`), and recorded as far as it was heard.
 
-One reply is in progress at a time, and at most one question waits; a newer question replaces it. `decider` decides
-whether the bot answers at all.
+One reply is in progress at a time, and at most one question waits; a newer question replaces it. Besides, one reply to
+speech that may go on may be held: its context, words and first sound are made, and nothing of it is played or recorded
+and no tool runs before its release. If the person goes on, it is withdrawn. Its cost is counted all the same. `decider`
+decides whether the bot answers at all.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.reply import Reply
+from bot.brain.reply import Reply, ReplyStage, elapsed_ms
 from bot.brain.speech_output import SpeechOutput, broken_off, sentences_of
 from bot.read_ahead import ReadAhead
 from bot.texts.text import OperatorText, Text
@@ -24,7 +26,9 @@ from voice.speaking.moderation import ForbiddenWordsError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
+    from bot.brain.context import ModelContext
     from bot.brain.reply import Question
+    from bot.brain.responder import Responder
     from bot.brain.speech_output import SpeechRules
     from bot.clock import Clock
     from voice.speaking.playback import Playback
@@ -55,17 +59,18 @@ class SpeechToSpeech(Protocol):
 
 
 class Replier:
-    """Produces replies one after the other. `run` is its task, owned by the room.
+    """Produces the replies of one room. `run` is its task, owned by the room.
 
-    `begin`: begins the answer to a question and returns its pieces. `on_reply`: gets each finished reply, also one that
-    nobody heard. `on_begun`: called with each question when its answer begins.
+    `build_context`: makes the prompt of a question, which `responder` answers. `on_reply`: gets each finished reply,
+    also one that nobody heard. `on_begun`: called with each question when its reply begins.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
     def __init__(
         self,
         *,
-        begin: Callable[[Question], Awaitable[AsyncGenerator[str, None]]],
+        build_context: Callable[[Question], Awaitable[ModelContext]],
+        responder: Responder,
         synthesizer: Synthesizer,
         playback: Playback,
         clock: Clock,
@@ -75,7 +80,8 @@ class Replier:
         speech_to_speech: SpeechToSpeech | None = None,
         on_begun: Callable[[Question], None] = lambda _: None,
     ) -> None:
-        self._begin = begin
+        self._build_context = build_context
+        self._responder = responder
         self._playback = playback
         self._clock = clock
         self._timeout_s = timeout_s
@@ -84,10 +90,11 @@ class Replier:
         self._speech_to_speech = speech_to_speech
         self._on_begun = on_begun
         self._output = SpeechOutput(synthesizer, playback, clock, rules)
+        self._tasks: asyncio.TaskGroup | None = None
         # The question that is answered when the reply in progress has ended.
         self.waiting: Question | None = None
         self._superseded = 0
-        self._question_added = asyncio.Event()
+        self._wanted = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         # Clear from the interruption of a reply until it is recorded.
@@ -95,6 +102,7 @@ class Replier:
         self._recorded.set()
         self._shut_down = False
         self._current: Reply | None = None
+        self._held: Reply | None = None
 
     @property
     def queue(self) -> QueueFigures:
@@ -103,7 +111,7 @@ class Replier:
 
     @property
     def busy(self) -> bool:
-        """Whether a reply is in progress or a question waits."""
+        """Whether a reply is in progress or a question waits. A held reply does not count."""
         return not self._idle.is_set()
 
     @property
@@ -118,9 +126,12 @@ class Replier:
             self._current.stop(asyncio.get_running_loop().time())
             self._playback.stop()
 
-    def cancel_all(self) -> None:
-        """Stop the reply in progress at once and discard the waiting question. For a request to be silent."""
+    def cancel_all(self, reason: str) -> None:
+        """Stop the reply in progress at once, and discard the waiting question and the held reply. For a request to be
+        silent, or because memory has changed. `reason`: for the log.
+        """
         self.waiting = None
+        self.withdraw(reason)
         self.interrupt_current()
 
     async def wait_until_recorded(self, *, within_s: float) -> None:
@@ -128,47 +139,146 @@ class Replier:
         await _wait(self._recorded, within_s)
 
     def ask(self, question: Question) -> None:
-        """Queue `question`, in place of the one that waits, if any."""
+        """Queue `question`, in place of the one that waits, if any. A reply to it that has begun is its reply."""
+        current = self._current
+        if current is not None and not current.asked and current.question.utterance_id == question.utterance_id:
+            current.ask(question)
+            return
         self._superseded += self.waiting is not None
         self.waiting = question
         self._idle.clear()
-        self._question_added.set()
+        self._wanted.set()
+
+    # -- the reply to speech that may go on ------------------------------------------------------------------
+
+    def hold(self, question: Question) -> bool:
+        """Begin the reply to a question that may not be complete, unless it has begun; `question.turn` is not recorded
+        yet. Return False if another one comes first.
+        """
+        held = self._held
+        if held is not None and held.question.is_same_as(question):
+            return True
+        if self.busy or self._tasks is None or self._shut_down:
+            return False
+        if held is not None:
+            if held.question.utterance_id != question.utterance_id:
+                return False
+            self.withdraw("superseded")
+        self._held = self._begin(question)
+        return True
+
+    def release(self) -> bool | None:
+        """Let the held reply sound; from now on it is the one in progress. Return whether it has a sound: one that
+        waits for the end before it calls a tool has none yet. None: it is not ready.
+        """
+        reply = self._held
+        if reply is None or reply.stage is not ReplyStage.READY or self.busy:
+            return None
+        self._held, self._current = None, reply
+        self._idle.clear()
+        self._wanted.set()
+        has_sound = bool(reply.pieces)
+        reply.release()
+        self._output.admit(reply)
+        return has_sound
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        """Return how far the reply to an utterance is that is no turn yet; None: there is no such reply."""
+        begun = (reply for reply in (self._held, self._current) if reply is not None and not reply.asked)
+        return next((reply.stage for reply in begun if reply.question.utterance_id == utterance_id), None)
+
+    def withdraw(self, reason: str, *, utterance_id: str | None = None) -> None:
+        """Drop the reply to speech that goes on, as if it had never begun. `utterance_id`: only a reply to that;
+        None: any that is held. `reason`: for the log.
+        """
+        for reply in (self._held, self._current):
+            if reply is None or reply.asked or utterance_id not in {None, reply.question.utterance_id}:
+                continue
+            if reply is self._current and utterance_id is None:
+                # Its sound has ended the speech, and it is stopped like each other one.
+                continue
+            reply.withdraw()
+            if reply.task is not None:
+                reply.task.cancel()
+            self._output.drop(reply)
+            self._held = None if reply is self._held else self._held
+            log.info("reply_withdrawn", reason=reason, wasted_ms=elapsed_ms(reply.begun_at, self._clock.monotonic()))
+
+    # -- making replies --------------------------------------------------------------------------------------
 
     async def shut_down(self, *, within_s: float) -> None:
         """Stop the reply in progress, answer nothing more, and wait up to `within_s` until the reply is recorded. Call
         it once, before cancelling `run`.
         """
         self._shut_down, self.waiting = True, None
+        self.withdraw("shut_down")
         if self._current is not None:
             self._current.stop(asyncio.get_running_loop().time())
         await _wait(self._idle, within_s)
 
     async def run(self) -> None:
         """Answer questions, for ever."""
-        while True:
-            await self._question_added.wait()
-            self._question_added.clear()
-            question, self.waiting = self.waiting, None
-            try:
-                if question is not None and not self._shut_down:
-                    await self._on_reply(await self._answer(question))
-            finally:
-                self._recorded.set()
-                if self.waiting is None:
-                    self._idle.set()
+        async with asyncio.TaskGroup() as self._tasks:
+            while True:
+                await self._wanted.wait()
+                self._wanted.clear()
+                if self._current is None:
+                    self._current = self._next()
+                try:
+                    if self._current is not None:
+                        await self._finish(self._current)
+                finally:
+                    self._current = None
+                    self._recorded.set()
+                    if self.waiting is None:
+                        self._idle.set()
+                    else:
+                        self._wanted.set()
 
-    async def _answer(self, question: Question) -> Reply:
+    def _next(self) -> Reply | None:
+        """Return the reply to the question that waits: the held one, or one that begins now."""
+        question, self.waiting = self.waiting, None
+        if question is None or self._shut_down:
+            return None
+        held, self._held = self._held, None
+        if held is not None and held.question.is_same_as(question):
+            log.info("held_reply_used", saved_ms=elapsed_ms(held.begun_at, self._clock.monotonic()))
+            reply = held
+        else:
+            self._held = held
+            self.withdraw("another_question")
+            reply = self._begin(question)
+        reply.ask(question)
+        reply.release()
+        self._output.admit(reply)
+        return reply
+
+    async def _finish(self, reply: Reply) -> None:
+        """Wait until a reply is over and its question recorded, and pass it on."""
+        assert reply.task is not None, "it has begun"
+        # `wait` and not `await`: a withdrawn reply is cancelled, which must not look like our own cancellation.
+        await asyncio.wait({reply.task})
+        if not reply.task.cancelled():
+            reply.task.result()
+        await reply.until_settled()
+        if reply.stage is not ReplyStage.WITHDRAWN:
+            await self._on_reply(reply)
+
+    def _begin(self, question: Question) -> Reply:
+        assert self._tasks is not None, "the room runs"
+        reply = Reply(question, self._clock.monotonic())
+        reply.task = self._tasks.create_task(self._make(reply), name="reply")
+        return reply
+
+    async def _make(self, reply: Reply) -> None:
+        """Generate and speak a reply, until it is over."""
+        question = reply.question
         self._on_begun(question)
-        reply = self._current = Reply(question, self._clock.monotonic())
         try:
             async with asyncio.timeout(self._timeout_s) as reply.limit:
                 try:
-                    if not await self._answer_in_speech(reply):
-                        begun = await self._begin(question)
-                        # It is read at once, so that a tool that it calls does not wait for the words before it.
-                        async with asyncio.TaskGroup() as tasks:
-                            ahead = ReadAhead(begun, tasks, name="generate-answer", broken_off=broken_off)
-                            await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
+                    if not (reply.asked and await self._answer_in_speech(reply)):
+                        await self._answer_in_text(reply)
                 except ContextOverflowError as error:
                     if question.may_skip:
                         reply.skip(error)
@@ -186,17 +296,29 @@ class Replier:
             # replier silently, and the room would never get an answer again.
             reply.give_up("cancelled", broken_off(error))
         finally:
-            reply.limit = self._current = None
+            reply.limit = None
             # After this, no sound of this reply is played. Pieces that were already played stay as they are.
-            self._playback.stop()
-        reply.conclude(self._clock.monotonic())
+            self._output.drop(reply)
+            if not reply.skipped:
+                # If it is over without a sound, people are told why.
+                reply.ready()
+            reply.conclude(self._clock.monotonic())
         if reply.speech_to_speech and self._speech_to_speech is not None:
             # A failed reply ends at its last played piece, even if the service keeps sending.
             played = reply.played(reply.model_pieces)
             broke_off = reply.stopped or reply.dropped or reply.failure is not None
             complete = not broke_off and all(piece.complete for piece in played)
             self._speech_to_speech.report_heard(sum(piece.played_s for piece in played), complete=complete)
-        return reply
+
+    async def _answer_in_text(self, reply: Reply) -> None:
+        """Have the language model answer, and speak its words."""
+        context = await self._build_context(reply.question)
+        if context.tools is not None:
+            context.tools.until_wanted = reply.until_released
+        # It is read at once, so that a tool that it calls does not wait for the words before it.
+        async with asyncio.TaskGroup() as tasks:
+            ahead = ReadAhead(self._responder.respond(context), tasks, name="generate-answer", broken_off=broken_off)
+            await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
 
     async def _answer_in_speech(self, reply: Reply) -> bool:
         """Answer with speech-to-speech. Return False if the text pipeline has to answer instead."""

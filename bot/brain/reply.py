@@ -1,8 +1,14 @@
-"""A question to the bot and the reply to it, while it is made and when it is over. `replier` makes it."""
+"""A question to the bot and the reply to it, from its beginning to its end. `replier` makes it.
+
+A reply may begin before it is certain that one is wanted: it is then held before its first sound, until it is released
+or withdrawn.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,13 +17,11 @@ from bot.texts.text import Text, sentence_of
 from voice.speaking.playback import joined_texts
 
 if TYPE_CHECKING:
-    import asyncio
-
     from bot.brain.decider import Reason
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import TypedMessage
     from compaction.model import Turn
-    from voice.speaking.playback import PlaybackResult
+    from voice.speaking.playback import PlaybackResult, QueuedSpeech
 
 log = structlog.get_logger()
 
@@ -44,8 +48,29 @@ class Question:
     pressed: FrozenCall | None = None
     typed: TypedMessage | None = None
 
+    def is_same_as(self, other: Question) -> bool:
+        """Return whether a reply to this question replies to `other` too: the same words of the same people, as the
+        same turn, and in the same language, which the end of what somebody says may show.
+        """
+        return (
+            self.utterance_id == other.utterance_id
+            and (self.turn.seq, self.turn.kind, self.turn.parts) == (other.turn.seq, other.turn.kind, other.turn.parts)
+            and (self.asker_id, self.reason, self.may_skip) == (other.asker_id, other.reason, other.may_skip)
+            and (self.unaided, self.language) == (other.unaided, other.language)
+        )
 
-@dataclass(slots=True)
+
+class ReplyStage(Enum):
+    """How far a reply has come."""
+
+    BEGUN = auto()
+    READY = auto()  # it could sound now, or goes no further before somebody certainly wants it
+    RELEASED = auto()  # it sounds as soon as it can
+    HEARD = auto()  # its first frame was sent; `Reply.text` is what was heard of it in the end
+    WITHDRAWN = auto()  # nobody wants it, and it counts as never begun
+
+
+@dataclass(slots=True, eq=False)
 class Reply:
     """One reply. Times are monotonic seconds, durations milliseconds. What was heard of it is known at its end."""
 
@@ -75,6 +100,61 @@ class Reply:
     model_pieces: int | None = None
     # Until its first sound.
     limit: asyncio.Timeout | None = None
+    # Makes it.
+    task: asyncio.Task[None] | None = None
+    # All that it was given in the playback queue, also what got no sound.
+    opened: list[QueuedSpeech] = field(default_factory=list)
+    _ready: bool = False
+    _withdrawn: bool = False
+    _released: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set when it is certain to be wanted: `question` is then that of the recorded turn; or withdrawn.
+    _settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def stage(self) -> ReplyStage:
+        if self._withdrawn:
+            return ReplyStage.WITHDRAWN
+        if not self.released:
+            return ReplyStage.READY if self._ready else ReplyStage.BEGUN
+        heard = any(piece.first_frame_at is not None for piece in self.opened)
+        return ReplyStage.HEARD if heard else ReplyStage.RELEASED
+
+    @property
+    def released(self) -> bool:
+        return self._released.is_set()
+
+    @property
+    def asked(self) -> bool:
+        """Whether its question is that of a recorded turn."""
+        return self._settled.is_set() and not self._withdrawn
+
+    def ready(self) -> None:
+        """Take note that it could sound now."""
+        self._ready = True
+
+    def release(self) -> None:
+        """Let it sound."""
+        self._released.set()
+
+    def ask(self, question: Question) -> None:
+        """Take note that it is certainly wanted, as the reply to `question`."""
+        self.question = question
+        self._settled.set()
+
+    def withdraw(self) -> None:
+        """Take note that nobody wants it."""
+        self._withdrawn = True
+        self._released.set()
+        self._settled.set()
+
+    async def until_released(self) -> None:
+        """Wait until somebody wants it. Nothing but that is waited for then, so it counts as ready."""
+        self.ready()
+        await self._released.wait()
+
+    async def until_settled(self) -> None:
+        """Wait until its question is a recorded turn, or it is withdrawn."""
+        await self._settled.wait()
 
     def add(self, piece: asyncio.Future[PlaybackResult]) -> None:
         """Take note of sound in the playback queue: from the first on, its length limits the reply."""

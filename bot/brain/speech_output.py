@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     # A sentence to speak, or a failure in place of the rest.
     AnswerPart = str | ChatModelError | ContextOverflowError
-    # Gets the sentences of one reply in order; returns how each is read aloud, or None if it is not spoken.
-    SentenceReader = Callable[[str], str | None]
 
 log = structlog.get_logger()
 
@@ -130,19 +128,6 @@ class SpeechRules:
         """Return what makes sentences of one reply out of a model's text, in order."""
         return TextNormalizer(self.pronunciations, own_names=self.own_names(), language=self.voice_language())
 
-    def new_reader(self) -> SentenceReader:
-        """Return a function for one reply that gets its sentences in order and returns how `SpeechOutput` reads each.
-
-        None: the sentence is not spoken, or a word in it is blocked. The moderator is asked by `SpeechOutput` only.
-        """
-        normalizer = self.new_normalizer()
-
-        def read(sentence: str) -> str | None:
-            spoken = normalizer.normalize(sentence)
-            return None if spoken is None or self.forbids(spoken.text) else spoken.aloud
-
-        return read
-
     def forbids(self, text: str) -> bool:
         """Return whether `text` has a word that the bot does not use on this server."""
         return self._word_list.forbids(text)
@@ -211,6 +196,7 @@ class SpeechOutput:
             async with aclosing(self._synthesizer.stream(sentence.aloud)) as stream:
                 async for sound in stream:
                     piece.add(sound)
+                    reply.ready()
                     spoken_s += sound.duration_s
                     if reply.synthesis_first_audio_ms is None:
                         reply.synthesis_first_audio_ms = elapsed_ms(started, self._clock.monotonic())
@@ -229,18 +215,37 @@ class SpeechOutput:
     async def _open_piece(
         self, text: str, reply: Reply, *, expected_s: float = 0.0, glued: bool = False
     ) -> QueuedSpeech | None:
-        """Return a piece in the playback queue, or None if playback does not advance or the reply was stopped."""
+        """Return a piece in the playback queue, or None if playback does not advance or the reply was stopped.
+
+        The first one of a reply that is not released yet is held, and no other is opened before the release.
+        """
+        if reply.opened:
+            await reply.until_released()
+        held = not reply.released
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                piece = await self._playback.open(text, expected_s=expected_s, glued=glued)
+                piece = await self._playback.open(text, expected_s=expected_s, glued=glued, held=held)
         except TimeoutError:
             reply.fail("playback", NOT_PLAYED)
             return None
+        reply.opened.append(piece)
+        if held and reply.released:
+            self.admit(reply)
         if reply.stopped:
             # The interruption made room, and the reply is cancelled only in the next turns of the event loop.
             piece.end()
             return None
         return piece
+
+    def admit(self, reply: Reply) -> None:
+        """Let the sound of a reply that was held play."""
+        for piece in reply.opened:
+            self._playback.admit(piece)
+
+    def drop(self, reply: Reply) -> None:
+        """Play no more of a reply."""
+        for piece in reply.opened:
+            self._playback.stop_one(piece.done)
 
     async def queue(self, speech: Speech, reply: Reply) -> bool:
         """Queue finished sound. Return whether playback accepts more."""
@@ -254,6 +259,8 @@ class SpeechOutput:
 
     async def wait_until_played(self, reply: Reply) -> None:
         """Wait until everything queued has been played, however often barge-in pauses it."""
+        if reply.pieces:
+            await reply.until_released()
         waiting = set(reply.pieces)
         while waiting:
             moves = self._playback.activity_count

@@ -55,9 +55,8 @@ class ReplyControl(Protocol):
     answers, which owns the participation, passes itself in.
     """
 
-    @property
-    def reply_state(self) -> ReplyState:
-        """Return what the replier is doing."""
+    def reply_state(self, speaker: int | None) -> ReplyState:
+        """Return what the replier is doing, and whether somebody else than `speaker` is speaking."""
 
     @property
     def can_skip(self) -> bool:
@@ -255,9 +254,13 @@ class Participation:
     def on_utterance(self, user_id: int, text: str, *, ended_at: float) -> None:
         """Fall silent if somebody asks for it by the bot's name. Call it as soon as the text is known."""
         self._quiet.reset(ended_at)
-        is_heard = not (self._is_bot(user_id) or self.excludes(user_id))
-        if is_heard and asks_for_silence(text, self.wake_names):
+        if self.asks_for_silence(user_id, text):
             self.be_quiet(SILENT_MINUTES, user_id)
+
+    def asks_for_silence(self, user_id: int, text: str) -> bool:
+        """Return whether somebody who is heard asks the bot by its name to be silent."""
+        is_heard = not (self._is_bot(user_id) or self.excludes(user_id))
+        return is_heard and asks_for_silence(text, self.wake_names)
 
     def be_quiet(self, minutes: int, by: int) -> None:
         """Stop speaking, and stay silent for some minutes. The channel reads it, with the button *Talk again*.
@@ -273,20 +276,27 @@ class Participation:
         self._silence_unstored.set()
         self._notices.add(silenced_for(minutes), offers_talk=True)
 
-    def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
+    def choose_utterance(
+        self, group: Sequence[SpokenText], *, decided: tuple[str, Decision] | None = None
+    ) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.
 
-        If none needs an answer, return the last one.
+        If none needs an answer, return the last one. `decided`: the utterance that is being answered already, and why.
         """
         decisions: list[tuple[SpokenText, Decision]] = []
         for spoken in group:
             # In order: an utterance to somebody else ends the engagement before the next one is decided on.
-            decision = self.preview_decision(spoken)
+            is_decided = decided is not None and decided[0] == spoken.utterance.id
+            decision = decided[1] if decided is not None and is_decided else self.preview_decision(spoken)
             self._engagement.on_utterance(
                 spoken.user_id, decision, started_at=spoken.started_at, ended_at=spoken.ended_at
             )
             decisions.append((spoken, decision))
-        chosen = next((each for each in reversed(decisions) if each[1].answer), decisions[-1])
+        answered = [each for each in decisions if each[1].answer]
+        chosen = next(
+            (each for each in answered if decided is not None and each[0].utterance.id == decided[0]),
+            answered[-1] if answered else decisions[-1],
+        )
         self._count(chosen[1])
         return chosen
 
@@ -301,7 +311,7 @@ class Participation:
         return decide(spoken.text, situation)
 
     def _situation(self, *, speaker: int | None = None, engaged: bool = False, long_silence: bool = False) -> Situation:
-        state, people = self._replies.reply_state, {person.id for person in self._participants.people}
+        state, people = self._replies.reply_state(speaker), {person.id for person in self._participants.people}
         others = (person.name for person in self._participants.everybody if person.id != speaker)
         return Situation(
             # With a speaker who has just left: who stays was there when they spoke.

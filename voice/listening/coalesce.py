@@ -82,6 +82,11 @@ class UtteranceCoalescer(Generic[SpokenT]):
         self._urgent = self._urgent or urgent
         return True
 
+    @property
+    def holds(self) -> bool:
+        """Whether an utterance waits for others."""
+        return bool(self._held)
+
     def release(self, *, anybody_speaks: bool, now: float) -> tuple[SpokenT, ...]:
         """Return the group if it is complete, else nothing. `anybody_speaks`: more text will come."""
         if anybody_speaks and not self._urgent and now - self._since < self._longest_wait_s:

@@ -33,7 +33,7 @@ class PauseEvidence:
     (`Recognition.text_end`). None: unknown.
     """
 
-    finished: float
+    finished: float | None = None
     sentence_end: float | None = None
     text_end: TextEnd | None = None
 
@@ -127,3 +127,11 @@ END_POLICY = EndPolicy(
 def _logit(probability: float, surest: float = _SUREST) -> float:
     bounded = min(max(probability, surest), 1 - surest)
     return math.log(bounded / (1 - bounded))
+
+
+LONG_SILENCE_S = 1.2
+
+
+def gate_s(evidence: PauseEvidence) -> float:
+    """Return the seconds of silence after which speech that would be answered may be answered."""
+    return 0.43

@@ -4,20 +4,18 @@ It gets every window of the person's time line in order, including silence. It c
 same sound gives the same utterances however it arrived. The listener keeps the audio; events name the windows of an
 utterance.
 
-How much silence ends an utterance may depend on what is known about the pause (`end_policy`). That takes time to find
-out, so each pause asks (`SpeechPaused`) while more windows arrive, and is told what is known so far, then everything.
-The machine waits for more (`awaits_answer`) only where it could change the decision. A late answer therefore delays an
-utterance but does not change it.
+Speech ends after one long silence, so that stories stay whole. Where somebody acts on it sooner, because the bot begins
+to answer, its owner ends it in the pause (`end_in_pause`). `pause` decides when that may be.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from voice.audio import LISTEN_RATE_HZ
-from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
+from voice.listening.end_policy import LONG_SILENCE_S
 from voice.listening.vad import WINDOW_SAMPLES
 
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
@@ -45,14 +43,11 @@ class EndpointingParameters:
     min_speech_s: float = 0.25
     # Seconds kept from before the first voiced sound: soft consonants come before it.
     pre_roll_s: float = 0.3
-    # Seconds of silence that end an utterance where nothing is known about the pause. 0.5 cuts 35 % of the pauses
-    # inside speech, 0.7 18 %, 1.0 3 %.
-    end_silence_s: float = 0.7
+    # Seconds of silence that end an utterance on which nobody acts.
+    end_silence_s: float = LONG_SILENCE_S
     # Seconds of silence after which the end-of-turn model is asked and recognition begins: four windows. With 0.2 a
     # text is there a tenth of a second later, for 6 to 23 % fewer recognitions (docs/decisions/0011).
     pause_s: float = 0.128
-    # How much silence ends an utterance where models judge the pause.
-    policy: EndPolicy = END_POLICY
     # Seconds of sound kept after the last voiced sound; at most end_silence_s. A pause asks when they are complete.
     tail_s: float = 0.128
     # Seconds after which an unbroken utterance is cut at its quietest point, because Whisper hears only 30 s.
@@ -63,8 +58,6 @@ class EndpointingParameters:
 
 
 ENDPOINTING = EndpointingParameters()
-# The same where no language model reads texts: fewer of them could decide, so fewer are waited for.
-UNREAD_ENDPOINTING = EndpointingParameters(policy=replace(END_POLICY, reading=None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +91,7 @@ class SpeechClosed:
 
 @dataclass(frozen=True, slots=True)
 class SpeechPaused:
-    """The person is silent. If they have finished, the utterance is `start` to `end`, voiced from `first` to `last`.
-
-    Where pauses are judged, ask the models now and call `Endpointer.answer`.
-    """
+    """The person is silent. If they have finished, the utterance is `start` to `end`, voiced from `first` to `last`."""
 
     start: int
     end: int
@@ -135,12 +125,7 @@ class _Stretch:
     voiced: int
     armed: bool
     min_voiced: int
-    # The number of silent windows that end the speech, as far as is known now.
-    limit: int
-    # While more is asked about the pause: the number of silent windows from which the answer may decide.
-    earliest: int
     paused: bool = False
-    asking: bool = False
 
 
 def window_count(seconds: float) -> int:
@@ -149,24 +134,16 @@ def window_count(seconds: float) -> int:
 
 
 class Endpointer:
-    """Cuts one person's windows into utterances. Owned by their listener; not thread-safe.
+    """Cuts one person's windows into utterances. Owned by their listener; not thread-safe."""
 
-    `judged`: the caller answers each pause with what is known about it.
-    """
-
-    def __init__(self, parameters: EndpointingParameters, *, judged: bool = False) -> None:
-        self._judged = judged
+    def __init__(self, parameters: EndpointingParameters) -> None:
         self._on = parameters.speech_on
         self._off = parameters.speech_off
         self._min_voiced = window_count(parameters.min_speech_s)
         self._pre_roll = window_count(parameters.pre_roll_s)
-        self._policy = parameters.policy
         self._end_silence = window_count(parameters.end_silence_s)
-        # An answer may be needed from this many silent windows on, and after so many none is needed any more.
-        self._shortest = min(self._end_silence, window_count(self._policy.shortest_s)) if judged else self._end_silence
-        self._longest_silence = max(self._end_silence, window_count(self._policy.longest_s) if judged else 0)
-        self._arming_dip = min(window_count(ARMING_DIP_S), self._shortest)
-        self._tail = min(window_count(parameters.tail_s), self._shortest)
+        self._arming_dip = min(window_count(ARMING_DIP_S), self._end_silence)
+        self._tail = min(window_count(parameters.tail_s), self._end_silence)
         # Wait until the tail is complete, so that exactly the samples of the later utterance can be recognised ahead.
         self._pause = max(window_count(parameters.pause_s), self._tail)
         # Rounded down, because the recogniser takes at most 30 s.
@@ -197,41 +174,20 @@ class Endpointer:
     @property
     def forgetting_silence(self) -> int:
         """The number of silent windows after which all earlier windows can be forgotten."""
-        return max(self._longest_silence, self._pre_roll) + 1
+        return max(self._end_silence, self._pre_roll) + 1
 
     @property
-    def awaits_answer(self) -> bool:
-        """Whether `answer` must be called before the next window."""
+    def silent_windows(self) -> int:
+        """The number of windows since the last voiced one of the current speech; 0 without speech."""
+        return 0 if self._stretch is None else self._next - self._stretch.last
+
+    def end_in_pause(self, last: int) -> list[EndpointingEvent]:
+        """End the speech in the pause after window `last` (exclusive). A pause that is over is ignored."""
         stretch = self._stretch
-        return stretch is not None and stretch.asking and self._next - stretch.last >= stretch.earliest
-
-    def answer(self, last: int, evidence: PauseEvidence | None, *, complete: bool = True) -> list[EndpointingEvent]:
-        """Tell what is known about the pause after window `last` (exclusive). `complete`: no more will be known.
-
-        None: nothing is known, so the fixed silence applies. An answer for a pause that has ended is ignored.
-        """
-        stretch = self._stretch
-        if stretch is None or not stretch.asking or stretch.last != last:
-            return []
-        if not complete:
-            if evidence is None:
-                return []
-            least, most = (window_count(seconds) for seconds in self._policy.silences_with_text_s(evidence))
-            # The earliest end that the text can lead to, or its absence.
-            stretch.earliest = min(self._end_silence, least, self._silence_needed(evidence))
-            if least < most:
-                return []
-            # The text can change nothing, so nobody waits for it.
-        stretch.asking = False
-        stretch.limit = self._end_silence if evidence is None else self._silence_needed(evidence)
-        return self._close(stretch) if self._next - last >= stretch.limit else []
-
-    def _silence_needed(self, evidence: PauseEvidence) -> int:
-        return window_count(self._policy.silence_needed_s(evidence))
+        return self._close(stretch) if stretch is not None and stretch.paused and stretch.last == last else []
 
     def handle(self, window: AudioWindow) -> list[EndpointingEvent]:
-        """Add the next window; return the events in order. Must not be called while `awaits_answer`."""
-        assert not self.awaits_answer, "this window cannot be decided about yet"
+        """Add the next window; return the events in order."""
         index = self._next
         self._next += 1
         self._speaking = window.probability >= (self._off if self._speaking else self._on)
@@ -262,8 +218,6 @@ class Endpointer:
             voiced=0,
             armed=False,
             min_voiced=self._min_voiced,
-            limit=self._end_silence,
-            earliest=self._shortest,
         )
         self._stretch = stretch
         self._loudness = []
@@ -274,8 +228,7 @@ class Endpointer:
         stretch.last = index + 1
         effects: list[EndpointingEvent] = []
         if stretch.paused:
-            stretch.paused = stretch.asking = False
-            stretch.limit, stretch.earliest = self._end_silence, self._shortest
+            stretch.paused = False
             effects.append(SpeechResumed())
         if not stretch.armed and stretch.voiced >= stretch.min_voiced:
             stretch.armed = True
@@ -284,11 +237,11 @@ class Endpointer:
 
     def _on_silence(self, stretch: _Stretch, index: int) -> list[EndpointingEvent]:
         silence = index + 1 - stretch.last
-        if silence >= (stretch.limit if stretch.armed else self._arming_dip) and not stretch.asking:
+        if silence >= (self._end_silence if stretch.armed else self._arming_dip):
             return self._close(stretch)
         effects: list[EndpointingEvent] = []
-        if stretch.armed and silence == self._pause < self._shortest:
-            stretch.paused, stretch.asking = True, self._judged
+        if stretch.armed and silence == self._pause < self._end_silence:
+            stretch.paused = True
             effects.append(SpeechPaused(stretch.start, stretch.last + self._tail, stretch.first, stretch.last))
         return effects + self._cut_if_too_long(stretch)
 
@@ -321,8 +274,6 @@ class Endpointer:
             voiced=remainder_voiced,
             armed=False,
             min_voiced=min(self._min_voiced, window_count(REMAINDER_MIN_S)),
-            limit=self._end_silence,
-            earliest=self._shortest,
         )
         self._stretch = rest
         if rest.voiced >= rest.min_voiced:

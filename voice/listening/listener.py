@@ -16,9 +16,8 @@ from voice.transport.audio_events import SpeakerLeft
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from voice.listening.end_policy import PauseEvidence
     from voice.listening.endpointing import EndpointingParameters
-    from voice.listening.utterance import ListeningEvent, PauseBegan
+    from voice.listening.utterance import ListeningEvent, Utterance
     from voice.listening.vad import SpeechProbability, WindowRun
     from voice.transport.audio_events import AudioEvent
 
@@ -42,8 +41,6 @@ def _new_id() -> str:
 class RoomListener:
     """The listeners of one room. Owned by the room's task; not thread-safe. The transport decides whose sound arrives
     here.
-
-    `judged`: the owner answers each `PauseBegan` with `answer`, which sets how much silence ends speech.
     """
 
     def __init__(
@@ -51,11 +48,9 @@ class RoomListener:
         detector: SpeechProbability,
         parameters: EndpointingParameters = ENDPOINTING,
         *,
-        judged: bool = False,
         new_id: Callable[[], str] = _new_id,
     ) -> None:
         self._detector = detector
-        self._judged = judged
         self._parameters = parameters
         self._new_id = new_id
         self._listeners: dict[int, SpeakerListener] = {}
@@ -81,7 +76,7 @@ class RoomListener:
             if listener is None:
                 if isinstance(one, SpeakerLeft):
                     continue
-                listener = SpeakerListener(one.user_id, self._parameters, new_id=self._new_id, judged=self._judged)
+                listener = SpeakerListener(one.user_id, self._parameters, new_id=self._new_id)
                 self._listeners[one.user_id] = listener
             listener.hear(one)
             heard_of[one.user_id] = listener
@@ -117,17 +112,15 @@ class RoomListener:
                     advanced.append(listener)
             yield self._decide(advanced, now)
 
-    def answer(
-        self, pause: PauseBegan, evidence: PauseEvidence | None, now: float, *, complete: bool = True
-    ) -> list[ListeningEvent]:
-        """Tell what is known about `pause`; `complete`: no more will be. Ignores late answers.
+    def silence_s(self, utterance: Utterance) -> float | None:
+        """Return how long the pause after `utterance` has lasted by now, in seconds; None: it is over."""
+        listener = self._listeners.get(utterance.user_id)
+        return None if listener is None else listener.silence_s(utterance.id)
 
-        None: nothing is known. See `Endpointer.answer`.
-        """
-        listener = self._listeners.get(pause.utterance.user_id)
-        if listener is None:
-            return []
-        return listener.answer(pause.utterance.id, evidence, now, complete=complete)
+    def end_in_pause(self, utterance: Utterance, now: float) -> list[ListeningEvent]:
+        """End `utterance`, whose speaker has paused, because somebody acts on it. Ignores one whose pause is over."""
+        listener = self._listeners.get(utterance.user_id)
+        return [] if listener is None else listener.end_in_pause(utterance.id, now)
 
     def _decide(self, listeners: list[SpeakerListener], now: float) -> list[ListeningEvent]:
         runs: list[WindowRun] = []

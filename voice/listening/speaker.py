@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from voice.audio import Pcm
-    from voice.listening.end_policy import PauseEvidence
     from voice.listening.endpointing import EndpointingEvent, EndpointingParameters
     from voice.transport.audio_events import AudioEvent
 
@@ -69,18 +68,14 @@ class SpeakerListener:
     """Turns one person's frames into utterances. Owned by `RoomListener`; not thread-safe.
 
     Three steps allow scoring several people's windows in one call: `hear` and `pass_time` extend the time line,
-    `unscored` returns the windows that need a probability, `decide` takes the probabilities. `judged`: each
-    `PauseBegan` is answered (`answer`).
+    `unscored` returns the windows that need a probability, `decide` takes the probabilities.
     """
 
-    def __init__(
-        self, user_id: int, parameters: EndpointingParameters, *, new_id: Callable[[], str], judged: bool = False
-    ) -> None:
+    def __init__(self, user_id: int, parameters: EndpointingParameters, *, new_id: Callable[[], str]) -> None:
         self.user_id = user_id
         self._late_packets_s = parameters.late_packets_s
         self._new_id = new_id
-        self._endpointing = Endpointer(parameters, judged=judged)
-        self._judged = judged
+        self._endpointing = Endpointer(parameters)
         # The current pause, and the utterance that results if it is the end.
         self._pause: tuple[SpeechPaused, Utterance] | None = None
         self._left = False
@@ -98,8 +93,6 @@ class SpeakerListener:
         self._awaited_until = float("-inf")
         self._vad_state = VadState()
         self._pending: list[_Piece] = []
-        # Scored windows that wait for the answer about a pause.
-        self._undecided: deque[tuple[_Piece, float]] = deque()
         # Decided windows that an utterance may still need; `_kept_from` is the index of the first.
         self._kept: deque[_Piece] = deque()
         self._kept_from = 0
@@ -166,37 +159,32 @@ class SpeakerListener:
         """Process the new windows. `probabilities`: one for each window of `unscored`, in order."""
         scores = iter(probabilities)
         pending, self._pending = self._pending, []
-        self._undecided.extend((piece, 0.0 if piece.silent else next(scores)) for piece in pending)
-        return self._advance(now)
-
-    def answer(
-        self, utterance_id: str, evidence: PauseEvidence | None, now: float, *, complete: bool = True
-    ) -> list[ListeningEvent]:
-        """Tell what is known about the pause of `utterance_id`. See `Endpointer.answer`."""
-        if self._pause is None or self._pause[1].id != utterance_id:
-            return []
-        effects = self._endpointing.answer(self._pause[0].last, evidence, complete=complete)
-        events = [event for effect in effects for event in self._events(effect, now)]
-        self._drop_unneeded()
-        return events + self._advance(now)
-
-    def _advance(self, now: float) -> list[ListeningEvent]:
-        """Decide all windows that do not depend on an answer."""
         events: list[ListeningEvent] = []
-        while self._undecided and not self._endpointing.awaits_answer:
-            piece, probability = self._undecided.popleft()
+        for piece in pending:
             self._kept.append(piece)
-            window = AudioWindow(probability, 0.0 if piece.silent else _rms(piece.pcm))
+            window = AudioWindow(0.0, 0.0) if piece.silent else AudioWindow(next(scores), _rms(piece.pcm))
             for effect in self._endpointing.handle(window):
                 events.extend(self._events(effect, now))
             self._drop_unneeded()
         if self._left:
-            if self._endpointing.awaits_answer and self._pause is not None:
-                # The person has left: do not wait for the answer.
-                return events + self.answer(self._pause[1].id, None, now)
             for effect in self._endpointing.finish():
                 events.extend(self._events(effect, now))
             self._drop_unneeded()
+        return events
+
+    def silence_s(self, utterance_id: str) -> float | None:
+        """Return how long the pause of that utterance has lasted by now, in seconds; None: it is over."""
+        if self._pause is None or self._pause[1].id != utterance_id:
+            return None
+        return self._endpointing.silent_windows * WINDOW_S
+
+    def end_in_pause(self, utterance_id: str, now: float) -> list[ListeningEvent]:
+        """End the utterance with that id, which has paused. One whose pause is over is ignored."""
+        if self._pause is None or self._pause[1].id != utterance_id:
+            return []
+        effects = self._endpointing.end_in_pause(self._pause[0].last)
+        events = [event for effect in effects for event in self._events(effect, now)]
+        self._drop_unneeded()
         return events
 
     def _position(self, anchor: float) -> float:
@@ -259,11 +247,9 @@ class SpeakerListener:
     def _on_pause(self, pause: SpeechPaused, now: float) -> list[ListeningEvent]:
         utterance = self._utterance(pause.start, pause.end, pause.first, pause.last, now)
         if self._is_near_silence(utterance.pcm):
-            # Sound too faint to be recognised ends by silence alone.
-            self._endpointing.answer(pause.last, None)
             return []
         self._pause = (pause, utterance)
-        return [PauseBegan(utterance, asks=self._judged)]
+        return [PauseBegan(utterance)]
 
     def _end_pause(self) -> list[ListeningEvent]:
         if self._pause is None:

@@ -39,12 +39,10 @@ class SpeechStarted:
 class PauseBegan:
     """A speaking person has fallen silent. `utterance` is the result if they have finished.
 
-    If they have, the same utterance follows, with the same id and samples and another `closed_at`. If `asks` is true,
-    call `RoomListener.answer` within a second, with None if the answer is unknown.
+    If they have, the same utterance follows, with the same id and samples and another `closed_at`.
     """
 
     utterance: Utterance
-    asks: bool
 
 
 @dataclass(frozen=True, slots=True)

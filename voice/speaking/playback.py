@@ -168,6 +168,8 @@ class Playback:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._pieces: deque[QueuedSpeech] = deque()
+        # Those that have a place in the queue, and wait to be admitted to it.
+        self._held: set[QueuedSpeech] = set()
         self._begun: deque[QueuedSpeech] = deque(maxlen=REMEMBERED_PIECES)
         self._slots = asyncio.Semaphore(QUEUE_PIECES)
         # The current gain and the gain to reach, one step for each frame.
@@ -201,17 +203,34 @@ class Playback:
         with self._lock:
             return self._activity_count
 
-    async def open(self, text: str, *, expected_s: float = 0.0, glued: bool = False) -> QueuedSpeech:
+    async def open(
+        self, text: str, *, expected_s: float = 0.0, glued: bool = False, held: bool = False
+    ) -> QueuedSpeech:
         """Wait for room in the queue, and return a new piece for the sound of `text`.
 
         `expected_s`: the estimated duration, used to compute how much of the text was heard if the piece is stopped
-        while open. `glued`: see `Speech`. The caller must always `end` the piece.
+        while open. `glued`: see `Speech`. `held`: it plays only after `admit`. The caller must always `end` the piece.
         """
         await self._slots.acquire()
         piece = QueuedSpeech(text, expected_s=expected_s, glued=glued, volume=self._volume, playback=self)
         with self._lock:
-            self._pieces.append(piece)
+            if held:
+                self._held.add(piece)
+            else:
+                self._pieces.append(piece)
         return piece
+
+    def admit(self, piece: QueuedSpeech) -> None:
+        """Let a held piece play after those that wait. One that is not held any more is ignored."""
+        with self._lock:
+            if piece not in self._held:
+                return
+            self._held.remove(piece)
+            over = not piece.open and not piece.frames
+            if not over:
+                self._pieces.append(piece)
+        if over:
+            self._resolve(piece)
 
     async def queue(self, speech: Speech) -> asyncio.Future[PlaybackResult]:
         """Wait for room in the queue, add `speech`, and return the future of its result."""
@@ -238,7 +257,9 @@ class Playback:
         self.duck(1.0)
 
     def stop(self) -> None:
-        """Fall silent with the next frame, and empty the queue. The result of every piece says what was heard of it."""
+        """Fall silent with the next frame, and empty the queue. The result of every piece says what was heard of it.
+        Held pieces stay.
+        """
         with self._lock:
             stopped = list(self._pieces)
             self._pieces.clear()
@@ -247,13 +268,16 @@ class Playback:
             self._resolve(piece)
 
     def stop_one(self, sound: asyncio.Future[PlaybackResult]) -> None:
-        """Take the piece with this result out of the queue, if it is still there. The others play."""
+        """Take the piece with this result out of the queue, if it is still there or held. The others play."""
         with self._lock:
-            stopped = [piece for piece in self._pieces if piece.done is sound]
+            stopped = [piece for piece in (*self._pieces, *self._held) if piece.done is sound]
             for piece in stopped:
+                if piece in self._held:
+                    self._held.remove(piece)
+                    continue
                 self._pieces.remove(piece)
-            if stopped and not self._pieces:
-                self._reset_gain()
+                if not self._pieces:
+                    self._reset_gain()
         for piece in stopped:
             self._resolve(piece)
 
@@ -334,7 +358,7 @@ class Playback:
     def add_frames(self, piece: QueuedSpeech, frames: list[Pcm]) -> None:
         """Append frames to `piece`, unless it was stopped."""
         with self._lock:
-            if piece not in self._pieces:
+            if piece not in self._pieces and piece not in self._held:
                 return
             piece.frames.extend(frames)
             piece.total += len(frames)

@@ -20,7 +20,7 @@ from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Awaitable, Callable, Container, Sequence
 
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
@@ -39,6 +39,10 @@ OUTDATED = "It was stopped: what was found may not be used any more. Say that it
 MOST_QUESTIONS = 8
 # Steps of one question that are kept. Unasked replies to the same turn add theirs each time.
 MOST_STEPS = 16
+
+
+async def _wanted_at_once() -> None:
+    """Wait for nothing."""
 
 
 async def _no_chat(*_: object) -> CallMessage:
@@ -182,9 +186,8 @@ class QuestionTools:
         # What is cleared from then on may be in a result of this question.
         self._clearings = toolbox.exchanges.clearings
         self._frozen: list[tuple[MessageToolCall, FrozenCall]] = []
-        # Calls wait while it is clear: those of a preemptive reply, whose question may be incomplete.
-        self.released = asyncio.Event()
-        self.released.set()
+        # Calls wait for it: those of a reply that is held, whose question may be incomplete.
+        self.until_wanted: Callable[[], Awaitable[None]] = _wanted_at_once
         # Set when the first call runs.
         self.used = False
         # Fixed when the question is asked. Each call checks the permission again.
@@ -208,7 +211,7 @@ class QuestionTools:
         """Run the calls that a model made at once; return their results for the model. A call that has to wait for a
         press is returned as a `FrozenCall` once it is posted. Never raises.
         """
-        await self.released.wait()
+        await self.until_wanted()
         self.used = True
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._run_logged(call), name=f"tool-{call.name[:40]}") for call in calls]

@@ -92,7 +92,7 @@ class Answering:
         # What is typed and what is said have one: it says once that no model answers.
         responder = services.replies.new_responder()
         self.speaking = self._new_speaking(prompts, recorder, responder)
-        self.replier, self.replies = self.speaking.replier, self.speaking.replies
+        self.replier = self.speaking.replier
         self.typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
 
@@ -147,7 +147,6 @@ class Answering:
         """Start its tasks. None of them ends by itself."""
         tasks.create_task(fail_if_cancelled_inside(self.replier.run), name="replies")
         tasks.create_task(fail_if_cancelled_inside(self.typed_talk.run), name="typed-talk")
-        tasks.create_task(fail_if_cancelled_inside(self.replies.run), name="preemptive-reply")
         tasks.create_task(fail_if_cancelled_inside(self.participation.run), name="participation")
         if self.bridge is not None:
             tasks.create_task(fail_if_cancelled_inside(self.bridge.run), name="realtime")
@@ -208,17 +207,16 @@ class Answering:
 
     # -- called by participation (see `ReplyControl`) and by commentary ----------------------------------------
 
-    @property
-    def reply_state(self) -> ReplyState:
+    def reply_state(self, speaker: int | None) -> ReplyState:
         question = self.replier.waiting
         waiting = PendingReply.NONE
         if question is not None:
             waiting = PendingReply.MAY_SKIP if question.may_skip else PendingReply.CERTAIN
-        return ReplyState(waiting, busy=self.is_busy())
+        return ReplyState(waiting, busy=self.replier.busy or bool(self._listener.speaking - {speaker}))
 
     @property
     def can_skip(self) -> bool:
-        return self._services.replies.can_skip or self._uses_realtime()
+        return self._services.replies.can_skip or self.answers_in_speech()
 
     def stop_speaking(self) -> None:
         self.speaking.silence()
@@ -276,15 +274,12 @@ class Answering:
             self._commentary.on_question()
         self.replier.ask(question)
 
-    def may_prepare(self) -> bool:
-        """Return whether a reply may be prepared before it is certain that one is wanted."""
-        return not self._finishing and not self._uses_realtime() and self._services.replies.can_skip
-
     def is_busy(self) -> bool:
         """Return whether somebody speaks, or an answer is in progress or due."""
         return self.replier.busy or bool(self._listener.speaking)
 
-    def _uses_realtime(self) -> bool:
+    def answers_in_speech(self) -> bool:
+        """Return whether speech-to-speech answers now."""
         return self.bridge is not None and self.bridge.usable
 
     def _is_shown(self, note: Note) -> bool:

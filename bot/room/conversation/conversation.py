@@ -22,7 +22,6 @@ from bot.room.conversation.transcriber import room_transcriber
 from bot.room.conversation.turn_taking import TurnTaking
 from bot.room.posted_messages import ANSWERING, LISTENING, SILENT, WRITING
 from voice.cancellation import fail_if_cancelled_inside
-from voice.listening.endpointing import ENDPOINTING, UNREAD_ENDPOINTING
 from voice.listening.listener import RoomListener
 from voice.queue_figures import QueueFigures
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
@@ -147,11 +146,7 @@ class Conversation:
     def __init__(self, session: SessionParts) -> None:
         services, speech = session.services, session.services.speech
         self._session, self._services, self._clock = session, services, services.clock
-        self._listener = RoomListener(
-            speech.detector,
-            ENDPOINTING if speech.reads_texts else UNREAD_ENDPOINTING,
-            judged=speech.turn_end_detector is not None,
-        )
+        self._listener = RoomListener(speech.detector)
         mine = self.answering = Answering(session, self._listener)
         self.participation = mine.participation
         self._barge_in = BargeInHandler(
@@ -163,10 +158,9 @@ class Conversation:
             participation=mine.participation,
             turn_recorder=mine.turn_recorder,
             replier=mine.replier,
-            replies=mine.replies,
             ask=mine.ask,
             reply_language=transcriber.reply_language,
-            may_prepare=mine.may_prepare,
+            answers_in_speech=mine.answers_in_speech,
             clock=self._clock,
             observe=services.observe,
         )
@@ -179,8 +173,7 @@ class Conversation:
             on_group=turn_taking.on_group,
             turn_end_detector=speech.turn_end_detector,
             is_urgent=lambda text: use_of_name(text, mine.participation.wake_names).mentioned,
-            on_tentative=turn_taking.on_tentative,
-            on_resumed=mine.replies.discard_for,
+            answers=turn_taking,
             drops=mine.participation.drops,
         )
         self.membership = MembershipRecorder(session, mine, transcriber)

@@ -10,19 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
 from bot import events
+from bot.brain.reply import ReplyStage
 from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
-from bot.room.conversation.eager_recognition import EagerRecognition
+from bot.room.conversation.pauses import Pauses
 from bot.room.conversation.transcriber import nobody_dropped
 from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ, NO_SOUND
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.coalesce import UtteranceCoalescer
+from voice.listening.pause import PauseVerdict, Silent
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.room.conversation.transcriber import Drops, TranscribedUtterance, Transcriber
-    from voice.listening.end_policy import PauseEvidence
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
@@ -132,16 +133,50 @@ class UtteranceBacklog:
         return given_up
 
 
+class SpeechAnswers(Protocol):
+    """What would answer speech that may go on. Nothing of it waits."""
+
+    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+        """Return what would become of the words if the speech were over, and begin the reply to them. None: they are
+        known only then.
+        """
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        """Let the reply to the words sound. See `PauseOwner.release`."""
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        """Return how far the reply to speech that may go on is; None: there is none."""
+
+    def withdraw(self, utterance_id: str) -> None:
+        """Drop the reply to speech that goes on, or that may not be used."""
+
+
+class NoAnswers:
+    """Implements `SpeechAnswers` where nothing is answered."""
+
+    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+        del spoken
+        return PauseVerdict.UNANSWERED
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        return self.preview(spoken)
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        del utterance_id
+        return None
+
+    def withdraw(self, utterance_id: str) -> None:
+        del utterance_id
+
+
 class Hearing:
     """The hearing of one room.
 
-    `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made accordingly.
-    `is_urgent`: whether a text must not wait for others to finish. `drops`: whether an utterance may not be
-    heard any more: its person opted out, or had themselves forgotten after they began to say it.
+    `turn_end_detector` judges in pauses whether the speaker has finished. `is_urgent`: whether a text must not wait
+    for others to finish. `drops`: whether an utterance may not be heard any more: its person opted out, or had
+    themselves forgotten after they began to say it. `on_group` gets the utterance groups one after the other.
 
-    Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
-    that may be the end, and whether the speaker sounds finished. `on_resumed` gets the id of an utterance that goes on
-    after such a pause. *Ownership*: `run` is the room's task; call everything on its loop.
+    *Ownership*: `run` is the room's task; call everything on its loop.
     """
 
     def __init__(
@@ -152,10 +187,9 @@ class Hearing:
         clock: Clock,
         observe: events.Observer,
         on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
+        answers: SpeechAnswers | None = None,
         turn_end_detector: TurnEndDetector | None = None,
         is_urgent: Callable[[str], bool] = lambda text: False,
-        on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
-        on_resumed: Callable[[str], None] = lambda _: None,
         drops: Drops = nobody_dropped,
     ) -> None:
         self._drops = drops
@@ -164,16 +198,12 @@ class Hearing:
         self._clock = clock
         self._observe = observe
         self._on_group = on_group
+        self._answers = answers or NoAnswers()
         self._is_urgent = is_urgent
-        self._on_tentative = on_tentative
-        self._on_resumed = on_resumed
-        self._eager_recognition = EagerRecognition(
+        self._pauses = Pauses(
+            self,
             turn_end_detector=turn_end_detector,
-            on_judged=self._on_judged,
-            recognise=transcriber.transcribe,
-            with_text=lambda known, transcription: transcription.extend_evidence(known),
-            clock=clock,
-            on_recognised=self._on_early_text,
+            transcribe=transcriber.transcribe,
             is_behind=self._is_behind,
         )
         self._backlog = UtteranceBacklog(UTTERANCES_WAITING, sound_s=SOUND_WAITING_S)
@@ -201,7 +231,7 @@ class Hearing:
     async def run(self) -> None:
         """Endpoint, recognise and pass groups on. Never returns."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(fail_if_cancelled_inside(self._eager_recognition.run), name="eager-recognition")
+            tasks.create_task(fail_if_cancelled_inside(self._pauses.run), name="pauses")
             tasks.create_task(fail_if_cancelled_inside(self._tick), name="endpointing")
             for number in range(RECOGNISED_AT_ONCE):
                 tasks.create_task(fail_if_cancelled_inside(self._recognise_queued), name=f"transcribe-{number}")
@@ -234,16 +264,17 @@ class Hearing:
                 self._dispatch(listening_events)
                 # The event loop does what else is due.
                 await asyncio.sleep(0)
+            self._pauses.tick()
             await self._release_group()
 
     def _dispatch(self, listening_events: Sequence[ListeningEvent]) -> None:
         for event in listening_events:
             match event:
                 case PauseBegan():
-                    self._eager_recognition.on_pause(event)
+                    self._pauses.begin(event.utterance)
                 case PauseEnded():
-                    self._eager_recognition.discard(event.utterance_id)
-                    self._on_resumed(event.utterance_id)
+                    self._pauses.discard(event.utterance_id)
+                    self._answers.withdraw(event.utterance_id)
                 case Utterance():
                     self._queue(event)
                 case UtteranceDropped():
@@ -253,25 +284,48 @@ class Hearing:
                 case _:
                     assert_never(event)
 
-    def _on_judged(self, pause: PauseBegan, evidence: PauseEvidence | None, complete: bool) -> None:
-        self._dispatch(self._listener.answer(pause, evidence, self._clock.monotonic(), complete=complete))
-
     def _is_behind(self) -> bool:
         """Return whether more is spoken than the recogniser can keep up with."""
         since = self._backlog.waits_since
         return since is not None and self._clock.monotonic() - since >= BEHIND_S
 
-    def _on_early_text(self, utterance: Utterance, transcription: TranscribedUtterance, likely_finished: bool) -> None:
-        """Pass on the text of an utterance that may go on, if the guards accept it."""
+    # -- called in pauses (see `PauseOwner`) ------------------------------------------------------------------
+
+    def read(self, utterance: Utterance, transcription: TranscribedUtterance) -> SpokenText | None:
         recognition = transcription.recognition
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
-            return
+            return None
         now = self._clock.monotonic()
         if utterance.id not in self._transcriber.pending and not self._drops(
             utterance.user_id, started_at=utterance.started_at
         ):
             self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
-        self._on_tentative(SpokenText(utterance, recognition, transcription.asked_at, now, early=True), likely_finished)
+        return SpokenText(utterance, recognition, transcription.asked_at, now, early=True)
+
+    def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
+        if self._drops(utterance.user_id, started_at=utterance.started_at):
+            return PauseVerdict.UNANSWERED
+        return self._answers.preview(spoken)
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        return self._answers.release(spoken)
+
+    def end(self, utterance: Utterance) -> None:
+        self._dispatch(self._listener.end_in_pause(utterance, self._clock.monotonic()))
+
+    def silence_of(self, utterance: Utterance, spoken: SpokenText | None) -> Silent | None:
+        seconds = self._listener.silence_s(utterance)
+        if seconds is None:
+            return None
+        urgent = spoken is not None and self._is_urgent(spoken.text)
+        others = self._listener.speaking - {utterance.user_id} or self._transcriber.pending or self._coalescing.holds
+        stage = self._answers.stage_of(utterance.id)
+        return Silent(
+            seconds,
+            others_first=bool(others) and not urgent,
+            ready=stage is ReplyStage.READY,
+            sounding=stage is ReplyStage.HEARD,
+        )
 
     # -- sound becomes text ----------------------------------------------------------------------------------
 
@@ -283,7 +337,7 @@ class Hearing:
             self._waiting.task_done()
             self._overflowed += 1
             self._transcriber.pending.discard(given_up.id)
-            self._eager_recognition.discard(given_up.id)
+            self._pauses.discard(given_up.id)
             self._drop(given_up, OVERLOADED)
 
     async def _recognise_queued(self) -> None:
@@ -301,11 +355,11 @@ class Hearing:
 
     async def _finish_text(self, utterance: Utterance) -> SpokenText | None:
         """Return a finished utterance's text; None if the utterance was dropped, after reporting that."""
-        ahead = await self._eager_recognition.take(utterance.id)
+        ahead = await self._pauses.take(utterance.id)
         if ahead is not None and ahead.recognition is not None and not ahead.gave_way:
             transcription = ahead
         else:
-            # The failure of an eager recognition was not reported. A text that gave way is better than none.
+            # The failure of a recognition in the pause was not reported. A text that gave way is better than none.
             transcription = await self._transcriber.transcribe(utterance)
             if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
                 transcription = ahead
@@ -371,6 +425,7 @@ class Hearing:
 
     def _drop(self, sound: Utterance | UtteranceDropped, reason: str, text: str = "") -> None:
         utterance_id = sound.id if isinstance(sound, Utterance) else ""
+        self._answers.withdraw(utterance_id)
         self.dropped[reason] += 1
         log.info(
             "utterance_dropped",

@@ -12,7 +12,6 @@ import structlog
 
 from bot.brain.replier import Replier
 from bot.brain.speech_output import SpeechRules
-from bot.room.conversation.reply_source import ReplySource, RoomSynthesizer
 from bot.texts.text import in_language
 from voice.errors import SynthesisError
 from voice.speaking.playback import Playback
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from bot.brain.context import ModelContext
     from bot.brain.reply import Question, Reply
     from bot.brain.responder import Responder
-    from bot.brain.speech_output import SentenceReader
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.realtime.bridge import RealtimeBridge
@@ -53,7 +51,7 @@ class Speaking:
     `own_names`: returns the bot's names there. `bridge`: speech-to-speech, asked before the language model;
     None: there is none.
 
-    *Ownership*: `replier.run` and `replies.run` are the conversation's tasks.
+    *Ownership*: `replier.run` is the conversation's task.
     """
 
     def __init__(
@@ -71,19 +69,6 @@ class Speaking:
         self._channel = channel
         voice = self.voice = services.open_voice(channel, services.speech.synthesizer, notify)
         self.playback = Playback(monotonic=services.clock.monotonic)
-        synthesizer = RoomSynthesizer(voice)
-        self.replies = ReplySource(
-            build_context=build_context,
-            responder=responder,
-            speech=synthesizer,
-            new_reader=self._new_reader,
-            clock=services.clock,
-        )
-
-        async def reply_over(reply: Reply) -> None:
-            self.replies.drop_taken()
-            await on_reply(reply)
-
         self.rules = SpeechRules(
             own_names=own_names,
             pronunciations=services.speaking.pronounced_in(channel.guild_id),
@@ -93,22 +78,18 @@ class Speaking:
             voice_language=lambda: voice.language,
         )
         self.replier = Replier(
-            begin=self.replies.begin,
-            synthesizer=synthesizer,
+            build_context=build_context,
+            responder=responder,
+            synthesizer=voice,
             playback=self.playback,
             clock=services.clock,
             timeout_s=services.replies.timeout_s,
-            on_reply=reply_over,
+            on_reply=on_reply,
             rules=self.rules,
             speech_to_speech=bridge,
             on_begun=lambda question: voice.prefer(question.language),
         )
         self._fixed_sentences = FixedSentences(channel, self.playback, replier=self.replier, clock=services.clock)
-
-    def _new_reader(self, question: Question) -> SentenceReader:
-        # The first sentence is synthesised before the answer begins.
-        self.voice.prefer(question.language)
-        return self.rules.new_reader()
 
     async def finish(self, *, process_ends: bool) -> None:
         """Fall silent, and let the part of the reply that was heard be recorded. `process_ends`: a sentence that is
@@ -122,7 +103,7 @@ class Speaking:
         """Stop the reply in progress at once, discard the waiting question, and stop a sample that may not be said any
         more.
         """
-        self.replier.cancel_all()
+        self.replier.cancel_all("silenced")
         self._fixed_sentences.stop_forbidden()
 
     async def play_sample(self, sentence: str, synthesizer: Synthesizer, *, may_say: Callable[[], bool]) -> bool:
@@ -137,8 +118,7 @@ class Speaking:
 
     def drop_prepared(self) -> None:
         """Drop what was made from the memory as it was."""
-        self.replies.discard("memory_changed")
-        self.replier.cancel_all()
+        self.replier.cancel_all("memory_changed")
 
 
 class FixedSentences:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recogniser, Recognition
     from voice.asr.second_hearing import Hearings
-    from voice.listening.end_policy import PauseEvidence
     from voice.listening.utterance import Utterance
 
 log = structlog.get_logger()
@@ -62,14 +61,6 @@ class TranscribedUtterance:
     failure: str = ""
     gave_way: bool = False
     glossary: tuple[str, ...] = ()
-
-    def extend_evidence(self, known: PauseEvidence) -> PauseEvidence:
-        """Return what is known of the pause after the utterance, `known` before it had a text."""
-        if self.recognition is None:
-            return known
-        return replace(
-            known, sentence_end=self.recognition.sentence_end_probability, text_end=self.recognition.text_end
-        )
 
 
 class Transcriber:

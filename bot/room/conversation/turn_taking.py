@@ -1,7 +1,7 @@
 """Turn-taking: what people say becomes turns, and each turn is answered or not.
 
-`bot.participation` decides which. In a pause that may be the end a preemptive reply begins, if the words
-sound and read finished.
+`bot.participation` decides which. In a pause that may be the end, the reply begins and is held: `TurnTaking` is what
+answers such speech (`SpeechAnswers` of `hearing`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import structlog
 from bot import events
 from bot.brain.reply import Question
 from bot.dropped_sounds import OPTED_OUT
-from bot.room.conversation.reply_source import reads_finished
+from voice.listening.pause import PauseVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.replier import Replier
+    from bot.brain.reply import ReplyStage
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.participation import Participation
-    from bot.room.conversation.reply_source import ReplySource
     from bot.room.conversation.turn_recorder import TurnRecorder
     from compaction.model import Turn
 
@@ -37,7 +37,7 @@ class TurnTaking:
     """The turn-taking of one room.
 
     `ask`: begins the reply to a question. `reply_language`: returns the language to answer a person in.
-    `may_prepare`: returns whether replies may be prepared now.
+    `answers_in_speech`: returns whether speech-to-speech answers now, which takes only what is over.
     """
 
     def __init__(
@@ -46,37 +46,55 @@ class TurnTaking:
         participation: Participation,
         turn_recorder: TurnRecorder,
         replier: Replier,
-        replies: ReplySource,
         ask: Callable[[Question], None],
         reply_language: Callable[[int], str],
-        may_prepare: Callable[[], bool],
+        answers_in_speech: Callable[[], bool],
         clock: Clock,
         observe: events.Observer,
     ) -> None:
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._replier = replier
-        self._replies = replies
         self._ask = ask
         self._reply_language = reply_language
-        self._may_prepare = may_prepare
+        self._answers_in_speech = answers_in_speech
         self._clock = clock
         self._observe = observe
+        # The utterance whose reply has been released before it was a turn, and the decision to answer it.
+        self._released: tuple[str, Decision] | None = None
 
-    def on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
-        """Prepare a reply to an utterance that may not be over, if it would be answered.
-
-        `likely_finished`: it sounds finished, or the pause lasts.
-        """
-        if not likely_finished or not reads_finished(spoken.text) or self._replier.busy or not self._may_prepare():
-            return
-        if self._participation.drops(spoken.user_id, started_at=spoken.started_at):
-            return
+    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+        """Return what would become of the words of a pause if they were a turn now, and begin the reply to them."""
+        if self._replier.speaking:
+            # Whoever speaks over the bot is not kept waiting: it may have to stop, or to go on.
+            return PauseVerdict.DUE
+        if spoken is None:
+            return PauseVerdict.DUE if self._answers_in_speech() else PauseVerdict.UNANSWERED
+        if self._participation.asks_for_silence(spoken.user_id, spoken.text):
+            return PauseVerdict.DUE
         decision = self._participation.preview_decision(spoken)
-        if decision.answer:
-            turn = self._turn_recorder.preview_speech(spoken)
-            language = self._reply_language(spoken.user_id)
-            self._replies.start(question_about(turn, spoken, decision, language=language))
+        if not decision.answer:
+            return PauseVerdict.UNANSWERED
+        if self._answers_in_speech():
+            return PauseVerdict.DUE
+        language = self._reply_language(spoken.user_id)
+        question = question_about(self._turn_recorder.preview_speech(spoken), spoken, decision, language=language)
+        return PauseVerdict.HELD if self._replier.hold(question) else PauseVerdict.DUE
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        """Let the reply to the words sound, if they would still be answered alike."""
+        verdict = self.preview(spoken)
+        if verdict is not PauseVerdict.HELD or (sounds := self._replier.release()) is None:
+            return verdict
+        self._released = spoken.utterance.id, self._participation.preview_decision(spoken)
+        return None if sounds else PauseVerdict.DUE
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        return self._replier.stage_of(utterance_id)
+
+    def withdraw(self, utterance_id: str) -> None:
+        """Drop the reply to speech that goes on or may not be used."""
+        self._replier.withdraw("went_on", utterance_id=utterance_id)
 
     async def on_group(self, group: tuple[SpokenText, ...]) -> None:
         """Record a group of utterances as a turn, decide whether to answer it, and write its log line: the latency of
@@ -89,9 +107,11 @@ class TurnTaking:
         released_at = self._clock.monotonic()
         turn = await self._turn_recorder.record_speech(group)
         if turn is None:
+            self._withdraw_all(group)
             return
         stored_at = self._clock.monotonic()
-        spoken, decision = self._participation.choose_utterance(group)
+        spoken, decision = self._participation.choose_utterance(group, decided=self._released)
+        self._released = None
         self._observe(
             events.TurnDecided(
                 turn.seq,
@@ -106,7 +126,7 @@ class TurnTaking:
         if decision.answer:
             self._ask(question_about(turn, spoken, decision, language=self._reply_language(spoken.user_id)))
         else:
-            self._replies.discard("not_answered")
+            self._withdraw_all(group)
         log.info(
             "turn_recorded",
             seq=turn.seq,
@@ -125,10 +145,15 @@ class TurnTaking:
             may_skip=decision.may_skip,
         )
 
+    def _withdraw_all(self, group: Sequence[SpokenText]) -> None:
+        for spoken in group:
+            self._replier.withdraw("not_answered", utterance_id=spoken.utterance.id)
+
     def _is_dropped(self, spoken: SpokenText) -> bool:
         """Return whether words become no turn, because their person opted out or was forgotten; report it if so."""
         if not self._participation.drops(spoken.user_id, started_at=spoken.started_at):
             return False
+        self.withdraw(spoken.utterance.id)
         self._observe(
             events.SpeechDropped(
                 spoken.utterance.id,

@@ -70,9 +70,9 @@ class Bench:
         self.listener = Listener(self.playback)
         self.overflow: Exception | None = None
         self.cancelled = False
-        self._responder = responder
         self.replier = Replier(
-            begin=self._begin,
+            build_context=self._context,
+            responder=responder,
             synthesizer=self.voice,
             playback=self.playback,
             clock=FakeClock(),
@@ -86,9 +86,6 @@ class Bench:
                 language=lambda: self.language,
             ),
         )
-
-    async def _begin(self, question: Question) -> AsyncGenerator[str, None]:
-        return self._responder.respond(await self._context(question))
 
     async def _context(self, question: Question) -> ModelContext:
         if self.overflow is not None:
@@ -426,11 +423,11 @@ async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
     responder = ScriptedResponder("Yes. ", thinking)
     bench = Bench(responder)
     async with bench.listener.listening(), bench.running():
-        bench.replier.cancel_all()
+        bench.replier.cancel_all("silenced")
         bench.replier.ask(FIRST)
         await until(lambda: bool(bench.listener.frames))
         bench.replier.ask(SECOND)
-        bench.replier.cancel_all()
+        bench.replier.cancel_all("silenced")
         assert bench.replier.waiting is None
         await bench.next_reply()
         await until(lambda: not bench.replier.busy)

@@ -43,7 +43,7 @@ def test_people_who_talk_at_once_are_heard_each() -> None:
     people = (1, 2, 3)
     ears.hear([_frames(user, 10.0, 2.048) for user in people], now=12.1)
     assert ears.speaking == set(people)
-    events = ears.hear([SpeechFrames(user, user, 12.048, silence(1)) for user in people], now=13.1)
+    events = ears.hear([SpeechFrames(user, user, 12.048, silence(2)) for user in people], now=14.1)
     utterances = {event.user_id: event for event in events if isinstance(event, Utterance)}
     assert set(utterances) == set(people)
     assert len({utterance.id for utterance in utterances.values()}) == len(people)
@@ -70,7 +70,7 @@ def test_how_long_everybody_has_spoken_is_told() -> None:
     assert ears.voiced_s[1] == 5 * 0.032
     assert 1.45 <= ears.voiced_s[2] <= 1.57
     ears.hear([TalkspurtEnded(user, user, 11.6) for user in (1, 2)], now=11.6)
-    ears.tick(13.0)
+    ears.tick(14.0)
     assert ears.voiced_s == {}
 
 
@@ -86,7 +86,7 @@ def test_a_crowd_that_falls_silent_ends_in_pieces() -> None:
     people = range(1, 41)
     ended = [
         [event.user_id for event in events if isinstance(event, Utterance)]
-        for events in _crowd_falls_silent(people).tick_in_pieces(12.0)
+        for events in _crowd_falls_silent(people).tick_in_pieces(13.0)
     ]
     assert max(map(len, ended)) == PEOPLE_A_PIECE
     assert [user_id for piece in ended for user_id in piece] == list(people)
@@ -110,9 +110,9 @@ def test_where_every_tick_is_late_speech_ends_late_and_not_never() -> None:
 def test_who_leaves_between_two_pieces_ends_once() -> None:
     people = range(1, 2 * PEOPLE_A_PIECE + 1)
     ears = _crowd_falls_silent(people)
-    pieces = ears.tick_in_pieces(12.0)
+    pieces = ears.tick_in_pieces(13.0)
     events = next(pieces)
-    events += ears.hear([SpeakerLeft(people[-1], 12.0), SpeakerLeft(people[0], 12.0)], now=12.0)
+    events += ears.hear([SpeakerLeft(people[-1], 13.0), SpeakerLeft(people[0], 13.0)], now=13.0)
     events += [event for piece in pieces for event in piece]
     assert sorted(event.user_id for event in events if isinstance(event, Utterance)) == list(people)
 

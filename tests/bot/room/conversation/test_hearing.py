@@ -15,8 +15,9 @@ from structlog.testing import capture_logs
 
 from bot import events
 from bot.background_task import owned_task
+from bot.brain.reply import ReplyStage
 from bot.room.conversation import hearing
-from bot.room.conversation.hearing import TICK_S, Hearing, SoundDelay, UtteranceBacklog
+from bot.room.conversation.hearing import TICK_S, Hearing, NoAnswers, SoundDelay, UtteranceBacklog
 from bot.room.conversation.transcriber import Transcriber
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from tests.fakes.brain import until
@@ -25,6 +26,7 @@ from tests.fakes.hearing import ScriptedRecogniser, speech
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 from voice.listening.listener import RoomListener
+from voice.listening.pause import PauseVerdict
 from voice.listening.utterance import Utterance
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 
@@ -38,17 +40,29 @@ if TYPE_CHECKING:
 ADA, BO, CY = 1, 2, 3
 
 
-class FakeJudge:
-    """A turn-end detector that gives every pause the same probability."""
+class Answers(NoAnswers):
+    """Has the replies to speech that may go on, whose stage the test sets. See `SpeechAnswers`."""
 
-    def __init__(self, probability: float | None) -> None:
-        self.probability = probability
-        self.asked = 0
+    def __init__(self) -> None:
+        self.previewed: list[SpokenText | None] = []
+        self.withdrawn: list[str] = []
+        self.verdict = PauseVerdict.UNANSWERED
+        self.stage = ReplyStage.BEGUN
 
-    async def judge(self, pcm: Pcm) -> float | None:
-        """See `TurnEndDetector.judge`."""
-        self.asked += 1
-        return self.probability
+    def preview(self, spoken: SpokenText | None) -> PauseVerdict:
+        self.previewed.append(spoken)
+        return self.verdict
+
+    def release(self, spoken: SpokenText) -> PauseVerdict | None:
+        self.stage = ReplyStage.RELEASED
+        return None
+
+    def stage_of(self, utterance_id: str) -> ReplyStage | None:
+        assert utterance_id
+        return self.stage
+
+    def withdraw(self, utterance_id: str) -> None:
+        self.withdrawn.append(utterance_id)
 
 
 class SlowRecogniser(ScriptedRecogniser):
@@ -74,7 +88,6 @@ class Bench:
         self,
         *texts: str | Exception,
         languages: tuple[str, ...] = (),
-        judge: FakeJudge | None = None,
         recognition_s: float = 0.0,
     ) -> None:
         self.clock = FakeClock()
@@ -87,8 +100,7 @@ class Bench:
         self.assumed_language = ""
         self.opted_out: set[int] = set()
         self.left: set[int] = set()
-        self.tentative: list[SpokenText] = []
-        self.resumed: list[str] = []
+        self.answers = Answers()
         self.transcriber = Transcriber(
             self.recogniser,
             glossary=lambda: (*self.own_names, "Ada"),
@@ -102,15 +114,13 @@ class Bench:
             assumed_language=lambda: self.assumed_language,
         )
         self.hearing = Hearing(
-            listener=RoomListener(LoudnessDetector(), judged=judge is not None),
+            listener=RoomListener(LoudnessDetector()),
             transcriber=self.transcriber,
             clock=self.clock,
             observe=self.seen.append,
             on_group=self._keep,
-            turn_end_detector=judge,
+            answers=self.answers,
             is_urgent=lambda text: "Roomtone" in text,
-            on_tentative=lambda spoken, likely: self.tentative.append(spoken),
-            on_resumed=self.resumed.append,
             drops=lambda user_id, started_at: user_id in self.opted_out,
         )
 
@@ -175,7 +185,7 @@ async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
 
 async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> None:
     """Each dropped utterance is counted and logged once, with its speaker and duration but without its words."""
-    # An utterance whose eager recognition fails is recognised again at its end, so the error is needed twice.
+    # An utterance whose recognition in the pause fails is recognised again at its end, so the error is needed twice.
     bench = Bench("We leave the house at nine.", "We leave the house at nine.", *[RecogniserError("It broke.")] * 2)
     with capture_logs() as lines:
         async with bench.running():
@@ -203,7 +213,7 @@ async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
             await bench.pass_time(0.5)
             for user_id in people:
                 bench.hearing.hear(speech(user_id, at=started, seconds=0.5))
-            await bench.pass_time(1.0)
+            await bench.pass_time(1.5)
         kept = hearing.UTTERANCES_WAITING + hearing.RECOGNISED_AT_ONCE
         assert Counter(bench.dropped) == {"overloaded": 300 - kept}
         queue = bench.hearing.queues[0]
@@ -234,7 +244,7 @@ async def test_last_words_that_have_a_text_are_kept_where_others_have_none() -> 
 
 async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
     """Text of a pause is told as interim while the end is not known, not after it, and not of who opted out."""
-    bench = Bench("We take the lantern.", judge=FakeJudge(0.2))
+    bench = Bench("We take the lantern.")
 
     def interims() -> list[tuple[int, str]]:
         seen = [event for event in bench.seen if isinstance(event, events.InterimTranscribed)]
@@ -264,9 +274,59 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["I think that we should go."]
-    assert [spoken.text for spoken in bench.tentative] == ["I think that", "I think that we should go."]
-    assert bench.resumed == [bench.tentative[0].utterance.id], "what was prepared can be discarded"
+    previewed = [spoken for spoken in bench.answers.previewed if spoken is not None]
+    assert [spoken.text for spoken in previewed] == ["I think that", "I think that we should go."]
+    assert bench.answers.withdrawn == [previewed[0].utterance.id]
     assert len([event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]) == 1
+
+
+async def test_the_first_sound_of_its_reply_ends_an_utterance() -> None:
+    """The words become a turn then, and not before; what is said later is another utterance."""
+    bench = Bench("Roomtone, who brings it?", "And when?")
+    bench.answers.verdict, bench.answers.stage = PauseVerdict.HELD, ReplyStage.READY
+    async with bench.running():
+        at = bench.clock.monotonic()
+        bench.hearing.hear(speech(ADA, at=at, seconds=1.0))
+        await bench.pass_time(1.8)
+        assert (bench.answers.stage, bench.texts) == (ReplyStage.RELEASED, [])
+        bench.answers.stage = ReplyStage.HEARD
+        await bench.pass_time(0.1)
+        await until(lambda: bool(bench.texts))
+        bench.answers.verdict = PauseVerdict.UNANSWERED
+        bench.hearing.hear(speech(ADA, at=at + 1.95, seconds=1.0))
+        await bench.pass_time(3.0)
+        await until(lambda: len(bench.texts) == 2)
+    assert [spoken.text for spoken in bench.texts] == ["Roomtone, who brings it?", "And when?"]
+    assert bench.answers.withdrawn == []
+
+
+async def test_who_goes_on_before_the_first_sound_says_one_utterance() -> None:
+    """The reply was released, and nothing of it was heard."""
+    bench = Bench("Roomtone, who brings it", "Roomtone, who brings it and when?")
+    bench.answers.verdict, bench.answers.stage = PauseVerdict.HELD, ReplyStage.READY
+    async with bench.running():
+        at = bench.clock.monotonic()
+        bench.hearing.hear(speech(ADA, at=at, seconds=1.0))
+        await bench.pass_time(1.8)
+        assert bench.answers.stage is ReplyStage.RELEASED
+        bench.answers.verdict = PauseVerdict.UNANSWERED
+        bench.hearing.hear(speech(ADA, at=at + 1.85, seconds=1.0))
+        await bench.pass_time(3.0)
+        await until(lambda: bool(bench.texts))
+    assert [spoken.text for spoken in bench.texts] == ["Roomtone, who brings it and when?"]
+    assert len(bench.answers.withdrawn) == 1
+
+
+@pytest.mark.parametrize(("text", "waits"), [("What time is it?", True), ("Roomtone, what time is it?", False)])
+async def test_a_reply_waits_for_others_unless_the_bot_was_called(text: str, waits: bool) -> None:
+    """Bo speaks on while Ada has asked."""
+    bench = Bench(text)
+    bench.answers.verdict, bench.answers.stage = PauseVerdict.HELD, ReplyStage.READY
+    async with bench.running():
+        at = bench.clock.monotonic()
+        bench.hearing.hear([*speech(BO, at=at, seconds=6.0), *speech(ADA, at=at + 1.0, seconds=1.0)])
+        await bench.pass_time(2.9)
+        assert (bench.answers.stage is ReplyStage.RELEASED) is not waits
 
 
 async def test_people_who_talk_at_once_are_one_group() -> None:

@@ -89,9 +89,9 @@ async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
     speaking = speaking_with(voice, context_of)
     voice.prefer("en")
     async with asyncio.TaskGroup() as tasks:
-        run = tasks.create_task(speaking.replies.run(), name="preemptive-reply-under-test")
+        run = tasks.create_task(speaking.replier.run(), name="replier-under-test")
         await asyncio.sleep(0)
-        speaking.replies.start(Question(TURN, "u1", 1.0, "1", language="de"))
+        speaking.replier.hold(Question(TURN, "u1", 1.0, "1", language="de"))
         await until(lambda: bool(voice.said))
         run.cancel()
     assert voice.said == [("de", "Die kostet 5 Euro.")]

@@ -18,6 +18,7 @@ from tests.compaction.rooms import Room
 from tests.fakes.clock import FakeClock
 from tests.fakes.room_channel import ADA, BO, FakeRoomChannel
 from voice.asr.port import Recognition
+from voice.listening.pause import PauseVerdict
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
@@ -38,20 +39,25 @@ def spoken(utterance_id: str, user_id: int, text: str) -> SpokenText:
 
 class Scene:
     """A room's turn-taking between its real memory and what the test decides. `decision`: about everything that is
-    said; `out`: who may not be heard.
+    said; `out`: who may not be heard. It stands for the replier too.
     """
 
     def __init__(self, timeline: SessionTimeline) -> None:
         self.decision = ANSWER
         self.out: set[int] = set()
-        self.busy = False
-        self.may_prepare = True
-        # Questions for which a reply is prepared.
-        self.prepared: list[Question] = []
+        self.speaking = False
+        self.answers_in_speech = False
+        self.silence_wanted = False
+        # Whether a reply can be held, and what its release gives.
+        self.holds = True
+        self.sounds: bool | None = True
+        # Questions to which a reply is held.
+        self.held: list[Question] = []
         self.asked: list[Question] = []
         self.seen: list[events.Event] = []
-        # Why prepared replies were discarded.
-        self.discarded: list[str] = []
+        # The utterances whose replies were withdrawn.
+        self.withdrawn: list[str | None] = []
+        self.decided: tuple[str, Decision] | None = None
         # Called while the reply that is interrupted is recorded.
         self.meanwhile: Callable[[], None] = lambda: None
         self.timeline = timeline
@@ -71,10 +77,9 @@ class Scene:
                 observe=self.seen.append,
             ),
             replier=itself,
-            replies=itself,
             ask=self.asked.append,
             reply_language={ADA.id: "en", BO.id: "de"}.__getitem__,
-            may_prepare=lambda: self.may_prepare,
+            answers_in_speech=lambda: self.answers_in_speech,
             clock=self.clock,
             observe=self.seen.append,
         )
@@ -87,18 +92,30 @@ class Scene:
         assert started_at == 98.0
         return user_id in self.out
 
-    def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
+    def choose_utterance(
+        self, group: Sequence[SpokenText], *, decided: tuple[str, Decision] | None
+    ) -> tuple[SpokenText, Decision]:
+        self.decided = decided
         return group[-1], self.decision
 
-    def discard(self, reason: str) -> None:
-        self.discarded.append(reason)
+    def withdraw(self, reason: str, *, utterance_id: str | None) -> None:
+        assert reason
+        self.withdrawn.append(utterance_id)
 
     def preview_decision(self, _spoken: SpokenText) -> Decision:
         """Decide as about what is over."""
         return self.decision
 
-    def start(self, question: Question) -> None:
-        self.prepared.append(question)
+    def asks_for_silence(self, _user_id: int, _text: str) -> bool:
+        return self.silence_wanted
+
+    def hold(self, question: Question) -> bool:
+        if self.holds:
+            self.held.append(question)
+        return self.holds
+
+    def release(self) -> bool | None:
+        return self.sounds
 
     def of(self, kind: type[events.Event]) -> list[Any]:
         return [event for event in self.seen if isinstance(event, kind)]
@@ -129,7 +146,7 @@ async def test_a_turn_that_is_not_answered_ends_what_was_prepared() -> None:
     async with a_scene() as scene:
         scene.decision = SILENCE
         await scene.taking().on_group((spoken("one", ADA.id, "See you at nine."),))
-        assert (len(scene.timeline.turns), scene.asked, scene.discarded) == (1, [], ["not_answered"])
+        assert (len(scene.timeline.turns), scene.asked, scene.withdrawn) == (1, [], ["one"])
         (decided,) = scene.of(events.TurnDecided)
         assert (decided.answers, decided.reason) == (False, Reason.NOT_ADDRESSED.value)
 
@@ -143,6 +160,7 @@ async def test_who_opts_out_while_their_words_wait_is_not_recorded() -> None:
         assert [part.speaker for part in turn.parts] == ["Bo"]
         (dropped,) = scene.of(events.SpeechDropped)
         assert (dropped.utterance_id, dropped.reason, dropped.text) == ("one", OPTED_OUT, "")
+        assert scene.withdrawn == ["one"]
         await scene.taking().on_group((spoken("three", ADA.id, "And another thing."),))
         assert len(scene.timeline.turns) == len(scene.of(events.TurnDecided)) == 1
 
@@ -155,31 +173,62 @@ async def test_a_sound_that_repeats_the_last_turn_is_neither_recorded_nor_decide
         assert len(scene.timeline.turns) == len(scene.of(events.TurnDecided)) == 1
 
 
+HELD, DUE, UNANSWERED = PauseVerdict.HELD, PauseVerdict.DUE, PauseVerdict.UNANSWERED
+
+
 @pytest.mark.parametrize(
-    ("text", "likely_finished", "change", "prepared"),
+    ("change", "verdict"),
     [
-        ("Roomtone, when is it?", True, {}, True),
-        # Somebody who does not sound or read finished.
-        ("Roomtone, when is it?", False, {}, False),
-        ("Roomtone, when is the", True, {}, False),
-        ("Roomtone, when is it...", True, {}, False),
-        # The bot still answers another question, or the operator wants no reply begun early.
-        ("Roomtone, when is it?", True, {"busy": True}, False),
-        # Nothing will be answered.
-        ("Roomtone, when is it?", True, {"decision": SILENCE}, False),
-        ("Roomtone, when is it?", True, {"may_prepare": False}, False),
-        ("Roomtone, when is it?", True, {"out": {ADA.id}}, False),
+        ({}, HELD),
+        ({"decision": SILENCE}, UNANSWERED),
+        # The bot answers another question, or somebody else's comes first.
+        ({"holds": False}, DUE),
+        # Whoever speaks over the bot is not kept waiting, whatever they say.
+        ({"speaking": True}, DUE),
+        ({"speaking": True, "decision": SILENCE}, DUE),
+        # Nothing of an answer may sound.
+        ({"silence_wanted": True}, DUE),
+        # Speech-to-speech takes what is over.
+        ({"answers_in_speech": True}, DUE),
+        ({"answers_in_speech": True, "decision": SILENCE}, UNANSWERED),
     ],
 )
-async def test_what_is_prepared_in_a_pause(
-    text: str, likely_finished: bool, change: dict[str, object], prepared: bool
-) -> None:
-    """A reply begins for whoever will be answered and seems to have finished."""
+async def test_what_would_become_of_the_words_of_a_pause(change: dict[str, object], verdict: PauseVerdict) -> None:
+    """A reply begins for whoever would be answered, and nothing is recorded."""
     async with a_scene() as scene:
         for name, value in change.items():
             setattr(scene, name, value)
-        scene.taking().on_tentative(spoken("one", ADA.id, text), likely_finished)
-        assert bool(scene.prepared) == prepared
+        assert scene.taking().preview(spoken("one", ADA.id, "Roomtone, when is it?")) is verdict
         assert scene.timeline.turns == ()
-        for question in scene.prepared:
-            assert (question.turn.parts[0].text, question.asker_id) == (text, str(ADA.id))
+        assert [question.utterance_id for question in scene.held] == ["one"] * (verdict is HELD)
+
+
+@pytest.mark.parametrize(("speech", "verdict"), [(False, UNANSWERED), (True, DUE)])
+async def test_words_that_are_known_only_at_the_end(speech: bool, verdict: PauseVerdict) -> None:
+    """Where only speech that is over gets a text, it ends as soon as it may."""
+    async with a_scene() as scene:
+        scene.answers_in_speech = speech
+        assert scene.taking().preview(None) is verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({}, None),
+        # The reply waits for the end, or is not ready; or nobody wants it any more.
+        ({"sounds": False}, DUE),
+        ({"sounds": None}, HELD),
+        ({"decision": SILENCE}, UNANSWERED),
+        ({"speaking": True}, DUE),
+    ],
+)
+async def test_a_release_looks_again(change: dict[str, object], verdict: PauseVerdict | None) -> None:
+    """What sounds is recorded with the decision that let it sound, whatever is decided about the group."""
+    async with a_scene() as scene:
+        taking, words = scene.taking(), spoken("one", ADA.id, "Roomtone, when is it?")
+        for name, value in change.items():
+            setattr(scene, name, value)
+        assert taking.release(words) is verdict
+        await taking.on_group((words,))
+        is_begun = verdict is None or scene.sounds is False
+        assert scene.decided == (("one", ANSWER) if is_begun else None)

@@ -1,0 +1,266 @@
+"""A reply to speech that may go on is held before its first sound. It is the reply once the question is certain, and
+leaves no trace if the person goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.context import ModelContext
+from bot.brain.replier import Replier
+from bot.brain.reply import Question, Reply, ReplyStage
+from bot.brain.speech_output import SpeechRules
+from bot.brain.tools.tool import NOBODY, RoomTool, anybody
+from bot.brain.tools.toolbox import Toolbox
+from bot.llm.port import ChatModelError
+from compaction.context.build import SessionContext
+from compaction.errors import StoreError
+from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import told
+from tests.fakes.brain import FakeVoice, Listener, ScriptedResponder, until
+from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
+from voice.speaking.playback import Playback
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+PART = TurnPart("1", "Ada", "Who brings the lantern?")
+TURN = Turn(Seq(7), TurnKind.SPEECH, 10.0, 11.0, (PART,))
+ASKED = Question(TURN, "u1", 1.0, "1")
+# The same turn as it is recorded.
+RECORDED = replace(ASKED, turn=replace(TURN, ended_at=11.5))
+OTHER = replace(ASKED, utterance_id="u2")
+
+
+class HeldRoom:
+    """A replier between scripted contexts and words, and people who hear what is played while `listening`."""
+
+    def __init__(self, *pieces: str | BaseException | asyncio.Event) -> None:
+        self.responder = ScriptedResponder(*pieces)
+        self.built: list[Question] = []
+        self.error: Exception | None = None
+        self.called: list[str] = []
+        tool = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False, permits=anybody)
+        self.toolbox = Toolbox([tool])
+        self.voice = FakeVoice()
+        self.playback = Playback(monotonic=lambda: 5.0)
+        self.listener = Listener(self.playback)
+        self.replies: list[Reply] = []
+        self.replier = Replier(
+            build_context=self._context,
+            responder=self.responder,
+            synthesizer=self.voice,
+            playback=self.playback,
+            clock=FakeClock(),
+            timeout_s=20.0,
+            on_reply=self._keep,
+            rules=SpeechRules(pronunciations={"Bo": "Beau"}, blocked_words=("rude",)),
+        )
+
+    async def _look(self, arguments: Mapping[str, object]) -> str:
+        self.called.append("look")
+        return "a map"
+
+    async def _context(self, question: Question) -> ModelContext:
+        self.built.append(question)
+        if self.error is not None:
+            raise self.error
+        session = SessionContext(Mode.SUMMARY, 10, Seq(0), None, 0, None, None, (), (), question.turn, 1000)
+        return ModelContext(
+            session=session, current=question.turn, parts=(), messages=(), now=0.0, tools=self.toolbox.for_asker(NOBODY)
+        )
+
+    async def _keep(self, reply: Reply) -> None:
+        self.replies.append(reply)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Replier]:
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as tasks:
+            run = tasks.create_task(self.replier.run(), name="replier-under-test")
+            await asyncio.sleep(0)
+            yield self.replier
+            run.cancel()
+
+    async def until_ready(self, utterance_id: str = "u1") -> None:
+        await until(lambda: self.replier.stage_of(utterance_id) is ReplyStage.READY)
+
+    async def heard(self) -> Reply:
+        """Return the next reply that is over, after people have listened to it."""
+        count = len(self.replies)
+        async with self.listener.listening():
+            await until(lambda: len(self.replies) > count)
+        return self.replies[-1]
+
+
+async def test_what_was_begun_is_the_reply() -> None:
+    """The model is asked once, the first sentence is synthesised once, and nothing is played before the release."""
+    room = HeldRoom("Bo brings ", "it. He ", "has two.")
+    async with room.running() as replier:
+        assert replier.hold(ASKED)
+        assert replier.hold(RECORDED)
+        await room.until_ready()
+        room.listener.pull(10)
+        assert (room.listener.frames, replier.busy, room.voice.spoken) == (0, False, ["Beau brings it."])
+        assert replier.release() is True
+        assert (replier.busy, replier.stage_of("u1")) == (True, ReplyStage.RELEASED)
+        room.listener.pull(1)
+        assert replier.stage_of("u1") is ReplyStage.HEARD
+        replier.ask(RECORDED)
+        assert replier.stage_of("u1") is None
+        reply = await room.heard()
+        assert (reply.question, reply.text) == (RECORDED, "Bo brings it. He has two.")
+        assert (len(room.built), len(room.responder.contexts)) == (1, 1)
+
+
+async def test_a_question_that_is_certain_first_releases_its_reply() -> None:
+    """The long silence may end the speech before the reply is ready."""
+    thinking = asyncio.Event()
+    room = HeldRoom(thinking, "Bo brings it.")
+    async with room.running() as replier:
+        replier.hold(ASKED)
+        await until(lambda: bool(room.responder.contexts))
+        assert replier.release() is None
+        replier.ask(RECORDED)
+        thinking.set()
+        assert (await room.heard()).text == "Bo brings it."
+        assert len(room.built) == 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        OTHER,
+        replace(ASKED, turn=replace(TURN, seq=Seq(8))),
+        replace(ASKED, turn=replace(TURN, parts=(replace(PART, text="Who brings the lantern and the rope?"),))),
+        replace(ASKED, turn=replace(TURN, parts=(PART, replace(PART, speaker_id="2", speaker="Bo", text="I do.")))),
+        replace(ASKED, asker_id="2"),
+        replace(ASKED, may_skip=True),
+        replace(ASKED, language="de"),
+    ],
+)
+async def test_another_question_is_answered_anew(asked: Question) -> None:
+    """If the words, the turn, the person or the language to answer in differ, the reply that was begun is not used."""
+    room = HeldRoom(asyncio.Event())
+    async with room.running() as replier:
+        replier.hold(ASKED)
+        await until(lambda: bool(room.responder.contexts))
+        room.responder.pieces = ("Anew.",)
+        replier.ask(asked)
+        assert (await room.heard()).text == "Anew."
+        assert room.built == [ASKED, asked]
+
+
+@pytest.mark.parametrize("sounding", [False, True])
+async def test_who_goes_on_has_it_withdrawn(sounding: bool) -> None:
+    """Before it is a turn nothing of it counts, also if a frame was on its way; another person's reply stays."""
+    room = HeldRoom("Bo brings it. He has two.")
+    async with room.running() as replier:
+        replier.hold(ASKED)
+        await room.until_ready()
+        if sounding:
+            replier.release()
+            room.listener.pull(1)
+        replier.withdraw("went_on", utterance_id="u9")
+        assert replier.stage_of("u1") is not None
+        replier.withdraw("went_on", utterance_id="u1")
+        await until(lambda: not replier.busy)
+        assert (replier.stage_of("u1"), room.replies, room.playback.speaking) == (None, [], False)
+        replier.ask(OTHER)
+        assert (await room.heard()).question is OTHER
+        assert len(room.built) == 2
+
+
+async def test_one_reply_is_held_and_the_first_comes_first() -> None:
+    """Two ask at the same time: the second waits for its end, and what the first goes on to say replaces the first."""
+    room = HeldRoom("Yes.")
+    async with room.running() as replier:
+        assert replier.hold(ASKED)
+        assert not replier.hold(OTHER)
+        await room.until_ready()
+        assert replier.hold(replace(ASKED, turn=replace(TURN, seq=Seq(8))))
+        await room.until_ready()
+        replier.release()
+        assert not replier.hold(OTHER)
+        assert len(room.built) == 2
+        replier.ask(ASKED)
+        replier.ask(OTHER)
+        async with room.listener.listening():
+            await until(lambda: len(room.replies) == 2)
+        assert [reply.question.utterance_id for reply in room.replies] == ["u1", "u2"]
+
+
+@pytest.mark.parametrize("text", ["SKIP", "SKIP. They talk.", "***"])
+async def test_nothing_is_synthesised_of_what_is_not_spoken(text: str) -> None:
+    """A reply that the model skips is never ready: it ends no speech, and is not asked for again."""
+    room = HeldRoom(text)
+    asked = replace(ASKED, may_skip=True)
+    async with room.running() as replier:
+        replier.hold(asked)
+        await until(lambda: bool(room.responder.contexts))
+        replier.ask(asked)
+        reply = await room.heard()
+        assert (room.voice.spoken, reply.text, len(room.built)) == ([], "", 1)
+
+
+async def test_tools_wait_for_the_question() -> None:
+    """No tool runs before the question is certain. A reply that needs one is ready, and has no sound yet."""
+    room = HeldRoom(asyncio.Event())
+    async with room.running() as replier:
+        replier.hold(ASKED)
+        await until(lambda: bool(room.responder.contexts))
+        tools = room.responder.contexts[0].tools
+        assert tools is not None
+        calling = asyncio.create_task(told(tools, MessageToolCall("c", "look", "{}")), name="calling")
+        await room.until_ready()
+        assert room.called == []
+        assert replier.release() is False
+        assert "a map" in await calling
+        replier.ask(RECORDED)
+        replier.interrupt_current()
+
+
+async def test_a_reply_that_fails_before_its_release_is_told_then() -> None:
+    """The channel reads why, once the question is certain, and the context is not built again."""
+    room = HeldRoom("Yes.")
+    room.error = StoreError("The disk is full. Make room.")
+    async with room.running() as replier:
+        replier.hold(ASKED)
+        await room.until_ready()
+        assert replier.release() is False
+        assert room.replies == []
+        replier.ask(RECORDED)
+        reply = await room.heard()
+        assert (reply.failure is not None, len(room.built)) == (True, 1)
+        room.error = None
+        room.responder.pieces = (ChatModelError("It broke. Try again.", retryable=True),)
+        replier.hold(OTHER)
+        await room.until_ready("u2")
+        replier.ask(OTHER)
+        assert (await room.heard()).failure is not None
+
+
+async def test_memory_that_changes_withdraws_what_was_made_of_it() -> None:
+    """The next hold begins anew. What sounds already is stopped like each other reply, and recorded."""
+    room = HeldRoom("Bo brings it.")
+    async with room.running() as replier:
+        replier.hold(ASKED)
+        await room.until_ready()
+        replier.cancel_all("memory_changed")
+        assert replier.stage_of("u1") is None
+        replier.hold(ASKED)
+        await room.until_ready()
+        replier.release()
+        room.listener.pull(1)
+        replier.cancel_all("memory_changed")
+        replier.ask(RECORDED)
+        reply = await room.heard()
+        assert (reply.interrupted, len(room.built)) == (True, 2)
+        await replier.shut_down(within_s=PATIENCE_S)
+        assert not replier.hold(OTHER)
