@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class SpokenText:
     """One utterance and its text. Times are monotonic seconds.
 
-    `begun_at`: when recognition began. If recognition began `early`, in a pause: when the end became certain.
+    `begun_at`: when recognition began; `text_at`: when it was over. If it began `early`, in a pause, both may be before
+    the end of the utterance was certain.
     """
 
     utterance: Utterance
@@ -34,12 +35,17 @@ class SpokenText:
     early: bool = False
 
     @property
+    def complete_at(self) -> float:
+        """Return when both the end and the text were known."""
+        return max(self.text_at, self.utterance.closed_at)
+
+    @property
     def stages_ms(self) -> dict[str, float | bool]:
         """Return the duration of each stage since the acoustic end, in milliseconds, for a log line."""
         utterance = self.utterance
         stages = {
             "endpoint_ms": utterance.closed_at - utterance.ended_at,
-            "queue_ms": self.begun_at - utterance.closed_at,
+            "queue_ms": max(0.0, self.begun_at - utterance.closed_at),
             "recognise_ms": self.text_at - self.begun_at,
             "compute_ms": self.recognition.compute_s,
             "end_to_text_ms": self.text_at - utterance.ended_at,

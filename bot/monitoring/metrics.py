@@ -258,11 +258,11 @@ class Metrics:
                 for spoken in event.utterances:
                     utterance = spoken.utterance
                     self._stage("endpoint", utterance.closed_at - utterance.ended_at)
-                    self._stage("queue", spoken.begun_at - utterance.closed_at)
+                    self._stage("queue", max(0.0, spoken.begun_at - utterance.closed_at))
                     self._stage("recognise", spoken.text_at - spoken.begun_at)
                     self._stage("end_to_text", spoken.text_at - utterance.ended_at)
             case events.TurnDecided():
-                self._stage("group", event.released_at - event.spoken.text_at)
+                self._stage("group", event.released_at - event.spoken.complete_at)
                 self._stage("store", event.stored_at - event.released_at)
                 self._stage("decide", event.at - event.stored_at)
                 self._decisions.labels("yes" if event.answers else "no", _word(event.reason)).inc()

@@ -96,6 +96,7 @@ def _heard_once(expected: ExpectEveryUtteranceHeardOnce, evidence: RunEvidence) 
         return False, "nothing was said"
     missing = [f"not heard: {_quoted(row)}" for row in evidence.utterances if not row.heard_as]
     wrong = [f"heard twice: {_quoted(row)}" for row in evidence.utterances if row.twice]
+    wrong += [f"cut: {_quoted(row)}" for row in evidence.utterances if row.step in expected.whole and row.heard_as[1:]]
     wrong += [f'nobody said: {stray.speaker}, "{stray.transcript}"' for stray in evidence.strays]
     met = not wrong and len(missing) <= expected.may_miss * said
     return met, "; ".join([f"{said - len(missing)} of {said}", *missing, *wrong])

@@ -20,10 +20,12 @@ class ExpectEveryUtteranceHeardOnce(_Expectation):
     """Every spoken line became text exactly once.
 
     `may_miss`: the share of lines that may be missing (0.03 is 3 %). It is for recordings of strangers, because a small
-    recogniser drops a few of those. Missing lines still count as word errors.
+    recogniser drops a few of those. Missing lines still count as word errors. `whole`: the steps whose line must be one
+    utterance, whatever pauses it has.
     """
 
     kind: Literal["every_utterance_heard_once"]
+    whole: tuple[str, ...] = ()
     may_miss: float = Field(default=0.0, ge=0.0, lt=1.0)
 
 

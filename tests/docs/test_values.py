@@ -17,7 +17,7 @@ from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
 from bot.room import other_processes, posted_messages, room_status
-from bot.room.conversation import eager_recognition, membership, speaking
+from bot.room.conversation import membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
@@ -45,7 +45,6 @@ HALF_AN_HOUR = RESUME_WITHIN_S / 1800
 
 # Page, a piece of a sentence with `#` for the number, and the number in the code.
 QUOTED = [
-    ("guide", "or lasts # s, the bot already", eager_recognition.LASTING_PAUSE_S),
     ("guide", "first word must come within # seconds", USUAL_LIMITS.first_token_s),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),

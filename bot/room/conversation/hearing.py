@@ -300,7 +300,7 @@ class Hearing:
             utterance.user_id, started_at=utterance.started_at
         ):
             self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
-        return SpokenText(utterance, recognition, transcription.asked_at, now, early=True)
+        return SpokenText(utterance, recognition, transcription.asked_at, transcription.known_at, early=True)
 
     def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
         if self._drops(utterance.user_id, started_at=utterance.started_at):
@@ -376,15 +376,14 @@ class Hearing:
             self._drop(utterance, reason.value, recognition.text)
             return None
         self._transcriber.on_accepted(utterance, transcription)
-        text_at = self._clock.monotonic()
+        asked_at, text_at = transcription.asked_at, transcription.known_at
         self._observe(
             events.UtteranceTranscribed(
                 utterance.id, utterance.user_id, recognition.text, utterance.started_at, utterance.ended_at, text_at
             )
         )
-        early = transcription is ahead
         kept = replace(utterance, pcm=NO_SOUND)
-        spoken = SpokenText(kept, recognition, max(transcription.asked_at, utterance.closed_at), text_at, early)
+        spoken = SpokenText(kept, recognition, asked_at, text_at, early=transcription is ahead)
         log.info(
             "utterance_transcribed",
             utterance_id=utterance.id,

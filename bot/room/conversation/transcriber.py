@@ -51,7 +51,8 @@ def nobody_dropped(user_id: int, *, started_at: float) -> bool:
 @dataclass(frozen=True, slots=True)
 class TranscribedUtterance:
     """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
-    that the recogniser was told, `glossary`: the names and words. `asked_at`: when it was asked, monotonic seconds.
+    that the recogniser was told, `glossary`: the names and words. `asked_at`: when it was asked, `known_at`: when its
+    last answer came, monotonic seconds.
     `gave_way`: a hearing failed or was refused because the utterance was not finished; finished, it is heard again.
     """
 
@@ -61,6 +62,7 @@ class TranscribedUtterance:
     failure: str = ""
     gave_way: bool = False
     glossary: tuple[str, ...] = ()
+    known_at: float = 0.0
 
 
 class Transcriber:
@@ -115,7 +117,7 @@ class Transcriber:
         if hearings.was_doubtful:
             outcome = _outcome(hearings)
             self._observe(events.SpeechHeardAgain(utterance.user_id, outcome, self._clock.monotonic()))
-        return hearings.used
+        return replace(hearings.used, known_at=self._clock.monotonic())
 
     def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:
         """Return the reason why the text cannot match the speech, or None if it can."""

@@ -137,7 +137,7 @@ class TurnTaking:
             duration_s=round(spoken.ended_at - spoken.started_at, 2),
             char_count=sum(len(each.text) for each in group),
             **spoken.stages_ms,
-            group_ms=_ms(released_at - spoken.text_at),
+            group_ms=_ms(released_at - spoken.complete_at),
             store_ms=_ms(stored_at - released_at),
             answers=decision.answer,
             reason=decision.reason.value,
