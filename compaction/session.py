@@ -187,6 +187,10 @@ class SessionTimeline:
         self._compactor.retire_notes()
         await self._store_queue.flush_promptly()
 
+    def fold_if_due(self) -> None:
+        """If a batch is due, start folding it in the background: a model answers with the turns so far. Never waits."""
+        self._compactor.check()
+
     async def store_waiting(self) -> None:
         """Store what the store has refused so far. Raises StoreError if it refuses again; nothing is lost then."""
         await self._store_queue.flush()

@@ -175,6 +175,7 @@ class Replier:
         if reply is None or reply.stage is not ReplyStage.READY or self.busy:
             return None
         self._held, self._current = None, reply
+        self._log_use(reply)
         self._idle.clear()
         self._wanted.set()
         has_sound = bool(reply.pieces)
@@ -242,7 +243,7 @@ class Replier:
             return None
         held, self._held = self._held, None
         if held is not None and held.question.is_same_as(question):
-            log.info("held_reply_used", saved_ms=elapsed_ms(held.begun_at, self._clock.monotonic()))
+            self._log_use(held)
             reply = held
         else:
             self._held = held
@@ -252,6 +253,9 @@ class Replier:
         reply.release()
         self._output.admit(reply)
         return reply
+
+    def _log_use(self, reply: Reply) -> None:
+        log.info("held_reply_used", saved_ms=elapsed_ms(reply.begun_at, self._clock.monotonic()))
 
     async def _finish(self, reply: Reply) -> None:
         """Wait until a reply is over and its question recorded, and pass it on."""

@@ -61,6 +61,12 @@ class SpeakerLanguages:
         settled = None if person is None else person.settled
         return settled if not among or settled in among else None
 
+    def after(self, user_id: int, language: str, *, probability: float, speech_s: float) -> str | None:
+        """Return the person's language as it will be known once this was `observed`."""
+        among, known = self._among(), self.of(user_id)
+        is_sure = probability >= SURE_PROBABILITY and speech_s >= SURE_AFTER_S
+        return language if known is None and is_sure and (not among or language in among) else known
+
     def spoken(self) -> frozenset[str]:
         """Return the languages that are spoken here, as far as they are known."""
         return frozenset(filter(None, map(self.of, self._people)))

@@ -269,6 +269,8 @@ class Answering:
     def ask(self, question: Question) -> None:
         if self._finishing:
             return
+        # The reply may have begun before its question was a turn.
+        self._session.timeline.fold_if_due()
         self.participation.on_reply_begun(int(question.asker_id) if question.asker_id else None)
         if self._commentary is not None:
             self._commentary.on_question()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.clock import Clock
+    from bot.events import SpokenText
     from bot.room.conversation.answering import Answering
     from bot.room.services import SessionParts
     from voice.asr.guards import GuardReason
@@ -167,12 +168,19 @@ class Transcriber:
         """A guard refused the text: what is known of the person's language may be wrong."""
         self._languages.doubt(user_id)
 
-    def reply_language(self, user_id: int) -> str:
-        """Return the code of the language to answer a person in; empty if nobody here speaks another than English.
+    def reply_language(self, spoken: SpokenText) -> str:
+        """Return the code of the language to answer these words in; empty if nobody here speaks another than English.
 
         A model that is sent an English prompt answers English people in English without being told.
         """
-        return "" if self._languages.spoken() <= {"en"} else self._languages.of(user_id) or ""
+        heard = spoken.recognition
+        language = self._languages.after(
+            spoken.user_id,
+            heard.language,
+            probability=heard.language_probability,
+            speech_s=spoken.ended_at - spoken.started_at,
+        )
+        return "" if self._languages.spoken() | {language or "en"} <= {"en"} else language or ""
 
     def forget(self, user_id: int) -> None:
         """Forget the language and the last text of a person who left."""

@@ -36,7 +36,7 @@ RECORD_REPLY_S = 2.0
 class TurnTaking:
     """The turn-taking of one room.
 
-    `ask`: begins the reply to a question. `reply_language`: returns the language to answer a person in.
+    `ask`: begins the reply to a question. `reply_language`: returns the language to answer words in.
     `answers_in_speech`: returns whether speech-to-speech answers now, which takes only what is over.
     """
 
@@ -47,7 +47,7 @@ class TurnTaking:
         turn_recorder: TurnRecorder,
         replier: Replier,
         ask: Callable[[Question], None],
-        reply_language: Callable[[int], str],
+        reply_language: Callable[[SpokenText], str],
         answers_in_speech: Callable[[], bool],
         clock: Clock,
         observe: events.Observer,
@@ -77,7 +77,7 @@ class TurnTaking:
             return PauseVerdict.UNANSWERED
         if self._answers_in_speech():
             return PauseVerdict.DUE
-        language = self._reply_language(spoken.user_id)
+        language = self._reply_language(spoken)
         question = question_about(self._turn_recorder.preview_speech(spoken), spoken, decision, language=language)
         return PauseVerdict.HELD if self._replier.hold(question) else PauseVerdict.DUE
 
@@ -124,7 +124,7 @@ class TurnTaking:
             )
         )
         if decision.answer:
-            self._ask(question_about(turn, spoken, decision, language=self._reply_language(spoken.user_id)))
+            self._ask(question_about(turn, spoken, decision, language=self._reply_language(spoken)))
         else:
             self._withdraw_all(group)
         log.info(

@@ -226,7 +226,7 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
         house.channel.connections[-1].hear(speech(ADA.id, at=started))
-        await house.pass_time(3.0)
+        await house.pass_time(4.0)
         assert len(house.recogniser.asked) == 1
         house.participation.on_forgetting(ADA.id)
         house.recogniser.gate.set()

@@ -151,8 +151,8 @@ async def a_judged_house(
         yield house, responder
 
 
-def _preemptive_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
-    return [line["event"] for line in logs if str(line["event"]).startswith("preemptive_reply")]
+def _reply_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
+    return [line["event"] for line in logs if str(line["event"]).startswith(("held_reply", "reply_withdrawn"))]
 
 
 async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
             reply = await house.reply(1)
         assert reply.text == "Bo brings it."
         assert house.voice.spoken == ["Bo brings it."]
-        assert _preemptive_events(logs) == ["preemptive_reply_used"]
+        assert _reply_events(logs) == ["held_reply_used"]
         assert len(responder.contexts) == 1
         assert responder.contexts[0].current.parts == house.turns[0].parts
         assert [turn.seq for turn in house.turns] == [0, 1]

@@ -78,7 +78,7 @@ class Scene:
             ),
             replier=itself,
             ask=self.asked.append,
-            reply_language={ADA.id: "en", BO.id: "de"}.__getitem__,
+            reply_language=lambda spoken: {ADA.id: "en", BO.id: "de"}[spoken.user_id],
             answers_in_speech=lambda: self.answers_in_speech,
             clock=self.clock,
             observe=self.seen.append,
