@@ -2,9 +2,8 @@
 
 `conversation` makes and owns the parts that hear, `answering` those that answer.
 
-- Hearing: `hearing` (with `transcriber` and `eager_recognition`) makes text of sound, `turn_taking` decides
-  about it and prepares a reply in a pause, `turn_recorder` stores it. `membership` records who comes and goes.
-- Speaking: `prompt` builds what a model is sent for a reply, `speaking` says it (with `reply_source`, which may
-  have begun to write and to speak it), `conversation` stops it, `turn_recorder` stores what was heard of it.
-  `typed_talk` answers what people type.
+- Hearing: `hearing` (with `transcriber` and `pauses`) makes text of sound, `turn_taking` decides
+  about it and has a reply held in a pause, `turn_recorder` stores it. `membership` records who comes and goes.
+- Speaking: `prompt` builds what a model is sent for a reply, `speaking` says it, `conversation` stops it,
+  `turn_recorder` stores what was heard of it. `typed_talk` answers what people type.
 """

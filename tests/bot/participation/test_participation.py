@@ -97,8 +97,7 @@ class Table:
         guild.room = participation
         return participation, guild
 
-    @property
-    def reply_state(self) -> ReplyState:
+    def reply_state(self, speaker: int | None) -> ReplyState:
         """Report that the bot is not speaking."""
         return ReplyState(PendingReply.NONE, busy=False)
 

@@ -102,14 +102,19 @@ async def test_a_cancelled_reply_ends_the_tools_that_it_waits_for() -> None:
 
 
 async def test_calls_wait_until_the_question_is_complete() -> None:
-    """A preemptive reply, whose question may go on, calls nothing."""
+    """A held reply, whose question may go on, calls nothing."""
     desk = Desk()
     use = desk.toolbox.for_asker(ADA)
-    use.released.clear()
+    wanted = asyncio.Event()
+
+    async def until_wanted() -> None:
+        await wanted.wait()
+
+    use.until_wanted = until_wanted
     running = asyncio.create_task(use.run_all([a_call("echo"), a_call("post")]))
     await asyncio.sleep(0)
     assert (desk.called, desk.channel.calls) == ([], [])
-    use.released.set()
+    wanted.set()
     await running
     assert (desk.called, len(desk.channel.calls)) == (["hello"], 1)
     desk.toolbox.frozen.withdraw()
