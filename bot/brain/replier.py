@@ -185,25 +185,25 @@ class Replier:
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
         """Return how far the reply to an utterance is that is no turn yet; None: there is no such reply."""
-        begun = (reply for reply in (self._held, self._current) if reply is not None and not reply.asked)
-        return next((reply.stage for reply in begun if reply.question.utterance_id == utterance_id), None)
+        reply = self._unasked(utterance_id)
+        return None if reply is None else reply.stage
 
     def withdraw(self, reason: str, *, utterance_id: str | None = None) -> None:
-        """Drop the reply to speech that goes on, as if it had never begun. `utterance_id`: only a reply to that;
-        None: any that is held. `reason`: for the log.
+        """Drop the reply to speech that goes on, as if it had never begun. `utterance_id`: only a reply to that, also
+        if it sounds; None: any that is held. `reason`: for the log.
         """
-        for reply in (self._held, self._current):
-            if reply is None or reply.asked or utterance_id not in {None, reply.question.utterance_id}:
-                continue
-            if reply is self._current and utterance_id is None:
-                # Its sound has ended the speech, and it is stopped like each other one.
-                continue
-            reply.withdraw()
-            if reply.task is not None:
-                reply.task.cancel()
-            self._output.drop(reply)
-            self._held = None if reply is self._held else self._held
-            log.info("reply_withdrawn", reason=reason, wasted_ms=elapsed_ms(reply.begun_at, self._clock.monotonic()))
+        reply = self._held if utterance_id is None else self._unasked(utterance_id)
+        if reply is None or reply.task is None:
+            return
+        reply.withdraw()
+        reply.task.cancel()
+        self._output.drop(reply)
+        self._held = None if reply is self._held else self._held
+        log.info("reply_withdrawn", reason=reason, wasted_ms=elapsed_ms(reply.begun_at, self._clock.monotonic()))
+
+    def _unasked(self, utterance_id: str) -> Reply | None:
+        begun = (reply for reply in (self._held, self._current) if reply is not None and not reply.asked)
+        return next((reply for reply in begun if reply.question.utterance_id == utterance_id), None)
 
     # -- making replies --------------------------------------------------------------------------------------
 
@@ -220,21 +220,24 @@ class Replier:
     async def run(self) -> None:
         """Answer questions, for ever."""
         async with asyncio.TaskGroup() as self._tasks:
-            while True:
-                await self._wanted.wait()
-                self._wanted.clear()
-                if self._current is None:
-                    self._current = self._next()
-                try:
-                    if self._current is not None:
-                        await self._finish(self._current)
-                finally:
-                    self._current = None
-                    self._recorded.set()
-                    if self.waiting is None:
-                        self._idle.set()
-                    else:
-                        self._wanted.set()
+            try:
+                while True:
+                    await self._wanted.wait()
+                    self._wanted.clear()
+                    await self._answer_next()
+            finally:
+                self._tasks = None
+
+    async def _answer_next(self) -> None:
+        """Finish the reply that was released, or else make that to the question that waits."""
+        reply = self._current = self._current or self._next()
+        try:
+            if reply is not None:
+                await self._finish(reply)
+        finally:
+            self._current = None
+            self._recorded.set()
+            (self._idle if self.waiting is None else self._wanted).set()
 
     def _next(self) -> Reply | None:
         """Return the reply to the question that waits: the held one, or one that begins now."""
