@@ -219,7 +219,8 @@ class Replier:
 
     async def run(self) -> None:
         """Answer questions, for ever."""
-        async with asyncio.TaskGroup() as self._tasks:
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
             try:
                 while True:
                     await self._wanted.wait()
