@@ -12,7 +12,6 @@ import os
 import re
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -29,11 +28,11 @@ from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_too
 from bot.texts.text import for_people, sentence_of
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
-from voice.endpoint_settings import is_this_machine
+from voice.plain_http import open_http
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
     from typing import Any, TextIO
 
     from mcp.types import Tool
@@ -221,17 +220,15 @@ class McpConnection:
         settings = self.settings
         if settings.url:
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-            headers |= {"Accept-Encoding": "identity"}
-            # Calls have their own time limit; an event stream may be silent for long.
-            timeout = httpx2.Timeout(CALL_TIMEOUT_S, read=STREAM_TIMEOUT_S)
-            hooks: Mapping[str, list[Callable[..., Any]]] = {
-                "request": [limit.check_request],
-                "response": [limit.check_answer],
-            }
-            # No proxy of the environment is asked for what stays on this machine.
-            transport = httpx2.AsyncHTTPTransport() if is_this_machine(urlsplit(settings.url).hostname or "") else None
-            async with httpx2.AsyncClient(
-                headers=headers, timeout=timeout, event_hooks=hooks, transport=transport
+            async with open_http(
+                settings.url,
+                headers=headers,
+                # Calls have their own time limit; an event stream may be silent for long.
+                timeout=httpx2.Timeout(CALL_TIMEOUT_S, read=STREAM_TIMEOUT_S),
+                most_bytes=message_limit.MOST_MESSAGE_BYTES,
+                before_request=limit.check_request,
+                endless_events=True,
+                refusal=limit.refused,
             ) as http:
                 yield streamable_http_client(settings.url, http_client=http)
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import time
 from contextlib import asynccontextmanager
@@ -20,9 +19,6 @@ from tests.patience import PATIENCE_S
 from voice.endpoint import (
     KEEP_OPEN_S,
     MAX_ANSWER_MB,
-    MAX_COMPRESSED_BYTES,
-    MAX_REFUSAL_BYTES,
-    AnswerTooLargeError,
     Endpoint,
     Remedies,
     describe_failure,
@@ -30,6 +26,7 @@ from voice.endpoint import (
 )
 from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, without_secrets
 from voice.errors import EnvironmentProxyError
+from voice.plain_http import MAX_REFUSAL_BYTES, AnswerTooLargeError, CompressedAnswerError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -206,20 +203,33 @@ async def test_a_redirect_is_told_and_not_followed(
     assert not is_retryable(refused.value)
 
 
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-async def test_an_answer_without_end_is_not_read_to_its_end(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is a small one that becomes a large one; servers are asked to compress nothing."""
-    most = MAX_ANSWER_MB * 1_000_000 if encoding == "identity" else MAX_COMPRESSED_BYTES
-    piece = b" " * 1_000_000 if encoding == "identity" else gzip.compress(b" " * 30_000_000)
-    flood = _Flood(10 * most, piece)
-    answer = httpx2.Response(200, headers={"content-encoding": encoding}, stream=flood)
-    async with _answered(monkeypatch, answer) as (client, asked):
+async def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much the server sends."""
+    most = MAX_ANSWER_MB * 1_000_000
+    flood = _Flood(10 * most, b" " * 1_000_000)
+    async with _answered(monkeypatch, httpx2.Response(200, stream=flood)) as (client, _):
         with pytest.raises(AnswerTooLargeError) as caught:
             await client.models.retrieve("m")
-    assert [request.headers["accept-encoding"] for request in asked] == ["identity"]
-    assert flood.sent <= most + len(piece)
+    assert flood.sent <= most + 1_000_000
     assert flood.closed
     assert f"sent more than {MAX_ANSWER_MB} MB at once" in str(describe_failure(caught.value, REMEDIES))
+
+
+@pytest.mark.parametrize("status", [200, 400, 503, 307])
+@pytest.mark.parametrize("encodings", [["gzip"], ["gzip, gzip"], ["identity, GZIP"], ["identity", "br"], ["nonsense"]])
+async def test_nothing_is_read_of_a_compressed_answer(
+    encodings: list[str], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers are asked to compress nothing, and a few bytes of a compressed error may become gigabytes too."""
+    flood = _Flood()
+    headers = [("location", "/v1"), *(("content-encoding", encoding) for encoding in encodings)]
+    async with _answered(monkeypatch, httpx2.Response(status, headers=headers, stream=flood)) as (client, asked):
+        with pytest.raises(CompressedAnswerError) as caught:
+            await client.models.retrieve("m")
+    assert [request.headers["accept-encoding"] for request in asked] == ["identity"]
+    assert flood.sent == 0
+    assert flood.closed
+    assert "compresses" in str(describe_failure(caught.value, REMEDIES))
 
 
 URL_SETTING = TypeAdapter[str](EndpointUrl)
