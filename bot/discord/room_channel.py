@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from voice.transport.connection_events import ConnectionEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
+    from voice.transport.speaker_streams import HeardSince
 
 log = structlog.get_logger()
 
@@ -307,7 +308,7 @@ class DiscordRoomChannel:
         source: FrameSource,
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
-        excludes: Callable[[int], bool],
+        heard_since: HeardSince,
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[VoiceConnection]:
@@ -325,7 +326,7 @@ class DiscordRoomChannel:
         async with DiscordVoiceConnection(
             DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
             sink=sink,
-            is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
+            heard_since=lambda user_id: None if self._is_bot(user_id) else heard_since(user_id),
             on_event=changed,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
