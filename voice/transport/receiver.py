@@ -99,6 +99,8 @@ class Receiver:
         self._clock = clock
         # The time that stands for the clock's, while datagrams are read late (`set_time`).
         self._read_at: float | None = None
+        # What is handled came after this; None: it is handled as it comes (`set_came_after`).
+        self._came_after: float | None = None
         self._lock = threading.Lock()
         self._opener = PacketOpener()
         # By person, whatever SSRCs they send on; and by SSRC until it is known, or a key shows, whose it is.
@@ -122,10 +124,11 @@ class Receiver:
                 return
             user_id = self._roster.user_of(packet.ssrc)
             now = self._now()
+            came_after = now if self._came_after is None else self._came_after
             if user_id is not None:
                 since = self._heard_since(user_id)
                 self._streams.discard_unless_of(since, packet.ssrc)
-                if since is None or since >= now:
+                if since is None or since >= came_after:
                     self._counters.excluded += 1
                     return
             payload = open_transport(datagram, packet, keys.secret_key, self._opener)
@@ -146,7 +149,7 @@ class Receiver:
                 self._counters.padding += 1
                 self._pass_over(packet, user_id)
                 return
-            held = HeldFrame(packet.sequence, packet.timestamp, frame, now)
+            held = HeldFrame(packet.sequence, packet.timestamp, frame, now, came_after)
             if user_id is None:
                 self._take_unknown(packet.ssrc, held, keys)
             else:
@@ -159,6 +162,12 @@ class Receiver:
         handled as if it had been read then: no talkspurt ends in between, and no time line gets a hole.
         """
         self._read_at = at
+
+    def set_came_after(self, at: float) -> None:
+        """Take it that what is handled from now on came after `at`: it may have waited in the socket since. Somebody
+        may have agreed to be heard meanwhile, and is heard only if it came after that.
+        """
+        self._came_after = at
 
     def flush(self) -> float:
         """Release what is due, deliver a batch if it is time, and return in how many seconds to call again."""
@@ -304,7 +313,7 @@ class Receiver:
     def _may_open(self, held: HeldFrame, user_id: int) -> bool:
         """Return whether this person might be heard when a frame came, and ever since."""
         since = self._heard_since(user_id)
-        return since is not None and since < held.arrived_at
+        return since is not None and since < held.came_after
 
     def _pass_over(self, packet: AudioPacket, user_id: int | None) -> None:
         """Handle a packet that is nothing but padding: its number is no loss."""

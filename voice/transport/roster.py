@@ -28,12 +28,16 @@ MOST_SSRCS = 4
 
 
 class HeldFrame(NamedTuple):
-    """A frame that can wait until its sender is known: transport-decrypted, still DAVE-encrypted."""
+    """A frame that can wait until its sender is known: transport-decrypted, still DAVE-encrypted.
+
+    `came_after`: it came after this, and before `arrived_at`.
+    """
 
     sequence: int
     timestamp: int
     frame: bytes
     arrived_at: float
+    came_after: float
 
 
 @dataclass(slots=True)

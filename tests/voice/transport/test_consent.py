@@ -100,3 +100,17 @@ def test_what_came_since_the_consent_is_heard_from_its_first_frame(*, encrypts: 
     ear.rest(0.5)
     assert ear.frames_of(ANA) == 10
     assert_each_datagram_has_one_fate(ear)
+
+
+def test_what_waited_in_the_socket_over_the_consent_is_not_heard() -> None:
+    """When it was read tells nothing: it may have been said before."""
+    ear = Ear(room=encrypted_room())
+    ana = ear.sender(ANA, SSRC)
+    ear.receiver.speaks(SSRC, ANA)
+    ear.agreed_at[ANA] = ear.now - 0.01
+    ear.receiver.set_came_after(ear.now - 0.02)
+    ear.say(ana, 5)
+    ear.receiver.set_came_after(ear.now - 0.02)
+    ear.say(ana, 5)
+    ear.rest(0.5)
+    assert (ear.frames_of(ANA), ear.counters.excluded) == (5, 5)

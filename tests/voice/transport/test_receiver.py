@@ -262,7 +262,7 @@ _FRAMES = [frame for frame, _ in zip(tone_packets(), range(6), strict=False)] + 
 
 
 def frame(n: int, at: float = 0.0) -> HeldFrame:
-    return HeldFrame(n, n * 960, b"sealed %d" % n, at)
+    return HeldFrame(n, n * 960, b"sealed %d" % n, at, at)
 
 
 def everybody(_: int) -> bool:
