@@ -240,7 +240,8 @@ class DiscordRoomChannel:
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
         async with within(WRITE_TIMEOUT_S, not_posted(NO_CALL, self.name)):
-            return await post_call(self._channel, request, on_press, self.language)
+            spoken = self._servers.of(self.guild_id).spoken
+            return await post_call(self._channel, request, on_press, self.language, spoken)
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
