@@ -18,9 +18,16 @@ import httpx2
 import structlog
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, ListToolsResult
+from mcp.types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+)
 
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import OutcomeUnknownError, ToolError
 from bot.errors import first_cause
 from bot.mcp import message_limit
 from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError
@@ -60,6 +67,8 @@ STREAM_TIMEOUT_S = 300.0
 # Tools beyond this number are ignored.
 MOST_TOOLS = 200
 _ERROR_CHARS = 200
+# The library's own errors of a call.
+_NO_ANSWER = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
 _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
@@ -161,7 +170,9 @@ class McpConnection:
             raise limit.error from error
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:
-        """Return the result of a tool of the server. Raises `ToolError`."""
+        """Return the result of a tool of the server. Raises `ToolError`, and `OutcomeUnknownError` if the server was
+        asked and has not answered.
+        """
         client = self._client
         if client is None:
             raise ToolError(f"The server {self.settings.name} is away. Go on without it.")
@@ -174,9 +185,9 @@ class McpConnection:
             )
         except Exception as error:
             self._check_requested.set()
-            raise ToolError(
-                f"The server {self.settings.name} failed: {_for_model(self._limit.error or error)}"
-            ) from error
+            why = f"The server {self.settings.name} failed: {_for_model(self._limit.error or error)}"
+            is_answer = isinstance(error, MCPError) and error.code not in _NO_ANSWER
+            raise (ToolError if is_answer else OutcomeUnknownError)(why) from error
         # Images and other content are only named; of files, the text counts.
         texts = [(block, getattr(getattr(block, "resource", block), "text", None)) for block in result.content]
         parts = [text if isinstance(text, str) else f"[{block.type}, which I can't read]" for block, text in texts]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.frozen_calls import LAPSE_S, FrozenCall, FrozenCalls
-from bot.brain.tools.tool import NOBODY, Asker, ToolError, read_arguments
+from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, read_arguments
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
@@ -225,7 +225,7 @@ class QuestionTools:
         tool = self._toolbox.find(call.name, self._asker)
         outcome, output = await self._run(tool, call)
         # Ends after which nobody has what the tool was called for.
-        if outcome in {"failed", "timeout", "broken"} and self._answering is not None:
+        if outcome in FAILURES and self._answering is not None:
             self._toolbox.on_failure(self._answering)
         log.info(
             "tool_called",
