@@ -13,7 +13,7 @@ from http import HTTPStatus
 import httpx2
 import openai
 
-from voice.endpoint_settings import address, without_secrets
+from voice.endpoint_settings import address, to_connect
 from voice.errors import EndpointFailureError
 from voice.plain_http import AnswerRefusedError, open_http
 
@@ -43,7 +43,7 @@ class Endpoint:
     @property
     def where(self) -> str:
         """Return the address for messages."""
-        return without_secrets(address(self.base_url))
+        return address(self.base_url)
 
     def open(self) -> openai.AsyncOpenAI:
         """Return a client, which the caller must close."""
@@ -83,7 +83,7 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     return openai.AsyncOpenAI(
         # The library requires a key. Servers without keys ignore it.
         api_key=api_key or "none",
-        base_url=where,
+        base_url=to_connect(where),
         http_client=http_client,
         max_retries=0,
     )

@@ -35,6 +35,7 @@ from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_too
 from bot.texts.text import for_people, sentence_of
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
+from voice.endpoint_settings import to_connect
 from voice.plain_http import open_http
 from voice.retry_pause import retry_pause_s
 
@@ -241,7 +242,7 @@ class McpConnection:
                 endless_events=True,
                 refusal=limit.refused,
             ) as http:
-                yield streamable_http_client(settings.url, http_client=http)
+                yield streamable_http_client(to_connect(settings.url), http_client=http)
             return
         parameters = StdioServerParameters(
             command=settings.command,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import copy
+import json
+import pickle
 import sys
 import time
 from contextlib import asynccontextmanager
@@ -24,7 +28,7 @@ from voice.endpoint import (
     describe_failure,
     is_retryable,
 )
-from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, without_secrets
+from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, to_connect
 from voice.errors import EnvironmentProxyError
 from voice.plain_http import MAX_REFUSAL_BYTES, AnswerTooLargeError, CompressedAnswerError
 
@@ -271,10 +275,45 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         ("https://hunter2@[::1]:8000/v1#hunter2", "https://[::1]:8000/v1"),
     ],
 )
-def test_a_sentence_has_no_password_of_an_address(url: str, shown: str) -> None:
+def test_no_password_of_an_address_can_be_printed(url: str, shown: str) -> None:
     """A server behind a proxy may want one in its address. `/status` shows sentences to everybody in the channel."""
-    assert without_secrets(url) == shown
-    assert Endpoint(url, "m").where == (shown or OPENAI_URL)
+    setting = URL_SETTING.validate_python(url)
+    printed = (
+        str(setting),
+        f"{setting}",
+        f"{setting:>1}",
+        "".join([setting]),
+        setting + "",
+        json.loads(json.dumps(setting)),
+    )
+    assert set(printed) == {shown}
+    assert "hunter2" not in repr(setting)
+    assert URL_SETTING.dump_json(setting).decode() == json.dumps(shown)
+    assert Endpoint(setting, "m").where == (shown or OPENAI_URL)
+    for same in (
+        setting,
+        copy.deepcopy(setting),
+        pickle.loads(pickle.dumps(setting)),
+        URL_SETTING.validate_python(setting),
+    ):
+        assert (same, to_connect(same)) == (shown, url)
+
+
+async def test_a_server_gets_the_password_of_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not shown is sent."""
+    setting = URL_SETTING.validate_python("http://bot:hunter2@127.0.0.1:9/v1")
+    asked: list[httpx2.Request] = []
+
+    async def handle(_: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        return httpx2.Response(404)
+
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", handle)
+    async with Endpoint(setting, "m").open() as client:
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("m")
+    (request,) = asked
+    assert request.headers["authorization"] == "Basic " + base64.b64encode(b"bot:hunter2").decode()
 
 
 @pytest.mark.parametrize("key", ["", "none", "sk-proj-A_b-9", "hf_x.y=/+"])

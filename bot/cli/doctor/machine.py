@@ -26,7 +26,6 @@ from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 from compaction.model import Mode
 from voice.asr.text_end import LANGUAGE
-from voice.endpoint_settings import without_secrets
 from voice.errors import OpusMissingError
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ def check_recogniser(models: ModelsSettings, settings: AsrSettings) -> Finding:
     finding = _check_local_recogniser(whisper_folder(models, settings))
     if not settings.by_endpoint:
         return finding
-    where = f"{settings.endpoint_model} at {without_secrets(settings.base_url) or 'OpenAI'}"
+    where = f"{settings.endpoint_model} at {settings.base_url or 'OpenAI'}"
     if finding.status is Status.OK:
         return replace(finding, detail=f"{where}; behind it {finding.detail}")
     return replace(finding, status=Status.WARNING, detail=f"{where}, with nothing behind it: {finding.detail}")
@@ -183,7 +182,7 @@ def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool
         finding = Finding("voice", Status.MISSING, absent, INSTALL_PARTS)
     is_whole, detail = finding.status is Status.OK, finding.detail.rstrip(".")
     if settings.by_endpoint:
-        first = f"{settings.model} at {without_secrets(settings.base_url) or 'OpenAI'}"
+        first = f"{settings.model} at {settings.base_url or 'OpenAI'}"
         detail = f"{first}; behind it {detail}" if is_whole else f"{first}, with nothing behind it: {detail}"
     elif not is_whole:
         detail = f"{detail}: the bot answers in writing"
@@ -208,7 +207,7 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     if not recall.enabled:
         return Finding("memory search", Status.OK, f"{_WORDS_ALONE} (switched off)")
     if recall.base_url:
-        where = without_secrets(recall.base_url)
+        where = recall.base_url
         return Finding("memory search", Status.OK, f"{recall.model} at {where}, which was not asked")
     finding = check_model("memory search", EMBED_SENTENCES, models_dir / EMBED_SENTENCES.name, PULL_ALL)
     if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_SENTENCES):
