@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 import socket
+import stat
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from bot.errors import why_not_listening
 from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
 from bot.network_address import NetworkAddress
+from bot.private_files import OTHERS
 from bot.shards import Shards, ranges
 from bot.store.database import describe_database
 from bot.store.dialects.sqlite import verify_database_file
@@ -114,6 +117,18 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
         wanted = f"{SCARCE_BYTES // 1_000_000} are enough"
         return Finding("data", Status.WARNING, f"{detail}; {wanted}", f"Free some space, {elsewhere}")
     return Finding("data", Status.OK, detail)
+
+
+def check_env_file(file: Path) -> Finding:
+    """Check that nobody but its owner can read the file with the keys, if there is one."""
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return Finding("keys", Status.OK, f"there is no {file}")
+    if mode & OTHERS:
+        detail = f"other users of this machine can read or change {file} (mode {stat.S_IMODE(mode):04o})"
+        return Finding("keys", Status.WARNING, detail, f"Run `chmod 600 {shlex.quote(str(file))}`.")
+    return Finding("keys", Status.OK, f"only their owner can read {file}")
 
 
 def check_database(place: Path | SecretStr) -> Finding:
