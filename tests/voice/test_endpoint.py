@@ -281,7 +281,6 @@ def test_no_password_of_an_address_can_be_printed(url: str, shown: str) -> None:
     printed = (
         str(setting),
         f"{setting}",
-        f"{setting:>1}",
         "".join([setting]),
         setting + "",
         json.loads(json.dumps(setting)),

@@ -98,9 +98,11 @@ class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments. Two are equal if a press for one counts for the other.
 
     `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
-    until the person who asked has pressed *Do it*. `permits`: returns whether the tool may run for somebody; by default
-    for who is in the voice channel now. `server`, `title`: the MCP server that has it, and its name there. `available`:
-    whether it can be called now. `timeout_s`: time limit of a call. `max_chars`: how much of its output the model gets.
+    until the person who asked has pressed *Do it*. `once`: it may be called once for a question. `fix`: returns
+    arguments that say what those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns
+    whether the tool may run for somebody; by default for who is in the voice channel now. `server`, `title`: the MCP
+    server that has it, and its name there. `available`: whether it can be called now. `timeout_s`: time limit of a
+    call. `max_chars`: how much of its output the model gets.
     """
 
     name: str
@@ -108,6 +110,8 @@ class RoomTool:
     parameters: Mapping[str, object]
     call: Callable[[Mapping[str, object]], Awaitable[str]] = field(compare=False)
     asks: bool = True
+    once: bool = field(default=False, compare=False)
+    fix: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]] | None = field(default=None, compare=False)
     permits: Callable[[Asker], bool] = field(default=lambda asker: asker.present, compare=False)
     server: str = ""
     title: str = ""

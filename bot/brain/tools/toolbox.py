@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
@@ -128,6 +129,8 @@ class Toolbox:
         self.exchanges = ToolExchanges()
         # The calls that wait for a press.
         self.frozen = FrozenCalls(ask_for_press, self._find_for_press, lapse_s=lapse_s)
+        # Which tools that may be called once were called, and for which turn, or for which question without one.
+        self.called_once: deque[tuple[str, object]] = deque(maxlen=MOST_QUESTIONS)
         # The turn of the question that is answered now; None: unknown.
         self.question: Seq | None = None
         # Gets the turn of each question for which a tool has failed.
@@ -246,10 +249,11 @@ class QuestionTools:
         try:
             arguments = read_arguments(call.arguments, tool.parameters)
             if not tool.asks:
-                return await tool.run(arguments)
+                return await self._run_once(tool, arguments) if tool.once else await tool.run(arguments)
+            fixed = await tool.fix(arguments) if tool.fix is not None else arguments
             if not self._is_current():
                 return "refused", OUTDATED
-            frozen = self._toolbox.frozen.freeze(tool, arguments, self._asker)
+            frozen = self._toolbox.frozen.freeze(tool, fixed, self._asker)
         except ToolError as error:
             return "failed", tool.as_data(str(error))
         self._frozen.append((call, frozen))
@@ -258,3 +262,12 @@ class QuestionTools:
             return "asked", frozen
         self._frozen.remove((call, frozen))
         return "failed", frozen.problem
+
+    async def _run_once(self, tool: RoomTool, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
+        """Run a tool unless it was called for this question, whichever model answered it then."""
+        done = self._toolbox.called_once
+        call = (tool.name, self if self._answering is None else self._answering)
+        if call in done:
+            return "refused", f"{tool.name} was called for this question already. Do not call it again."
+        done.append(call)
+        return await tool.run(arguments)

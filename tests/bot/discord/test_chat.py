@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from bot.brain.tools.built_in import attachment_tools
 from bot.brain.tools.frozen_calls import LAPSED, WORDLESS
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
@@ -413,4 +414,49 @@ async def test_words_withdrawn_after_the_press_do_not_undo_it_over_the_wire(loca
         assert "Not done" not in posted.payload["content"]
         assert "cannot tell" not in posted.payload["content"]
         assert (done, str(call)) == ([{}], WORDLESS["done"])
+        await toolbox.frozen.finish(within_s=PATIENCE_S)
+
+
+async def test_the_file_that_the_card_names_is_read_over_the_wire(local: LocalDiscord) -> None:
+    """Ben drops another one with the same name before Ada presses."""
+
+    async def content(request: web.Request) -> web.Response:
+        return web.Response(body=f"Content {request.match_info['number']}.".encode())
+
+    app, channel_id = web.Application(), local.guild.voice_channels[0].id
+    app.router.add_get("/{number}", content)
+    async with TestServer(app) as files, connected(settings_for(local), ROOMS) as client:
+
+        def drop(number: int) -> int:
+            """Let Ben post a file, and return its id."""
+            file_id, url = local.state.snowflake(), str(files.make_url(f"/{number}"))
+            dropped = {"id": str(file_id), "filename": "notes.txt", "size": 10, "url": url, "proxy_url": ""}
+            message = payloads.message(
+                local.guild,
+                message_id=local.state.snowflake(),
+                channel_id=channel_id,
+                author_id=BEN,
+                content=f"<@{ROOMTONE_BOT_ID}> Look!",
+                extra={"attachments": [dropped | {"content_type": "text/plain"}]},
+            )
+            local.state.add_message(message)
+            return file_id
+
+        room_channel = room_channel_in(client, LOUNGE)
+        toolbox = Toolbox(
+            personal=lambda asker: attachment_tools(
+                room_channel.chat_for(asker.user_id), asker, max_bytes=1_000, zone=UTC
+            ),
+            ask_for_press=room_channel.ask_for_press,
+            is_present=lambda user_id: user_id == ADA,
+        )
+        shown_id = drop(1)
+        asks = MessageToolCall("c", "read_attachment_of_others", json.dumps({"file": "notes"}))
+        (call,) = await toolbox.for_asker(Asker(ADA, "Ada", present=True)).run_all([asks])
+        posted = local.messages[-1]
+        assert f'"id": "{shown_id}"' in posted.payload["content"]
+        drop(2)
+        await local.press(ADA, posted.id, "Do it")
+        await settle(lambda: "Done for Ada." in posted.payload["content"])
+        assert "Content 1." in str(call)
         await toolbox.frozen.finish(within_s=PATIENCE_S)
