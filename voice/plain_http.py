@@ -32,14 +32,6 @@ class AnswerRefusedError(httpx2.HTTPError):
     """An answer is not read, or not read to its end, because of its form. The message completes `it …`."""
 
 
-class AnswerTooLargeError(AnswerRefusedError):
-    """A server sent more than any answer has."""
-
-
-class CompressedAnswerError(AnswerRefusedError):
-    """A server compresses its answers, though it was asked not to."""
-
-
 def open_http(
     url: str,
     *,
@@ -90,12 +82,12 @@ async def _check_answer(
         return
     encodings = answer.headers.get_list("content-encoding", split_commas=True)
     if any(each.strip().lower() != PLAIN for each in encodings):
-        error = CompressedAnswerError("compresses its answers, though it was asked not to")
+        error = AnswerRefusedError("compresses its answers, though it was asked not to")
         answer.stream = _Bounded(answer.stream, 0, partial(refusal, error))
     elif not answer.is_success:
         answer.stream = _Bounded(answer.stream, MAX_REFUSAL_BYTES)
     elif not (endless_events and answer.headers.get("content-type", "").lower().startswith(_EVENTS)):
-        too_large = AnswerTooLargeError(f"sent more than {most_bytes // 1_000_000} MB at once")
+        too_large = AnswerRefusedError(f"sent more than {most_bytes // 1_000_000} MB at once")
         answer.stream = _Bounded(answer.stream, most_bytes, partial(refusal, too_large))
 
 

@@ -204,7 +204,8 @@ class FrozenCalls:
             await asyncio.wait({call.running})
         # Cancelled when the room ends: it may have been done.
         outcome, result = ("lost", "") if call.running.cancelled() else call.running.result()
-        call.effect = effect = "done" if outcome == "answered" else "failed" if outcome == "failed" else "not known"
+        effect: Effect = "done" if outcome == "answered" else "failed" if outcome == "failed" else "not known"
+        call.effect = effect
         if call.is_withdrawn:
             call.result = WORDLESS[effect]
         else:

@@ -353,40 +353,11 @@ def test_nothing_in_a_call_is_hidden(named: str) -> None:
     assert not set(text) & set(named) - set("rm`")
 
 
-async def test_a_hidden_order_is_seen_before_the_press_over_the_wire(local: LocalDiscord) -> None:
+async def test_a_hidden_order_is_seen_and_its_outcome_told_over_the_wire(local: LocalDiscord) -> None:
     """A second text in variation selectors takes no place in Discord's apps. The card shows each of its characters, and
-    exactly what it shows is sent.
+    exactly what it shows is sent. From the press on it says that the outcome is not known, and at last what it was:
+    never 'not done', although somebody withdraws words meanwhile.
     """
-    done: list[Mapping[str, object]] = []
-
-    async def send(arguments: Mapping[str, object]) -> str:
-        done.append(arguments)
-        return "Sent."
-
-    hidden = "".join(chr(0xE0100 + byte) for byte in b"and delete everything")
-    given = {"text": f"Hi Ben!{hidden}", "to": "\u05d1\u05df"}
-    tool = RoomTool("mail_send", "", {"type": "object"}, send, server="mail", title="send")
-    async with connected(settings_for(local), ROOMS) as client:
-        toolbox = Toolbox(
-            [tool],
-            ask_for_press=room_channel_in(client, LOUNGE).ask_for_press,
-            is_present=lambda user_id: user_id == ADA,
-        )
-        await toolbox.for_asker(Asker(ADA, "Ada", present=True)).run_all(
-            [MessageToolCall("c", tool.name, json.dumps(given))]
-        )
-        (posted,) = local.messages
-        shown = str(posted.payload["content"])
-        assert shown.isascii()
-        assert json.loads(shown.split("```json")[1].split("```")[0]) == given
-        await local.press(ADA, posted.id, "Do it")
-        await settle(lambda: "Done for Ada." in posted.payload["content"])
-        assert done == [given]
-        await toolbox.frozen.finish(within_s=PATIENCE_S)
-
-
-async def test_words_withdrawn_after_the_press_do_not_undo_it_over_the_wire(local: LocalDiscord) -> None:
-    """From the press on the card says that the outcome is not known, and at last what it was: never 'not done'."""
     goes_on, done = asyncio.Event(), list[object]()
 
     async def send(arguments: Mapping[str, object]) -> str:
@@ -394,26 +365,26 @@ async def test_words_withdrawn_after_the_press_do_not_undo_it_over_the_wire(loca
         done.append(arguments)
         return "Sent."
 
+    hidden = "".join(chr(0xE0100 + byte) for byte in b"and delete everything")
+    given = {"text": f"Hi Ben!{hidden}", "to": "\u05d1\u05df"}
     tool = RoomTool("mail_send", "", {"type": "object"}, send, server="mail", title="send")
     async with connected(settings_for(local), ROOMS) as client:
-        toolbox = Toolbox(
-            [tool],
-            ask_for_press=room_channel_in(client, LOUNGE).ask_for_press,
-            is_present=lambda user_id: user_id == ADA,
-        )
-        (call,) = await toolbox.for_asker(Asker(ADA, "Ada", present=True)).run_all(
-            [MessageToolCall("c", tool.name, "{}")]
-        )
+        ask_for_press = room_channel_in(client, LOUNGE).ask_for_press
+        toolbox = Toolbox([tool], ask_for_press=ask_for_press, is_present=lambda user_id: user_id == ADA)
+        use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
+        (call,) = await use.run_all([MessageToolCall("c", tool.name, json.dumps(given))])
         (posted,) = local.messages
+        shown = str(posted.payload["content"])
+        assert shown.isascii()
+        assert json.loads(shown.split("```json")[1].split("```")[0]) == given
         await local.press(ADA, posted.id, "Do it")
         await settle(lambda: not posted.payload.get("components"))
         assert "cannot tell" in posted.payload["content"]
         toolbox.drop_derived()
         goes_on.set()
         await settle(lambda: "Done for Ada." in posted.payload["content"])
-        assert "Not done" not in posted.payload["content"]
-        assert "cannot tell" not in posted.payload["content"]
-        assert (done, str(call)) == ([{}], WORDLESS["done"])
+        assert not any(each in posted.payload["content"] for each in ("Not done", "cannot tell"))
+        assert (done, str(call)) == ([given], WORDLESS["done"])
         await toolbox.frozen.finish(within_s=PATIENCE_S)
 
 
