@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # What is read of a redirect or an error, which the libraries read whole. OpenAI's errors have a few hundred bytes.
 MAX_REFUSAL_BYTES = 64 * 1024
 PLAIN = "identity"
-_EVENTS = "text/event-stream"
 
 
 class AnswerRefusedError(httpx2.HTTPError):
@@ -86,7 +85,7 @@ async def _check_answer(
         answer.stream = _Bounded(answer.stream, 0, partial(refusal, error))
     elif not answer.is_success:
         answer.stream = _Bounded(answer.stream, MAX_REFUSAL_BYTES)
-    elif not (endless_events and answer.headers.get("content-type", "").lower().startswith(_EVENTS)):
+    elif not (endless_events and answer.headers.get("content-type", "").lower().startswith("text/event-stream")):
         too_large = AnswerRefusedError(f"sent more than {most_bytes // 1_000_000} MB at once")
         answer.stream = _Bounded(answer.stream, most_bytes, partial(refusal, too_large))
 
