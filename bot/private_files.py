@@ -15,7 +15,7 @@ from pathlib import Path
 UMASK = 0o077
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # What Roomtone keeps in its data folder. Of a folder that also holds other things, only these are mended.
 _OWN = ("roomtone.db*", "forgetting.key*", "logs", "logs/roomtone.jsonl*")
 
@@ -147,7 +147,7 @@ def _all_files(data_dir: Path) -> list[Path]:
 def _mend(path: Path) -> bool:
     """Take the rights of others from one file or folder. Returns whether it had any."""
     mode = path.lstat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or not mode & _OTHERS:
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or not mode & OTHERS:
         return False
-    path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+    path.chmod(stat.S_IMODE(mode) & ~OTHERS)
     return True

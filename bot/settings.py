@@ -58,8 +58,8 @@ class DiscordSettings(BaseModel):
         Field(
             examples=_AN_ID,
             description="Ids of the servers that the bot serves. On any other it says in one sentence that it leaves, "
-            "and does. A bot that has tools (mcp.servers) needs it. Default: the servers of which one of the owners is "
-            "a member.",
+            "and does. A bot that has tools (mcp.servers) needs it. Default: the servers that one of the owners may "
+            "manage (Manage Server).",
         ),
     ] = ()
     owners: Annotated[

@@ -110,6 +110,11 @@ def settings_file() -> Path:
     return _location(None, os.environ).file
 
 
+def env_file() -> Path:
+    """Return the file with the variables, whether it is there or not."""
+    return _location(None, os.environ).folder / ENV_FILE
+
+
 def option(name: str) -> str:
     """Return what a variable of a command's option says, in the environment or in `.env`; empty: nothing."""
     places = reversed(_Merged().variables(_location(None, os.environ).folder, os.environ))

@@ -39,7 +39,7 @@ _SAME_NAME = 0.83
 
 # Discord's tokens have three parts; other tokens start with a known prefix. Somebody may have pasted one into the wrong
 # key.
-_LOOKS_SECRET = re.compile(r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}|\b(sk|pk|ghp|hf|xox[a-z])[-_][\w-]{8,}")
+_LOOKS_SECRET = re.compile(r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}|\b(sk|pk|ghp|hf|xox[a-z])[-_][\w-]{8,}|//[^\s/]*@")
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,10 @@ def secrets_in(value: object) -> Iterator[str]:
             with suppress(ValueError):
                 password = urlsplit(secret).password
             yield from dict.fromkeys(filter(None, (secret, password, unquote(password or ""))))
+        # An address that was written with more than may be shown.
+        case str() if isinstance(whole := getattr(value, "whole", None), SecretStr):
+            if whole.get_secret_value() != value:
+                yield from secrets_in(whole)
         case BaseModel() | dict() | tuple():
             for each in value if isinstance(value, tuple) else dict(value).values():
                 yield from secrets_in(each)

@@ -9,17 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
-from voice.endpoint_settings import address, is_this_machine, without_secrets
-from voice.errors import EndpointFailureError, EnvironmentProxyError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+from voice.endpoint_settings import address, to_connect
+from voice.errors import EndpointFailureError
+from voice.plain_http import AnswerRefusedError, open_http
 
 # If a TCP connection takes longer than this, the address is wrong or the host is down. A slow model cannot be the
 # cause.
@@ -30,13 +26,9 @@ CONNECT_TIMEOUT_S = 5.0
 KEEP_OPEN_S = 60.0
 # What a redirect's address is quoted as. What else it may hold (a path, a query, a password) can be secret or endless.
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]{1,100}")
-# What is read of a redirect or an error, which the libraries read whole. OpenAI's errors have a few hundred bytes.
-MAX_REFUSAL_BYTES = 64 * 1024
 # What is read of an answer; the libraries read one without an end until the memory is full. The vectors of a full batch
 # have some 8 MB as JSON, and the sound of a sentence fewer.
 MAX_ANSWER_MB = 32
-# A compressed megabyte may become a thousand. Servers are asked to send what they have as it is, and few do otherwise.
-MAX_COMPRESSED_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,7 @@ class Endpoint:
     @property
     def where(self) -> str:
         """Return the address for messages."""
-        return without_secrets(address(self.base_url))
+        return address(self.base_url)
 
     def open(self) -> openai.AsyncOpenAI:
         """Return a client, which the caller must close."""
@@ -76,32 +68,22 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     Raises `EnvironmentProxyError`.
     """
     where = address(base_url)
-    # A proxy of the environment is on another machine, and what is said to this one stays here.
-    stays = is_this_machine(urlsplit(where).hostname or "")
     usual = openai.DEFAULT_CONNECTION_LIMITS
-    limits = httpx2.Limits(
-        max_connections=usual.max_connections,
-        max_keepalive_connections=usual.max_keepalive_connections,
-        keepalive_expiry=KEEP_OPEN_S,
+    http_client = open_http(
+        where,
+        timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+        most_bytes=MAX_ANSWER_MB * 1_000_000,
+        before_request=_in_one_piece,
+        limits=httpx2.Limits(
+            max_connections=usual.max_connections,
+            max_keepalive_connections=usual.max_keepalive_connections,
+            keepalive_expiry=KEEP_OPEN_S,
+        ),
     )
-    try:
-        http_client = httpx2.AsyncClient(
-            transport=httpx2.AsyncHTTPTransport(limits=limits) if stays else None,
-            timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
-            limits=limits,
-            headers={"Accept-Encoding": "identity"},
-            # Whoever runs the bot has named this server, and the notice has told people of it. A redirect would send
-            # what they say to another one, or make a request within the bot's own network. Nor is one followed on the
-            # same server: the interfaces that Roomtone speaks need none, and it would take time from each sentence.
-            follow_redirects=False,
-            event_hooks={"request": [_in_one_piece], "response": [_bound_answer]},
-        )
-    except (ImportError, ValueError, httpx2.InvalidURL) as error:
-        raise EnvironmentProxyError from error
     return openai.AsyncOpenAI(
         # The library requires a key. Servers without keys ignore it.
         api_key=api_key or "none",
-        base_url=where,
+        base_url=to_connect(where),
         http_client=http_client,
         max_retries=0,
     )
@@ -112,47 +94,6 @@ async def _in_one_piece(request: httpx2.Request) -> None:
     await request.aread()
 
 
-async def _bound_answer(response: httpx2.Response) -> None:
-    """Let no more of an answer be read than it may have, however much the server sends: of a redirect or an error the
-    first `MAX_REFUSAL_BYTES`; any other fails beyond `MAX_ANSWER_MB`.
-    """
-    if not isinstance(response.stream, httpx2.AsyncByteStream):
-        return
-    if not response.is_success:
-        response.stream = _Bounded(response.stream, MAX_REFUSAL_BYTES, fails=False)
-        return
-    is_plain = response.headers.get("content-encoding", "identity").lower() == "identity"
-    response.stream = _Bounded(
-        response.stream, MAX_ANSWER_MB * 1_000_000 if is_plain else MAX_COMPRESSED_BYTES, fails=True
-    )
-
-
-class AnswerTooLargeError(httpx2.HTTPError):
-    """An endpoint sent more than any answer has."""
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    """The first `most_bytes` of another stream, which then ends, or fails."""
-
-    def __init__(self, whole: httpx2.AsyncByteStream, most_bytes: int, *, fails: bool) -> None:
-        self._whole = whole
-        self._most_bytes = most_bytes
-        self._fails = fails
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._most_bytes
-        async for piece in self._whole:
-            if len(piece) > left and self._fails:
-                raise AnswerTooLargeError("an answer that is too large")
-            yield piece[:left]
-            left -= len(piece)
-            if left <= 0 and not self._fails:
-                return
-
-    async def aclose(self) -> None:
-        await self._whole.aclose()
-
-
 def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureError:
     """Return the cause and the remedy as the end of a sentence that begins with the name of what failed. No full stop.
 
@@ -160,10 +101,8 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
     """
     section = remedies.section
     match error:
-        case AnswerTooLargeError():
-            return EndpointFailureError(
-                "sent more than {size} MB at once. Check {section}.base_url", size=MAX_ANSWER_MB, section=section
-            )
+        case AnswerRefusedError():
+            return EndpointFailureError("{why}. Check {section}.base_url", why=str(error), section=section)
         case openai.APITimeoutError() | TimeoutError() | httpx2.TimeoutException():
             return EndpointFailureError("did not answer in time. Check that it is running and not overloaded")
         case openai.AuthenticationError() | openai.PermissionDeniedError():

@@ -8,12 +8,29 @@ They are validated when settings are read, so that a typo is reported at the sta
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr, WrapValidator
+
+if TYPE_CHECKING:
+    from pydantic import ValidatorFunctionWrapHandler
 
 OPENAI_URL = "https://api.openai.com/v1"
+
+
+class Url(str):
+    """The address of a server in the settings, as it may be shown: without user and password, and without a query,
+    which may have a key. However it is printed, nothing else can come out. `whole`: has them, for connecting.
+    """
+
+    whole: SecretStr
+
+    def __new__(cls, whole: str) -> Self:
+        parts = urlsplit(whole)
+        self = super().__new__(cls, urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
+        self.whole = SecretStr(whole)
+        return self
 
 
 def address(base_url: str) -> str:
@@ -21,10 +38,9 @@ def address(base_url: str) -> str:
     return base_url or OPENAI_URL
 
 
-def without_secrets(url: str) -> str:
-    """Return an address for messages: without user and password, and without a query, which may have a key."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+def to_connect(url: str) -> str:
+    """Return all of an address, for connecting and nothing else."""
+    return url.whole.get_secret_value() if isinstance(url, Url) else url
 
 
 def is_this_machine(host: str) -> bool:
@@ -37,8 +53,11 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def checked_url(url: str) -> str:
+def _checked_url(given: object, read: ValidatorFunctionWrapHandler) -> Url:
     """Return an http or https address, or the empty string. Raises `ValueError` for anything else."""
+    if isinstance(given, Url):
+        return given
+    url: str = read(given)
     try:
         parts = urlsplit(url)
         valid = not url or (parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0)
@@ -47,7 +66,7 @@ def checked_url(url: str) -> str:
         valid = False
     if not valid or not url.isprintable() or " " in url:
         raise ValueError("it is not an address that begins with http:// or https://")
-    return url
+    return Url(url)
 
 
 def _checked_key(key: SecretStr) -> SecretStr:
@@ -58,5 +77,5 @@ def _checked_key(key: SecretStr) -> SecretStr:
 
 
 # An http or https address, or the empty string.
-EndpointUrl = Annotated[str, AfterValidator(checked_url), Field(examples=["http://127.0.0.1:11434/v1"])]
+EndpointUrl = Annotated[str, WrapValidator(_checked_url), Field(examples=["http://127.0.0.1:11434/v1"])]
 EndpointKey = Annotated[SecretStr, AfterValidator(_checked_key)]

@@ -94,7 +94,7 @@ class EncryptedRoom:
         self._key = random.Random(1).randbytes(32)  # noqa: S311 - no secret
         self._cipher = packet_cipher(XCHACHA_MODE, self._key)
         self._now = 0.0
-        self.receiver = Receiver(deliver=lambda _: None, is_excluded=lambda _: False, clock=lambda: self._now)
+        self.receiver = Receiver(deliver=lambda _: None, heard_since=lambda _: float("-inf"), clock=lambda: self._now)
         self._group = EncryptedGroup()
         self.bot = self._group.enter(BOT)
         self._keys = SimpleNamespace(

@@ -147,7 +147,7 @@ class ReceivingProcess:
     def _connection(self) -> DiscordVoiceConnection:
         assert self._gateway is not None, "entered before"
         return DiscordVoiceConnection(
-            self._gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
+            self._gateway, sink=lambda _: None, heard_since=lambda _: float("-inf"), on_event=lambda _: None
         )
 
     async def _sample_lag(self) -> None:

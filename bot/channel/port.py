@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
     from voice.transport.outgoing import FrameSource
+    from voice.transport.speaker_streams import HeardSince
 
     # Takes a press by somebody, with their roles of now: whether it is *Do it*. Returns why it does not count, for that
     # person alone, or None if it does.
@@ -314,18 +315,18 @@ class RoomChannel(Protocol):
         source: FrameSource,
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
-        excludes: Callable[[int], bool],
+        heard_since: HeardSince,
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AbstractAsyncContextManager[VoiceConnection]:
         """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises
         `VoiceConnectionError`.
 
-        `sink` is called on the event loop with each batch and must be quick. `excludes`: returns whether to drop a
-        user's packets without decrypting them (packets of bots are always dropped); called from the connection's thread
-        for every packet. `on_change` is called on the event loop at once when the connection breaks or comes back.
-        `is_owner`: asked before Discord is asked to let the bot in or out; if it returns False, Discord is not asked.
-        None: nobody else could run the room.
+        `sink` is called on the event loop with each batch and must be quick. `heard_since`: returns since when a person
+        may be heard, in monotonic seconds; what came before, or all if it is None, is dropped without decrypting it
+        (packets of bots are always dropped). Called from the connection's thread for every packet. `on_change` is
+        called on the event loop at once when the connection breaks or comes back. `is_owner`: asked before Discord is
+        asked to let the bot in or out; if it returns False, Discord is not asked. None: nobody else could run the room.
         """
 
     @property

@@ -80,16 +80,23 @@ class GuildAdmission:
         return owners_of(self._settings, self._client.application)
 
     async def check(self, guild: discord.Guild) -> Verdict:
-        """Return whether the bot serves a server: one in the settings, or one of which an owner is a member."""
+        """Return whether the bot serves a server: one in the settings; without any there, one that an owner manages.
+
+        It is not enough that they are a member: anybody may invite a bot into a server that its owner has once joined.
+        """
         if self._settings.guilds:
             return Verdict.SERVED if guild.id in self._settings.guilds else Verdict.UNINVITED
-        if guild.id in self._served or guild.owner_id in self.owners:
+        if guild.id in self._served:
             return Verdict.SERVED
-        found = await asyncio.gather(*(member_now(guild, each, within_s=CHECK_TIMEOUT_S) for each in self.owners))
-        if not all(isinstance(each, NoMember) for each in found):
+        if guild.owner_id in self.owners:
             self._served.add(guild.id)
             return Verdict.SERVED
-        return Verdict.UNKNOWN if NoMember.UNKNOWN in found else Verdict.UNINVITED
+        found = await asyncio.gather(*(member_now(guild, each, within_s=CHECK_TIMEOUT_S) for each in self.owners))
+        if any(not isinstance(each, NoMember) and each.guild_permissions.manage_guild for each in found):
+            self._served.add(guild.id)
+            return Verdict.SERVED
+        # In a new session discord.py knows the server before it knows its roles, and so what people may do.
+        return Verdict.UNKNOWN if NoMember.UNKNOWN in found or not guild.roles else Verdict.UNINVITED
 
     async def serves(self, guild_id: int) -> bool:
         """Return whether the bot is known to serve a server that it is a member of."""

@@ -10,7 +10,6 @@ mention it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +18,7 @@ import discord
 
 from bot.channel.markdown import in_message
 from bot.channel.port import ChatError, DroppedFile
+from bot.channel.visible_json import visible_json
 from bot.discord.answers import answer
 from bot.discord.command_tree import AnsweringView
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, unless_gone, within
@@ -26,7 +26,7 @@ from bot.discord.voice_channels import member_of, person_of
 from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from bot.channel.port import CallRequest, OnPress
     from voice.transport.discord_gateway import VoiceChannel
@@ -137,7 +137,9 @@ DO_NOT = Text("Don't")
 SHALL_I = Text("{name}, shall I do this? I do nothing unless you press *Do it* within two minutes.")
 OF_SERVER = Text("{tool} of {server}, with these arguments:")
 OWN_TOOL = Text("{tool}, with these arguments:")
+BEGUN = Text("{name} has pressed *Do it*. Until you read here what came of it, I cannot tell whether it is done.")
 IN_FILE = Text("The call is too long for a message. All of it is in the file.")
+NOBODY_CALLED = discord.AllowedMentions.none()
 # Room for what became of the call, below it.
 _CALL_CHARS = MESSAGE_CHARS - 200
 # A longer name is in the file only.
@@ -145,15 +147,22 @@ _NAME_CHARS = 100
 CALL_BUTTONS = _DO_IT_ID, _DO_NOT_ID = "roomtone:do-it", "roomtone:do-not"
 
 
-def call_buttons(on_press: OnPress, language: str) -> AnsweringView:
-    """Return the two buttons of one call. Who may press is the room's to say (`bot.brain.tools.frozen_calls`)."""
+def call_buttons(on_press: OnPress, language: str, *, text: str = "") -> AnsweringView:
+    """Return the two buttons of one call. Who may press is the room's to say (`bot.brain.tools.frozen_calls`).
+
+    `text`: of the message that they are below.
+    """
     view = AnsweringView(timeout=None)
 
     async def press(interaction: discord.Interaction, *, do_it: bool) -> None:
         # Discord sends the roles of now with each press.
-        refused = on_press(person_of(member_of(interaction)), do_it)
+        person = person_of(member_of(interaction))
+        refused = on_press(person, do_it)
         if refused is not None:
             await answer(interaction, refused)
+        elif do_it:
+            begun = f"{text}\n{in_message(BEGUN.fill(name=person.name[:_NAME_CHARS]), language)}"
+            await interaction.response.edit_message(content=begun, view=None, allowed_mentions=NOBODY_CALLED)
         else:
             await interaction.response.edit_message(view=None)
 
@@ -175,41 +184,38 @@ class PostedCall:
     async def conclude(self, outcome: Text) -> None:
         self.buttons.stop()
         text = f"{self.text}\n{in_message(outcome, self.language)}"
-        request = self.message.edit(content=text, view=None, allowed_mentions=discord.AllowedMentions.none())
+        request = self.message.edit(content=text, view=None, allowed_mentions=NOBODY_CALLED)
         await attempt(request, None, event="call_not_concluded")
 
 
 async def post_call(
-    channel: discord.abc.Messageable, request: CallRequest, on_press: OnPress, language: str
+    channel: discord.abc.Messageable,
+    request: CallRequest,
+    on_press: OnPress,
+    language: str,
+    spoken: Collection[str] = (),
 ) -> PostedCall:
-    """Post a call with its buttons. Raises `REQUEST_ERRORS`. It has no time-out."""
-    buttons = call_buttons(on_press, language)
-    text, content = call_text(request, language)
+    """Post a call with its buttons. `language`: that of what everybody there reads; `spoken`: those of what they say.
+
+    Raises `REQUEST_ERRORS`. It has no time-out.
+    """
+    text, content = call_text(request, language, spoken)
+    buttons = call_buttons(on_press, language, text=text)
     file = None if content is None else ("call.json", content.encode())
     message = await post_message(channel, text, view=buttons, file=file)
     return PostedCall(message, buttons, text, language)
 
 
-def call_text(request: CallRequest, language: str) -> tuple[str, str | None]:
+def call_text(request: CallRequest, language: str, spoken: Collection[str] = ()) -> tuple[str, str | None]:
     """Return the message about a call, and the content of a file with all of it if that is too long for a message."""
+    languages = (language, *spoken)
     named = OF_SERVER if request.server else OWN_TOOL
     head = in_message(SHALL_I.fill(name=request.asker[:_NAME_CHARS]), language)
-    tool = in_message(named.fill(tool=request.tool[:_NAME_CHARS], server=request.server), language)
-    text = f"{head}\n{tool}\n```json\n{visible_json(request.arguments)}\n```"
-    if len(text) <= _CALL_CHARS and len(request.tool) <= _NAME_CHARS:
+    # As JSON writes them, without its quotes: nothing in a name is hidden either.
+    name, server = (visible_json(each, languages)[1:-1] for each in (request.tool, request.server))
+    tool = in_message(named.fill(tool=name[:_NAME_CHARS], server=server[:_NAME_CHARS]), language)
+    text = f"{head}\n{tool}\n```json\n{visible_json(request.arguments, languages)}\n```"
+    if len(text) <= _CALL_CHARS and max(len(name), len(server)) <= _NAME_CHARS:
         return text, None
-    whole = visible_json({"server": request.server, "tool": request.tool, "arguments": request.arguments})
-    return f"{head}\n{tool}\n{in_message(IN_FILE, language)}", whole
-
-
-def visible_json(value: Mapping[str, object]) -> str:
-    """Return a value as JSON in which each character can be seen: those that cannot, that turn the direction of the
-    text, or that would end a block of code, are escaped.
-    """
-    written = json.dumps(value, ensure_ascii=False, indent=2)
-    return "".join(char if char == "\n" or (char.isprintable() and char != "`") else _escaped(char) for char in written)
-
-
-def _escaped(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+    whole = {"server": request.server, "tool": request.tool, "arguments": request.arguments}
+    return f"{head}\n{tool}\n{in_message(IN_FILE, language)}", visible_json(whole, languages)

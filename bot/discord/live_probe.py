@@ -122,7 +122,7 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
             "permission Send Messages there."
         )
     record = _ConnectionRecord()
-    receiver = Receiver(deliver=lambda _: None, is_excluded=lambda _: True)
+    receiver = Receiver(deliver=lambda _: None, heard_since=lambda _: None)
     voice = Connector(
         DiscordMainGateway(client, channel),
         receiver=receiver,

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from voice.transport.connection_events import ConnectionEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
+    from voice.transport.speaker_streams import HeardSince
 
 log = structlog.get_logger()
 
@@ -239,7 +240,8 @@ class DiscordRoomChannel:
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
         async with within(WRITE_TIMEOUT_S, not_posted(NO_CALL, self.name)):
-            return await post_call(self._channel, request, on_press, self.language)
+            spoken = self._servers.of(self.guild_id).spoken
+            return await post_call(self._channel, request, on_press, self.language, spoken)
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
@@ -307,7 +309,7 @@ class DiscordRoomChannel:
         source: FrameSource,
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
-        excludes: Callable[[int], bool],
+        heard_since: HeardSince,
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[VoiceConnection]:
@@ -325,7 +327,7 @@ class DiscordRoomChannel:
         async with DiscordVoiceConnection(
             DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
             sink=sink,
-            is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
+            heard_since=lambda user_id: None if self._is_bot(user_id) else heard_since(user_id),
             on_event=changed,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,

@@ -10,7 +10,8 @@ import openai
 
 from bot.llm.port import NO_ANSWER, ChatModelError, FilteredError
 from bot.texts.text import OperatorText
-from voice.endpoint import AnswerTooLargeError, redirect_target
+from voice.endpoint import redirect_target
+from voice.plain_http import AnswerRefusedError
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
@@ -95,11 +96,8 @@ _ERROR_KINDS: tuple[tuple[type[Exception], str, bool], ...] = (
         True,
     ),
     (
-        AnswerTooLargeError,
-        (
-            "The language model {model} at {where} sent far more than any answer has. Look at its server, or choose "
-            "another one."
-        ),
+        AnswerRefusedError,
+        "The language model {model} at {where} {reason}. Look at its server, or choose another one.",
         True,
     ),
     (
@@ -137,9 +135,7 @@ def _reason(error: Exception, key: str) -> str:
     candidates = [body.get(field) for field in ("message", "detail")] if isinstance(body, dict) else []
     if isinstance(error, openai.APIStatusError):
         candidates.append(f"status {error.status_code}")
-    sentence = next(
-        (each for each in (*candidates, getattr(error, "message", "")) if isinstance(each, str) and each), ""
-    )
+    sentence = next((each for each in (*candidates, str(error)) if isinstance(each, str) and each), "")
     if key:
         sentence = sentence.replace(key, "…")
     return " ".join((sentence or type(error).__name__).split())[:QUOTE_CHARS].rstrip(". ")

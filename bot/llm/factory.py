@@ -74,7 +74,7 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
     """
     from bot.llm.endpoint_errors import translate_error
     from voice.endpoint import open_client
-    from voice.endpoint_settings import address, without_secrets
+    from voice.endpoint_settings import address
 
     key = settings.api_key.get_secret_value() if settings.api_key else ""
     # Anthropic's list of models is no part of their OpenAI-compatible endpoint.
@@ -87,5 +87,5 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
                 # Gemini calls its models models/gemini-…, and takes both names. Ollama without models sends null.
                 return tuple(model.id.removeprefix("models/") for model in page.data or ())
         except Exception as error:
-            where = without_secrets(address(settings.base_url))
+            where = address(settings.base_url)
             raise translate_error(error, model=settings.model, where=where, key=key) from error

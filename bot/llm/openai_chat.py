@@ -33,7 +33,7 @@ from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamedAnswer
 from bot.texts.text import OperatorText, sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
-from voice.endpoint_settings import address, without_secrets
+from voice.endpoint_settings import address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -69,7 +69,7 @@ class OpenAIChat(ChatClient):
 
     def __init__(self, settings: LlmSettings, limits: AnswerLimits = USUAL_LIMITS) -> None:
         self._limits = limits
-        self._where = without_secrets(address(settings.base_url))
+        self._where = address(settings.base_url)
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
         super().__init__(settings.base_url, self._key, settings.model, timeout_s=limits.total_s)
         # What Gemini sent with the last tool calls, by their ids, and wants back with them.

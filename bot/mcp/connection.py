@@ -12,16 +12,22 @@ import os
 import re
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 import structlog
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, ListToolsResult
+from mcp.types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+)
 
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import OutcomeUnknownError, ToolError
 from bot.errors import first_cause
 from bot.mcp import message_limit
 from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError
@@ -29,11 +35,12 @@ from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_too
 from bot.texts.text import for_people, sentence_of
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
-from voice.endpoint_settings import is_this_machine
+from voice.endpoint_settings import to_connect
+from voice.plain_http import open_http
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
     from typing import Any, TextIO
 
     from mcp.types import Tool
@@ -61,6 +68,8 @@ STREAM_TIMEOUT_S = 300.0
 # Tools beyond this number are ignored.
 MOST_TOOLS = 200
 _ERROR_CHARS = 200
+# The library's own errors of a call.
+_NO_ANSWER = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
 _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
@@ -162,7 +171,9 @@ class McpConnection:
             raise limit.error from error
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:
-        """Return the result of a tool of the server. Raises `ToolError`."""
+        """Return the result of a tool of the server. Raises `ToolError`, and `OutcomeUnknownError` if the server was
+        asked and has not answered.
+        """
         client = self._client
         if client is None:
             raise ToolError(f"The server {self.settings.name} is away. Go on without it.")
@@ -175,9 +186,9 @@ class McpConnection:
             )
         except Exception as error:
             self._check_requested.set()
-            raise ToolError(
-                f"The server {self.settings.name} failed: {_for_model(self._limit.error or error)}"
-            ) from error
+            why = f"The server {self.settings.name} failed: {_for_model(self._limit.error or error)}"
+            is_answer = isinstance(error, MCPError) and error.code not in _NO_ANSWER
+            raise (ToolError if is_answer else OutcomeUnknownError)(why) from error
         # Images and other content are only named; of files, the text counts.
         texts = [(block, getattr(getattr(block, "resource", block), "text", None)) for block in result.content]
         parts = [text if isinstance(text, str) else f"[{block.type}, which I can't read]" for block, text in texts]
@@ -221,19 +232,17 @@ class McpConnection:
         settings = self.settings
         if settings.url:
             headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-            headers |= {"Accept-Encoding": "identity"}
-            # Calls have their own time limit; an event stream may be silent for long.
-            timeout = httpx2.Timeout(CALL_TIMEOUT_S, read=STREAM_TIMEOUT_S)
-            hooks: Mapping[str, list[Callable[..., Any]]] = {
-                "request": [limit.check_request],
-                "response": [limit.check_answer],
-            }
-            # No proxy of the environment is asked for what stays on this machine.
-            transport = httpx2.AsyncHTTPTransport() if is_this_machine(urlsplit(settings.url).hostname or "") else None
-            async with httpx2.AsyncClient(
-                headers=headers, timeout=timeout, event_hooks=hooks, transport=transport
+            async with open_http(
+                settings.url,
+                headers=headers,
+                # Calls have their own time limit; an event stream may be silent for long.
+                timeout=httpx2.Timeout(CALL_TIMEOUT_S, read=STREAM_TIMEOUT_S),
+                most_bytes=message_limit.MOST_MESSAGE_BYTES,
+                before_request=limit.check_request,
+                endless_events=True,
+                refusal=limit.refused,
             ) as http:
-                yield streamable_http_client(settings.url, http_client=http)
+                yield streamable_http_client(to_connect(settings.url), http_client=http)
             return
         parameters = StdioServerParameters(
             command=settings.command,

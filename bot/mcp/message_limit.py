@@ -17,7 +17,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import httpx2
 import mcp.client.stdio
 from anyio.streams.text import TextReceiveStream
 
@@ -26,12 +25,15 @@ from bot.texts.text import OperatorText, verbatim
 from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
+
+    import httpx2
+
+    from voice.plain_http import AnswerRefusedError
 
 # A picture of a whole screen, as some tools return it, has fewer. A model is told the kind of a picture only, and of a
 # longer text than some thousand characters head and tail.
 MOST_MESSAGE_BYTES: Final = 4_000_000
-_EVENTS: Final = "text/event-stream"
 # The tools of all rooms, the checks, and the library's own requests are a few a second.
 MOST_REQUESTS_AT_ONCE: Final = 300
 REQUESTS_PER_S: Final = 10
@@ -63,10 +65,6 @@ class MessageLimit:
             self.on_exceeded()
         return self.error
 
-    def too_large(self) -> ServerDroppedError:
-        """Note that a message is too large, and return the sentence about it."""
-        return self.exceed(f"sent a message of more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
-
     async def check_request(self, _: httpx2.Request) -> None:
         """Bound how often a web server is asked. A hook for its client: called before each request. Raises
         `ServerDroppedError`.
@@ -74,41 +72,14 @@ class MessageLimit:
         if not self._requests.take(time.monotonic()):
             raise self.exceed("has itself asked again and again without a pause")
 
-    async def check_answer(self, answer: httpx2.Response) -> None:
-        """Bound the body of an answer of a web server. A hook for its client: called with each answer, before its body.
-
-        Raises `ServerDroppedError` for a compressed one: a small one may become very large.
-        """
-        if answer.headers.get("content-encoding", "identity").lower() != "identity":
-            raise self.exceed("compresses its answers, though it was asked not to")
-        # The library bounds the events, and a stream of them may last for days.
-        if not answer.headers.get("content-type", "").lower().startswith(_EVENTS):
-            assert isinstance(answer.stream, httpx2.AsyncByteStream), "of an asynchronous client"
-            answer.stream = _BoundedBody(answer.stream, self)
+    def refused(self, error: AnswerRefusedError) -> ServerDroppedError:
+        """Note that the server must be dropped because of the form of an answer, and return why."""
+        return self.exceed(str(error))
 
 
 # That of a program whose transport is opened in this task from now on. Its reader is made in a task of the library,
 # which gets this task's context.
 PROGRAM_LIMIT: ContextVar[MessageLimit | None] = ContextVar("mcp_message_limit", default=None)
-
-
-class _BoundedBody(httpx2.AsyncByteStream):
-    """The body of an answer, up to `MOST_MESSAGE_BYTES`."""
-
-    def __init__(self, body: httpx2.AsyncByteStream, limit: MessageLimit) -> None:
-        self._body = body
-        self._limit = limit
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        length = 0
-        async for chunk in self._body:
-            length += len(chunk)
-            if length > MOST_MESSAGE_BYTES:
-                raise self._limit.too_large()
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._body.aclose()
 
 
 class BoundedText(TextReceiveStream):
@@ -126,7 +97,7 @@ class BoundedText(TextReceiveStream):
         text = await super().receive()
         begun, newline, rest = text.partition("\n")
         if self._limit is not None and self._length + len(begun) > MOST_MESSAGE_BYTES:
-            self._limit.too_large()
+            self._limit.exceed(f"sent a message of more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
             raise anyio.EndOfStream
         self._length = len(rest) - (rest.rfind("\n") + 1) if newline else self._length + len(begun)
         return text

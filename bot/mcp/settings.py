@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from voice.endpoint_settings import checked_url
+from voice.endpoint_settings import EndpointUrl
 
 if TYPE_CHECKING:
     from bot.brain.tools.tool import Asker
@@ -38,7 +38,7 @@ class McpServerSettings(BaseModel):
         ),
     ] = Field(default_factory=dict)
     url: Annotated[
-        str,
+        EndpointUrl,
         Field(description="Address of a server that speaks streamable HTTP, for example http://127.0.0.1:8000/mcp."),
     ] = ""
     headers: Annotated[
@@ -67,12 +67,6 @@ class McpServerSettings(BaseModel):
     def _one_way_to_reach_it(self) -> McpServerSettings:
         if bool(self.command) == bool(self.url):
             raise ValueError(f"the server {self.name!r} needs either a command or a url")
-        try:
-            checked_url(self.url)
-        except ValueError as error:
-            raise ValueError(
-                f"the url of the server {self.name!r} must be an address that begins with http:// or https://"
-            ) from error
         return self
 
     def use_of(self, tool: str) -> ToolUse:

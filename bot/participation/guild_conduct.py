@@ -104,6 +104,9 @@ class GuildConduct:
     # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.
     asks: bool = False
     consent: SessionConsent = field(default_factory=SessionConsent)
+    # When people last agreed to be heard or opted in again (monotonic seconds). For others it is as long ago as it may
+    # be.
+    agreed_at: dict[int, float] = field(default_factory=dict)
     # When a room of that session was last known to run (monotonic seconds).
     ran_until: float | None = None
     # The bot only writes down in this session: it says nothing, whoever asks.
@@ -124,6 +127,10 @@ class GuildConduct:
     def excludes(self, person_id: int) -> bool:
         """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
         return person_id in self.opted_out or (self.asks and person_id not in self.consent.agreed)
+
+    def heard_since(self, person_id: int) -> float | None:
+        """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
+        return None if self.excludes(person_id) else self.agreed_at.get(person_id, float("-inf"))
 
     def opted_out_ids(self) -> frozenset[str]:
         """Return the ids of the people who opted out, as turns have them."""
@@ -319,6 +326,9 @@ class GuildConducts:
                 Text("You have opted out of being heard on this server. Use /opt-in first, then press again.")
             )
         agreed = guild.consent.agreed
+        if agrees and person_id not in agreed:
+            # First: from the next line on they are heard.
+            guild.agreed_at[person_id] = self._clock.monotonic()
         guild.consent.agreed = agreed | {person_id} if agrees else agreed - {person_id}
         if withdraws and guild.room is not None:
             guild.room.on_opted_out(person_id)
@@ -355,6 +365,9 @@ class GuildConducts:
         if out == (person_id in guild.opted_out):
             # Opting out again would only interrupt the bot, and opting in takes no agreement back.
             return
+        if not out:
+            # First: from the next line on they are heard.
+            guild.agreed_at[person_id] = self._clock.monotonic()
         guild.opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.consent.agreed -= {person_id}
         if out and guild.room is not None:

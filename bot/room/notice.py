@@ -203,14 +203,14 @@ class Announcer:
         self._notice = notice
         self._speak = speak
         self._clock = clock
-        self._notified = notified
+        self._had_notice = self._notified = notified
         self._given_at = float("-inf")
         self._is_marked = False
         self._somebody_came = asyncio.Event()
 
-    def has_notified(self, person_id: int) -> bool:
-        """Return whether a person has had the notice in this session, and may be heard. Thread-safe."""
-        return person_id in self._notified
+    def had_notice(self, person_id: int) -> bool:
+        """Return whether a person had the notice in this session before this room began. Thread-safe."""
+        return person_id in self._had_notice
 
     async def begin(self) -> None:
         """Give the notice, unless everybody present has had it in this session. Raises `NotAnnouncedError`.

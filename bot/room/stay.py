@@ -71,7 +71,7 @@ class RoomStay:
         self._opened_at = self._clock.monotonic()
         self._connection: VoiceConnection | None = None
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
-        self._notice_given = False
+        self._notice_given_at: float | None = None
         # What is shown and told of the room.
         self._unfinished, self._faults = UnfinishedSpeech(channel), RoomFaults()
         # A failure from before the room is told by /status.
@@ -152,7 +152,7 @@ class RoomStay:
         self.conversation.membership.on_change(change)
         if change.joined:
             self._announcer.on_joined()
-        if self._notice_given:
+        if self._notice_given_at is not None:
             self._attendance.look()
 
     def on_event(self, event: events.Event) -> None:
@@ -170,7 +170,7 @@ class RoomStay:
         return self._channel.connect(
             self.conversation.answering.speaking.playback,
             self.conversation.hear,
-            excludes=self._excludes_sound,
+            heard_since=self._heard_since,
             on_change=self._measure_connection,
             is_owner=self._claim_watch.is_owner,
         )
@@ -179,7 +179,7 @@ class RoomStay:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
         self._connection = connection
         await self._announcer.begin()
-        self._notice_given = True
+        self._notice_given_at = self._clock.monotonic()
         self._attendance.look()
         async with asyncio.TaskGroup() as tasks:
 
@@ -241,10 +241,12 @@ class RoomStay:
         await self.conversation.membership.record_rest()
         await self._attendance.finish(goes_on=reason == HANDED_OVER)
 
-    def _excludes_sound(self, user_id: int) -> bool:
-        """Return whether a person's packets are dropped unread. Thread-safe."""
-        is_notified = self._notice_given or self._announcer.has_notified(user_id)
-        return not is_notified or self.conversation.participation.excludes(user_id)
+    def _heard_since(self, user_id: int) -> float | None:
+        """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
+        agreed_at = self._session.guild.heard_since(user_id)
+        if agreed_at is None or self._announcer.had_notice(user_id):
+            return agreed_at
+        return None if self._notice_given_at is None else max(agreed_at, self._notice_given_at)
 
     async def _work_or_leave(self, work: Work, reason: str) -> None:
         """Give the notice to people who come later, or write down what is said. Leave where that is impossible: nobody
@@ -253,7 +255,7 @@ class RoomStay:
         try:
             await work()
         except (NotAnnouncedError, ChatError) as error:
-            self._notice_given = False
+            self._notice_given_at = None
             self._session.report(reason, error)
             await self._channel.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)

@@ -297,12 +297,12 @@ def test_every_secret_is_found(tmp_path: Path) -> None:
     """`secrets_in` also finds the secrets in lists of servers and models, so that logs can leave them out."""
     (tmp_path / "roomtone.toml").write_text(
         '[discord]\ntoken = "token-1"\nguilds = [1]\n[llm]\napi_key = "key-2"\n[[llm.fallback_models]]\nmodel = "b"\n'
-        'base_url = "http://b/v1"\napi_key = "key-3"\n[[mcp.servers]]\nname = "x"\nurl = "https://x/mcp"\n'
+        'base_url = "http://b/v1"\napi_key = "key-3"\n[[mcp.servers]]\nname = "x"\nurl = "https://me:key-6@x/mcp"\n'
         'headers = { Authorization = "key-4" }\nenv = { A = "key-5" }\n',
         "utf-8",
     )
     found = set(secrets_in(load(directory=tmp_path, environ={})))
-    assert found == {"token-1", "key-2", "key-3", "key-4", "key-5"}
+    assert found == {"token-1", "key-2", "key-3", "key-4", "key-5", "key-6", "https://me:key-6@x/mcp"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -36,6 +37,18 @@ def test_the_files_follow_the_forges_schemas(schema: str, files: str) -> None:
         cwd=REPOSITORY,
     )
     assert checked.returncode == 0, checked.stdout
+
+
+def test_actions_are_named_by_commit() -> None:
+    """Whoever takes over an action's repository can move its tags. The version is for Dependabot."""
+    lines = [
+        line.strip()
+        for path in (FORGE / "workflows").glob("*.yml")
+        for line in path.read_text("utf-8").splitlines()
+        if "uses:" in line
+    ]
+    assert lines
+    assert [line for line in lines if not re.fullmatch(r"- uses: [\w/.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
 
 
 def test_the_checks_have_limits_and_name_targets_that_exist() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
+    from voice.transport.speaker_streams import HeardSince
 
 ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
 
@@ -247,20 +248,24 @@ class FakeRoomChannel:
         """Return what the test says."""
         return self.refused
 
+    def excludes(self, user_id: int) -> bool:
+        """Return whether the room lets nothing of a person be heard now."""
+        return self.heard_since(user_id) is None
+
     @asynccontextmanager
     async def connect(
         self,
         source: FrameSource,
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
-        excludes: Callable[[int], bool],
+        heard_since: HeardSince,
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[FakeVoiceConnection]:
         """Open a fake connection."""
         self.connecting = True
         self.is_owner = is_owner
-        self.excludes = excludes
+        self.heard_since = heard_since
         self.connection_changed = on_change
         if self.refuse is not None:
             raise self.refuse

@@ -136,7 +136,7 @@ def pictures(chance: random.Random) -> None:
     async def attack() -> None:
         picture = _picture()
         header = picture.index(b"\xff\xda")
-        async with FrameDecoder() as decoder:
+        async with FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder:
             await decoder.decode(picture)
             for _ in range(100):
                 broken = damaged(picture[:header], chance) + picture[header:]

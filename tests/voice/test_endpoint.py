@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
+import base64
+import copy
+import json
+import pickle
 import sys
 import time
 from contextlib import asynccontextmanager
@@ -20,16 +23,14 @@ from tests.patience import PATIENCE_S
 from voice.endpoint import (
     KEEP_OPEN_S,
     MAX_ANSWER_MB,
-    MAX_COMPRESSED_BYTES,
-    MAX_REFUSAL_BYTES,
-    AnswerTooLargeError,
     Endpoint,
     Remedies,
     describe_failure,
     is_retryable,
 )
-from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, without_secrets
+from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, to_connect
 from voice.errors import EnvironmentProxyError
+from voice.plain_http import MAX_REFUSAL_BYTES, AnswerRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -206,20 +207,33 @@ async def test_a_redirect_is_told_and_not_followed(
     assert not is_retryable(refused.value)
 
 
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-async def test_an_answer_without_end_is_not_read_to_its_end(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is a small one that becomes a large one; servers are asked to compress nothing."""
-    most = MAX_ANSWER_MB * 1_000_000 if encoding == "identity" else MAX_COMPRESSED_BYTES
-    piece = b" " * 1_000_000 if encoding == "identity" else gzip.compress(b" " * 30_000_000)
-    flood = _Flood(10 * most, piece)
-    answer = httpx2.Response(200, headers={"content-encoding": encoding}, stream=flood)
-    async with _answered(monkeypatch, answer) as (client, asked):
-        with pytest.raises(AnswerTooLargeError) as caught:
+async def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much the server sends."""
+    most = MAX_ANSWER_MB * 1_000_000
+    flood = _Flood(10 * most, b" " * 1_000_000)
+    async with _answered(monkeypatch, httpx2.Response(200, stream=flood)) as (client, _):
+        with pytest.raises(AnswerRefusedError) as caught:
             await client.models.retrieve("m")
-    assert [request.headers["accept-encoding"] for request in asked] == ["identity"]
-    assert flood.sent <= most + len(piece)
+    assert flood.sent <= most + 1_000_000
     assert flood.closed
     assert f"sent more than {MAX_ANSWER_MB} MB at once" in str(describe_failure(caught.value, REMEDIES))
+
+
+@pytest.mark.parametrize("status", [200, 400, 503, 307])
+@pytest.mark.parametrize("encodings", [["gzip"], ["gzip, gzip"], ["identity, GZIP"], ["identity", "br"], ["nonsense"]])
+async def test_nothing_is_read_of_a_compressed_answer(
+    encodings: list[str], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers are asked to compress nothing, and a few bytes of a compressed error may become gigabytes too."""
+    flood = _Flood()
+    headers = [("location", "/v1"), *(("content-encoding", encoding) for encoding in encodings)]
+    async with _answered(monkeypatch, httpx2.Response(status, headers=headers, stream=flood)) as (client, asked):
+        with pytest.raises(AnswerRefusedError) as caught:
+            await client.models.retrieve("m")
+    assert [request.headers["accept-encoding"] for request in asked] == ["identity"]
+    assert flood.sent == 0
+    assert flood.closed
+    assert "compresses" in str(describe_failure(caught.value, REMEDIES))
 
 
 URL_SETTING = TypeAdapter[str](EndpointUrl)
@@ -261,10 +275,44 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         ("https://hunter2@[::1]:8000/v1#hunter2", "https://[::1]:8000/v1"),
     ],
 )
-def test_a_sentence_has_no_password_of_an_address(url: str, shown: str) -> None:
+def test_no_password_of_an_address_can_be_printed(url: str, shown: str) -> None:
     """A server behind a proxy may want one in its address. `/status` shows sentences to everybody in the channel."""
-    assert without_secrets(url) == shown
-    assert Endpoint(url, "m").where == (shown or OPENAI_URL)
+    setting = URL_SETTING.validate_python(url)
+    printed = (
+        str(setting),
+        f"{setting}",
+        "".join([setting]),
+        setting + "",
+        json.loads(json.dumps(setting)),
+    )
+    assert set(printed) == {shown}
+    assert "hunter2" not in repr(setting)
+    assert URL_SETTING.dump_json(setting).decode() == json.dumps(shown)
+    assert Endpoint(setting, "m").where == (shown or OPENAI_URL)
+    for same in (
+        setting,
+        copy.deepcopy(setting),
+        pickle.loads(pickle.dumps(setting)),
+        URL_SETTING.validate_python(setting),
+    ):
+        assert (same, to_connect(same)) == (shown, url)
+
+
+async def test_a_server_gets_the_password_of_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not shown is sent."""
+    setting = URL_SETTING.validate_python("http://bot:hunter2@127.0.0.1:9/v1")
+    asked: list[httpx2.Request] = []
+
+    async def handle(_: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        return httpx2.Response(404)
+
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", handle)
+    async with Endpoint(setting, "m").open() as client:
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("m")
+    (request,) = asked
+    assert request.headers["authorization"] == "Basic " + base64.b64encode(b"bot:hunter2").decode()
 
 
 @pytest.mark.parametrize("key", ["", "none", "sk-proj-A_b-9", "hf_x.y=/+"])

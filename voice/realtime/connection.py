@@ -65,6 +65,7 @@ async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> As
         "open_timeout": within_s,
         "close_timeout": CLOSE_TIMEOUT_S,
         "max_size": MAX_MESSAGE_BYTES,
+        "compression": None,
     }
     if is_this_machine(client.base_url.host):
         # The library would ask a proxy of the environment.

@@ -15,7 +15,7 @@ import structlog
 
 from voice.audio import LISTEN_RATE_HZ
 from voice.endpoint import open_client
-from voice.endpoint_settings import address, without_secrets
+from voice.endpoint_settings import address
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds
@@ -117,7 +117,7 @@ class RealtimeSession:
         self._on_event = on_event
         self._on_response = on_response
         self._run_tool = run_tool
-        self._errors = ErrorMessages(settings.model, without_secrets(address(settings.base_url)))
+        self._errors = ErrorMessages(settings.model, address(settings.base_url))
         self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, language))
         self._responses = OpenResponses()
         # By the number of their input.

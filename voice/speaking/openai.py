@@ -18,6 +18,7 @@ import numpy as np
 
 from voice.endpoint import Endpoint, Remedies, describe_failure
 from voice.errors import EndpointFailureError, SynthesisError
+from voice.plain_http import AnswerRefusedError
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def translate_error(error: Exception, endpoint: SpeechEndpoint) -> SynthesisErro
     """Describe `error` in a sentence with the remedy, without keys or the spoken text."""
     why = describe_failure(error, _REMEDIES)
     # An unreachable server raises the library's own error, so this is a stream that broke off.
-    if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, httpx2.HTTPError) and not isinstance(error, httpx2.TimeoutException | AnswerRefusedError):
         why = EndpointFailureError("broke off in the middle of a sentence. Try again, or look at its server's log")
     described = SynthesisError(
         "The voice {model} at {where} {why}.", model=endpoint.model, where=endpoint.where, why=why

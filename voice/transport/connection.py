@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
+    from voice.transport.speaker_streams import HeardSince
     from voice.transport.watchdog import WatchdogFinding
 
 _log = structlog.get_logger()
@@ -66,17 +67,18 @@ class DiscordVoiceConnection:
         gateway: DiscordMainGateway,
         *,
         sink: Callable[[Sequence[AudioEvent]], None],
-        is_excluded: Callable[[int], bool],
+        heard_since: HeardSince,
         on_event: Callable[[ConnectionEvent], None],
         paced_sender: PacedSender | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
     ) -> None:
-        """`sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a
-        person's packets must never be decrypted (bots, people who opted out). The reader thread calls it for each, so a
-        change takes effect at once. `paced_sender` sends the bot's sound on time; without it the connection's own
-        thread does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
+        """`sink` and `on_event` are called on the event loop and must be quick. `heard_since` returns since when a
+        person may be heard (monotonic seconds), or None if their packets must never be decrypted (bots, people who
+        opted out). The reader thread calls it for each, so a change takes effect at once. `paced_sender` sends the
+        bot's sound on time; without it the connection's own thread does. `require_e2ee`: without end-to-end encryption
+        hear and send nothing, and leave.
         """
         self._gateway = gateway
         self._connect_timeout_s = connect_timeout_s
@@ -85,7 +87,7 @@ class DiscordVoiceConnection:
         self._was_end_to_end = False
         self._on_event = on_event
         self._handover = Handover(asyncio.get_running_loop(), sink)
-        self._receiver = Receiver(deliver=self._handover.put, is_excluded=is_excluded)
+        self._receiver = Receiver(deliver=self._handover.put, heard_since=heard_since)
         self._connector = Connector(
             gateway,
             receiver=self._receiver,

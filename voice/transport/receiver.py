@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from voice.transport.decrypt import LiveKeys
     from voice.transport.rtp import AudioPacket
     from voice.transport.speaker_stream import SpeakerStream
+    from voice.transport.speaker_streams import HeardSince
     from voice.transport.watchdog import WatchdogFinding
 
 
@@ -49,7 +51,7 @@ MOST_PER_S = 500
 
 
 class PacketRate:
-    """Counts the packets of each SSRC in the current second. What it keeps is no more than the packets of a second.
+    """Counts the packets of each sender in the current second. What it keeps is no more than the packets of a second.
 
     The voice server passes on whatever a modified client sends, and end-to-end decryption and Opus cost the most of a
     packet: 5,000 a second of one client would take a third of a core from everybody else.
@@ -59,13 +61,13 @@ class PacketRate:
         self._since = float("-inf")
         self._counts: Counter[int] = Counter()
 
-    def take(self, ssrc: int, now: float) -> bool:
+    def take(self, sender: int, now: float) -> bool:
         """Count a packet. Return whether its sender has not sent too many. `now`: monotonic seconds."""
         if not self._since <= now < self._since + 1.0:
             self._since = now
             self._counts.clear()
-        self._counts[ssrc] += 1
-        return self._counts[ssrc] <= MOST_PER_S
+        self._counts[sender] += 1
+        return self._counts[sender] <= MOST_PER_S
 
 
 _log = structlog.get_logger()
@@ -78,31 +80,35 @@ _LATE_ANNOUNCEMENT_S = 1.0
 class Receiver:
     """Receives one voice connection.
 
-    `deliver` gets the batches, in the thread that calls `flush` (or `reset`, `left`, …). `is_excluded` is called for
-    every packet, in the reader thread too, so it must be quick and thread-safe. Excluded people's packets are dropped
-    before any decryption, and their keys are never tried.
+    `deliver` gets the batches, in the thread that calls `flush` (or `reset`, `left`, …). `heard_since` returns since
+    when a person may be heard, in seconds of the same clock; None: they may not. It is called for every packet, in the
+    reader thread too, so it must be quick and thread-safe. What arrived before is dropped before any decryption,
+    however late its sender becomes known, and the person's key is not tried on it.
     """
 
     def __init__(
         self,
         *,
         deliver: Callable[[Sequence[AudioEvent]], None],
-        is_excluded: Callable[[int], bool],
+        heard_since: HeardSince,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`clock`: monotonic seconds. Raises `OpusMissingError` early, not at the first packet."""
         opus.library()
-        self._is_excluded = is_excluded
+        self._heard_since = heard_since
         self._clock = clock
         # The time that stands for the clock's, while datagrams are read late (`set_time`).
         self._read_at: float | None = None
+        # What is handled came after this; None: it is handled as it comes (`set_came_after`).
+        self._came_after: float | None = None
         self._lock = threading.Lock()
         self._opener = PacketOpener()
-        self._rate = PacketRate()
+        # By person, whatever SSRCs they send on; and by SSRC until it is known, or a key shows, whose it is.
+        self._rate, self._unknown_rate = PacketRate(), PacketRate()
         self._counters = PacketCounters()
         self._roster = Roster()
         self._watchdog = Watchdog()
-        self._streams = SpeakerStreams(deliver=deliver, is_excluded=is_excluded, counters=self._counters, now=self._now)
+        self._streams = SpeakerStreams(deliver=deliver, heard_since=heard_since, counters=self._counters, now=self._now)
         self._keys: LiveKeys | None = None
 
     # Called by the reader thread.
@@ -117,17 +123,21 @@ class Receiver:
                 self._counters.count(packet)
                 return
             user_id = self._roster.user_of(packet.ssrc)
-            if user_id is not None and self._is_excluded(user_id):
-                self._counters.excluded += 1
-                self._streams.discard(packet.ssrc)
-                return
+            now = self._now()
+            came_after = now if self._came_after is None else self._came_after
+            if user_id is not None:
+                since = self._heard_since(user_id)
+                self._streams.discard_unless_of(since, packet.ssrc)
+                if since is None or since >= came_after:
+                    self._counters.excluded += 1
+                    return
             payload = open_transport(datagram, packet, keys.secret_key, self._opener)
             if payload is None:
                 self._counters.transport_failures += 1
                 return
-            now = self._now()
             # Forged packets have not come this far, so they use up nobody's share.
-            if not self._rate.take(packet.ssrc, now):
+            within = self._unknown_rate.take(packet.ssrc, now) if user_id is None else self._rate.take(user_id, now)
+            if not within:
                 self._counters.excess += 1
                 return
             self._counters.padded += packet.padded
@@ -139,7 +149,7 @@ class Receiver:
                 self._counters.padding += 1
                 self._pass_over(packet, user_id)
                 return
-            held = HeldFrame(packet.sequence, packet.timestamp, frame, now)
+            held = HeldFrame(packet.sequence, packet.timestamp, frame, now, came_after)
             if user_id is None:
                 self._take_unknown(packet.ssrc, held, keys)
             else:
@@ -152,6 +162,12 @@ class Receiver:
         handled as if it had been read then: no talkspurt ends in between, and no time line gets a hole.
         """
         self._read_at = at
+
+    def set_came_after(self, at: float) -> None:
+        """Take it that what is handled from now on came after `at`: it may have waited in the socket since. Somebody
+        may have agreed to be heard meanwhile, and is heard only if it came after that.
+        """
+        self._came_after = at
 
     def flush(self) -> float:
         """Release what is due, deliver a batch if it is time, and return in how many seconds to call again."""
@@ -182,7 +198,7 @@ class Receiver:
         """Handle op 5 or 12: `user_id` sends on `ssrc`. `announced`: they are speaking now."""
         with self._lock:
             # First, so that frames which overtook this message and wait count.
-            if announced and not self._is_excluded(user_id) and not self._was_just_heard(user_id, ssrc):
+            if announced and self._heard_since(user_id) is not None and not self._was_just_heard(user_id, ssrc):
                 self._watchdog.announced(user_id, self._now())
             self._place(ssrc, user_id)
 
@@ -198,7 +214,7 @@ class Receiver:
             for ssrc in self._roster.left(user_id):
                 self._streams.close(ssrc)
             self._watchdog.left(user_id)
-            if not self._is_excluded(user_id):
+            if self._heard_since(user_id) is not None:
                 self._streams.add(SpeakerLeft(user_id, now))
                 self._streams.hand_on(now)
 
@@ -267,9 +283,12 @@ class Receiver:
         """Try the members' keys on a frame. Whose key opens it has the SSRC now. Returns whether one did."""
         if not (can_identify_sender(held.frame, keys) and self._roster.may_try(ssrc, held.arrived_at)):
             return False
-        found = find_sender(held.frame, self._roster.candidates(self._is_excluded), keys)
+        found = find_sender(held.frame, self._roster.candidates(partial(self._may_open, held)), keys)
         if found is None:
             return False
+        if not self._rate.take(found.user_id, held.arrived_at):
+            self._counters.excess += 1
+            return True
         _log.info("sender_found_by_key", ssrc=ssrc, user_id=found.user_id)
         self._place(ssrc, found.user_id)
         self._pass_to_stream(self._streams.of(found.user_id, ssrc), held, found.frame)
@@ -285,13 +304,16 @@ class Receiver:
         for old in self._roster.ssrcs_of(user_id):
             if old != ssrc:
                 self._streams.close(old)
-        waited = self._roster.speaks(ssrc, user_id)
-        if self._is_excluded(user_id):
-            self._counters.excluded += len(waited)
-            return
-        for held in waited:
-            if self._keys is not None and (failure := self._take_of_owner(user_id, ssrc, held, self._keys)):
+        for held in self._roster.speaks(ssrc, user_id):
+            if not self._may_open(held, user_id):
+                self._counters.excluded += 1
+            elif self._keys is not None and (failure := self._take_of_owner(user_id, ssrc, held, self._keys)):
                 self._count_unopened(failure, user_id, held.arrived_at, self._keys)
+
+    def _may_open(self, held: HeldFrame, user_id: int) -> bool:
+        """Return whether this person might be heard when a frame came, and ever since."""
+        since = self._heard_since(user_id)
+        return since is not None and since < held.came_after
 
     def _pass_over(self, packet: AudioPacket, user_id: int | None) -> None:
         """Handle a packet that is nothing but padding: its number is no loss."""

@@ -23,15 +23,21 @@ _RETRY_S = 1.0
 _FORGET_S = 60.0
 # More than a Discord room holds. The limit keeps forged SSRCs from filling the memory.
 _MAX_UNKNOWN = 200
+# A client has one at a time, and another one after each connection. A modified one could send every packet on its own.
+MOST_SSRCS = 4
 
 
 class HeldFrame(NamedTuple):
-    """A frame that can wait until its sender is known: transport-decrypted, still DAVE-encrypted."""
+    """A frame that can wait until its sender is known: transport-decrypted, still DAVE-encrypted.
+
+    `came_after`: it came after this, and before `arrived_at`.
+    """
 
     sequence: int
     timestamp: int
     frame: bytes
     arrived_at: float
+    came_after: float
 
 
 @dataclass(slots=True)
@@ -80,6 +86,8 @@ class Roster:
         """Handle op 5 (or an identified key): `user_id` sends on `ssrc`. Returns the frames held for it."""
         self._members.add(user_id)
         self._user_of[ssrc] = user_id
+        for old in self.ssrcs_of(user_id)[:-MOST_SSRCS]:
+            del self._user_of[old]
         unknown = self._unknown.pop(ssrc, None)
         return tuple(unknown.frames) if unknown is not None else ()
 
@@ -134,11 +142,11 @@ class Roster:
             if not unknown.frames and unknown.tried_at < now - _FORGET_S:
                 del self._unknown[ssrc]
 
-    def candidates(self, is_excluded: Callable[[int], bool]) -> list[int]:
-        """Return the users whose keys may be tried, likeliest first.
+    def candidates(self, is_heard: Callable[[int], bool]) -> list[int]:
+        """Return the users whose keys may be tried, likeliest first: people without an SSRC.
 
-        People without an SSRC come first. Excluded people (bots, those who opted out) are never included.
+        `is_heard`: whether the frame may be opened if it is this person's.
         """
-        allowed = [user_id for user_id in self._members if not is_excluded(user_id)]
+        allowed = [user_id for user_id in self._members if is_heard(user_id)]
         placed = set(self._user_of.values())
         return sorted(allowed, key=placed.__contains__)

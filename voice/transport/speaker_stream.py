@@ -47,15 +47,24 @@ class SpeakerStream:
         "_samples",
         "_started_at",
         "heard_at",
+        "heard_since",
         "ssrc",
         "user_id",
     )
 
     def __init__(
-        self, user_id: int, ssrc: int, *, counters: PacketCounters, emit: Callable[[AudioEvent], None]
+        self,
+        user_id: int,
+        ssrc: int,
+        *,
+        heard_since: float | None,
+        counters: PacketCounters,
+        emit: Callable[[AudioEvent], None],
     ) -> None:
         self.user_id = user_id
         self.ssrc = ssrc
+        # Since when its speaker may be heard, as it was when it was opened.
+        self.heard_since = heard_since
         # When the last frame came in which there is something to hear. The receiver notes it.
         self.heard_at = float("-inf")
         self._counters = counters

@@ -11,10 +11,14 @@ from voice.transport.speaker_stream import SpeakerStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
     from voice.transport.roster import HeldFrame
+
+    # Returns since when a person may be heard, in monotonic seconds; None: they may not.
+    HeardSince: TypeAlias = Callable[[int], float | None]
 
 # The streams are looked at this often, even if nothing is due.
 _IDLE_S = 1.0
@@ -29,20 +33,21 @@ _CROWD_BATCH_S = 0.04
 class SpeakerStreams:
     """The streams of one connection. Not thread-safe: the receiver calls it with its lock held.
 
-    `deliver` gets the batches. `is_excluded`: whether a person may not be heard; what waits of theirs is dropped
-    undecoded. The fate of each frame is added to `counters`. `now`: returns the seconds of the receiver's clock.
+    `deliver` gets the batches. What waits of a person who may not be heard any more (`heard_since`) is dropped
+    undecoded, also if they may be heard again meanwhile. The fate of each frame is added to `counters`. `now`: returns
+    the seconds of the receiver's clock.
     """
 
     def __init__(
         self,
         *,
         deliver: Callable[[Sequence[AudioEvent]], None],
-        is_excluded: Callable[[int], bool],
+        heard_since: HeardSince,
         counters: PacketCounters,
         now: Callable[[], float],
     ) -> None:
         self._deliver = deliver
-        self._is_excluded = is_excluded
+        self._heard_since = heard_since
         self._counters = counters
         self._now = now
         self._streams: dict[int, SpeakerStream] = {}
@@ -63,7 +68,9 @@ class SpeakerStreams:
         self.close_unless_of(user_id, ssrc)
         stream = self._streams.get(ssrc)
         if stream is None:
-            stream = self._streams[ssrc] = SpeakerStream(user_id, ssrc, counters=self._counters, emit=self.add)
+            since = self._heard_since(user_id)
+            stream = SpeakerStream(user_id, ssrc, heard_since=since, counters=self._counters, emit=self.add)
+            self._streams[ssrc] = stream
         return stream
 
     # -- what comes in ---------------------------------------------------------------------------------------
@@ -118,8 +125,8 @@ class SpeakerStreams:
                 self._due = min(self._due, deadline)
 
     def _release(self, stream: SpeakerStream, now: float) -> None:
-        if self._is_excluded(stream.user_id):
-            self.discard(stream.ssrc)
+        if self._heard_since(stream.user_id) != stream.heard_since:
+            self._discard(stream.ssrc)
             return
         stream.release(now)
         self._sounded = self._sounded or stream.waiting
@@ -148,7 +155,7 @@ class SpeakerStreams:
         stream = self._streams.pop(ssrc, None)
         if stream is None:
             return
-        if self._is_excluded(stream.user_id):
+        if self._heard_since(stream.user_id) != stream.heard_since:
             stream.discard(self._now())
         else:
             stream.close()
@@ -164,8 +171,13 @@ class SpeakerStreams:
         for ssrc in list(self._streams):
             self.close(ssrc)
 
-    def discard(self, ssrc: int) -> None:
-        """Remove a stream without decoding it: its speaker opted out."""
+    def discard_unless_of(self, since: float | None, ssrc: int) -> None:
+        """Remove the stream on `ssrc` without decoding it, unless its speaker has been heard all the time since."""
+        stream = self._streams.get(ssrc)
+        if stream is not None and stream.heard_since != since:
+            self._discard(ssrc)
+
+    def _discard(self, ssrc: int) -> None:
         stream = self._streams.pop(ssrc, None)
         if stream is not None:
             stream.discard(self._now())

@@ -12,10 +12,11 @@ import codecs
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError, anybody
 from bot.brain.wakeword import SILENT_MINUTES
+from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError
 from bot.guild import MOST_SILENT_MINUTES
 
@@ -57,10 +58,10 @@ FILE_SCHEMA: dict[str, object] = {
 }
 
 MOST_POSTED_CHARS = 500
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://\S*", re.IGNORECASE)
-_TRAILING_PUNCTUATION = ".,;:!?)]}>'\"”’*_"
-# A masked link: Discord shows '[bank.example](https://evil.example)' as 'bank.example'.
-_MASKED_LINK = re.compile(r"\]\s*\(")
+# What may stand in the rest of an address as it is. Brackets could be read as formatting.
+_IN_ADDRESS = "/:?#@!$&'*+,;=~%"
+# The name of a host in ASCII, or the address of one.
+_HOST = re.compile(r"[a-z0-9.-]+|[0-9a-f:]+")
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
 LINK_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -96,6 +97,10 @@ QUIET_SCHEMA: dict[str, object] = {
 }
 
 
+class _NoFileError(ToolError):
+    """There is nothing to read. The message says why, and what there is."""
+
+
 def attachment_tools(
     chat: Chat, asker: Asker, *, max_bytes: int, zone: tzinfo, withheld: Callable[[], Collection[str]] = tuple
 ) -> tuple[RoomTool, RoomTool]:
@@ -104,36 +109,65 @@ def attachment_tools(
     files nor their names.
     """
 
-    async def read(arguments: Mapping[str, object], *, own: bool) -> str:
-        name, page = str(arguments.get("file", "")), arguments.get("page", 1)
-        assert isinstance(page, int), "the schema says so"
+    # By id, for calls that wait for a press: what is read then is what the card has shown.
+    chosen: dict[str, DroppedFile] = {}
+
+    async def choose(arguments: Mapping[str, object], *, own: bool) -> tuple[DroppedFile, Sequence[DroppedFile]]:
+        """Return the file that is meant, and the other ones. Raises `ToolError`."""
+        name = str(arguments.get("file", ""))
         try:
             found, withheld_ids = await chat.files(most=NEWEST), withheld()
-            files = [
-                file for file in found if (file.by_id == asker.user_id) is own and str(file.by_id) not in withheld_ids
-            ]
-            if not files:
-                return NOTHING
-            wanted = name.strip().casefold()
-            matching = [file for file in files if wanted in file.name.casefold()]
-            file = min(matching, key=lambda file: file.name.casefold() != wanted, default=None)
-            if file is None:
-                return f"There is no file named {name!r}. {_list_files(files, zone)}"
-            if not (file.content_type.startswith(_TEXT_TYPES) or _TEXT_NAME.search(file.name)):
-                return f"{file.name} is not a text file, so I can't read it. {_list_files(files, zone)}"
-            if file.size_bytes > max_bytes:
-                return f"{file.name} is too large to read: {_size(file)}, more than {max_bytes // 1024} KB."
+        except ChatError as error:
+            raise ToolError(str(error)) from error
+        files = [file for file in found if (file.by_id == asker.user_id) is own and str(file.by_id) not in withheld_ids]
+        if not files:
+            raise _NoFileError(NOTHING)
+        wanted = name.strip().casefold()
+        matching = [file for file in files if wanted in file.name.casefold()]
+        file = min(matching, key=lambda file: file.name.casefold() != wanted, default=None)
+        if file is None:
+            raise _NoFileError(f"There is no file named {name!r}. {_list_files(files, zone)}")
+        if not (file.content_type.startswith(_TEXT_TYPES) or _TEXT_NAME.search(file.name)):
+            raise _NoFileError(f"{file.name} is not a text file, so I can't read it. {_list_files(files, zone)}")
+        if file.size_bytes > max_bytes:
+            raise _NoFileError(f"{file.name} is too large to read: {_size(file)}, more than {max_bytes // 1024} KB.")
+        return file, [each for each in files if each is not file]
+
+    async def read(file: DroppedFile, page: object) -> str:
+        assert isinstance(page, int), "the schema says so"
+        try:
             text = as_text(await chat.fetch(file, max_bytes=max_bytes))
         except ChatError as error:
             raise ToolError(str(error)) from error
         if text is None:
-            return f"{file.name} holds no text that I can read."
+            raise _NoFileError(f"{file.name} holds no text that I can read.")
+        if not text.strip():
+            return f"{_describe(file, zone)} is empty."
         pages = max(1, -(-len(text) // PAGE_CHARS))
         page = min(page, pages)
-        shown = f"page {page} of {pages}:\n\n{text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]}"
-        described = f"{_describe(file, zone)}, {shown}" if text.strip() else f"{_describe(file, zone)} is empty."
-        others = [each for each in files if each is not file]
-        return described + (f"\n\n{_list_files(others, zone)}" if others else "")
+        shown = text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]
+        return f"{_describe(file, zone)}, page {page} of {pages}:\n\n{shown}"
+
+    async def read_own(arguments: Mapping[str, object]) -> str:
+        try:
+            file, others = await choose(arguments, own=True)
+            found = await read(file, arguments.get("page", 1))
+        except _NoFileError as error:
+            # An answer too.
+            return str(error)
+        return found + (f"\n\n{_list_files(others, zone)}" if others else "")
+
+    async def fix(arguments: Mapping[str, object]) -> Mapping[str, object]:
+        file, _ = await choose(arguments, own=False)
+        chosen[str(file.id)] = file
+        what = {"file": file.name, "id": str(file.id), "by": file.by, "size": _size(file)}
+        return {**what, "page": arguments.get("page", 1)}
+
+    async def read_fixed(arguments: Mapping[str, object]) -> str:
+        file = chosen[str(arguments["id"])]
+        if str(file.by_id) in withheld():
+            raise _NoFileError(NOTHING)
+        return await read(file, arguments["page"])
 
     return (
         RoomTool(
@@ -141,7 +175,7 @@ def attachment_tools(
             "Reads a text file that who asks has dropped into this channel's chat. Use it when they speak of a file, a "
             "log, notes or a document that they posted themselves.",
             FILE_SCHEMA,
-            lambda arguments: read(arguments, own=True),
+            read_own,
             asks=False,
             timeout_s=TIMEOUT_S,
         ),
@@ -158,7 +192,8 @@ def attachment_tools(
                 },
                 "required": ["file"],
             },
-            lambda arguments: read(arguments, own=False),
+            read_fixed,
+            fix=fix,
             timeout_s=TIMEOUT_S,
         ),
     )
@@ -199,34 +234,37 @@ def link_tool(chat: Chat) -> RoomTool:
     return RoomTool(
         "post_link",
         "Posts a link or a few words in this channel's text chat. Use it only when the person who asks wants "
-        "something posted, sent or written down there.",
+        "something posted, sent or written down there, and once for a question.",
         LINK_SCHEMA,
         post,
         asks=False,
+        once=True,
     )
 
 
 def post_text(url: str, text: str) -> str:
-    """Return the message for a link and a text. Raises `ToolError` for masked links and schemes other than http(s)."""
-    url, text = url.strip(), " ".join(text.split())
-    message = "\n".join(part for part in (text, url) if part)
+    """Return the message for a link and a text, in which nothing but the link is more than text. Raises `ToolError`."""
+    message = "\n".join(filter(None, (escape_markdown(text), f"<{_web_address(url.strip())}>" if url.strip() else "")))
     if not message:
         raise ToolError("There is nothing to post: give a url, a text, or both.")
-    if _MASKED_LINK.search(message):
-        raise ToolError("Masked links can't be posted. Write the address itself.")
-    in_text = (found[0].rstrip(_TRAILING_PUNCTUATION) for found in _ADDRESS.finditer(text))
-    for each in filter(None, (url, *in_text)):
-        try:
-            parts = urlsplit(each)
-            is_plain = bool(parts.hostname) and parts.port != 0 and not _UNPRINTABLE.search(each)
-        except ValueError as error:
-            raise ToolError(f"{each[:80]!r} is not a link.") from error
-        if parts.scheme not in {"http", "https"} or not is_plain:
-            raise ToolError(f"{each[:80]!r} is not an http or https link.")
-        if "@" in parts.netloc:
-            # https://bank.example@evil.example leads to evil.example.
-            raise ToolError("A link with a name before the host can't be posted.")
     return message
+
+
+def _web_address(url: str) -> str:
+    """Return an address as it leads somewhere, made of what it consists of. Raises `ToolError`.
+
+    Nothing can stand before the host: https://bank.example@evil.example leads to evil.example.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").encode("idna").decode("ascii"), parts.port
+    except ValueError as error:
+        raise ToolError(f"{url[:80]!r} is not a link.") from error
+    is_plain = _HOST.fullmatch(host) and port != 0 and not _UNPRINTABLE.search(url)
+    if parts.scheme not in {"http", "https"} or not is_plain or "@" in parts.netloc:
+        raise ToolError(f"{url[:80]!r} is not a plain http or https link.")
+    rest = quote(urlunsplit(("", "", parts.path, parts.query, parts.fragment)), safe=_IN_ADDRESS)
+    return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{rest}"
 
 
 class ScreenView(Protocol):

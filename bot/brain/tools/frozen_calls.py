@@ -7,6 +7,7 @@ posted. Whatever is said, nothing runs without the press: what people mean is th
 from __future__ import annotations
 
 import asyncio
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -36,8 +37,12 @@ LAPSE_S = 120.0
 # Of one room, those included that run or whose result is not told yet. More would fill the chat.
 MOST_WAITING = 5
 
+# How long the message of a call may take to say what became of it when its room ends.
+CONCLUDE_S = 5.0
+
 # What a model reads in place of a result.
 WAITS = "Nothing is done yet: it waits for who asked to press Do it in the voice channel's chat, for two minutes."
+RUNS = "Who asked has pressed Do it. It is being done now."
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
 TOO_MANY = "Nothing is done: too many calls wait for a press already. Say so."
 
@@ -53,18 +58,27 @@ _NOT_DONE: dict[Press, tuple[Text, str]] = {
     ),
     "withdrawn": (Text("Not done: somebody's words were withdrawn meanwhile."), WITHDRAWN),
 }
-_DONE: dict[ToolOutcome, Text] = {
-    "answered": Text("Done for {name}."),
+# What became of a call that ran.
+Effect = Literal["done", "failed", "not known"]
+# The same of one that ran. `WORDLESS`: if words were withdrawn meanwhile, which what the tool answered may hold.
+_ENDED: dict[Effect, Text] = {
+    "done": Text("Done for {name}."),
     "failed": Text("Tried for {name}: it failed."),
-    "timeout": Text("Tried for {name}: it took too long, and I cannot tell whether it was done."),
-    "broken": Text("Tried for {name}: it failed."),
+    "not known": Text("Tried for {name}: I cannot tell whether it was done."),
+}
+_UNSURE = "It is not known whether it was done. Say so, and do not try it again unless somebody asks for it. "
+WORDLESS: dict[Effect, str] = {
+    "done": "It was done. What came of it may not be used: somebody's words were withdrawn meanwhile.",
+    "failed": "It failed. Why may not be used: somebody's words were withdrawn meanwhile.",
+    "not known": _UNSURE,
 }
 
 
 @dataclass(slots=True, eq=False)
 class FrozenCall:
     """One call that waits, and then what became of it. `result`, its text: what a model reads as its result by now.
-    `posted`: set once it is posted, or cannot be (`problem`).
+    `posted`: set once it is posted, or cannot be (`problem`). `effect`: what became of it if it ran.
+    `is_withdrawn`: words that it was made of may not be used any more.
     """
 
     tool: RoomTool
@@ -75,6 +89,8 @@ class FrozenCall:
     problem: str | None = None
     press: asyncio.Future[Press] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
+    effect: Effect | None = None
+    is_withdrawn: bool = False
 
     def __str__(self) -> str:
         return self.result
@@ -112,26 +128,37 @@ class FrozenCalls:
         """Begin to ask for a press. It goes on if the reply is cancelled meanwhile. Raises `ToolError`."""
         if self._is_over or len(self._calls) >= MOST_WAITING:
             raise ToolError(TOO_MANY)
-        call = FrozenCall(tool, arguments, asker)
+        # A copy, so that nothing changes it between the card and the press.
+        call = FrozenCall(tool, deepcopy(dict(arguments)), asker)
         task = logged_task(self._live(call), name=f"frozen-{tool.name[:40]}")
         self._calls[task] = call
         task.add_done_callback(self._calls.pop)
         return call
 
     def withdraw(self) -> None:
-        """End all calls at once: words that may not be used any more may be in them."""
+        """End the calls that wait: words that may not be used any more may be in them. What runs was sent, so it runs
+        to its end and what came of it is told, without the words of its result.
+        """
         for call in self._calls.values():
+            call.is_withdrawn = True
             call.end("withdrawn")
-            if call.running is not None:
-                call.running.cancel()
+            if call.effect is not None:
+                call.result = WORDLESS[call.effect]
 
     async def finish(self, *, within_s: float) -> None:
-        """Let no call wait any more, and those that run end, for so many seconds at most."""
+        """Let no call wait any more, and those that run end, for so many seconds at most. What runs on after that is
+        given up: it is not known whether it was done.
+        """
         self._is_over = True
         for call in self._calls.values():
             call.end("lapsed")
         if tasks := tuple(self._calls):
             await asyncio.wait(tasks, timeout=within_s)
+        running = [call.running for call in self._calls.values() if call.running and not call.running.done()]
+        for each in running:
+            each.cancel()
+        if running and (tasks := tuple(self._calls)):
+            await asyncio.wait(tasks, timeout=CONCLUDE_S)
 
     def _pressed(self, call: FrozenCall, person: Person, do_it: bool) -> Text | None:
         """Take a press; return why it does not count, or None if it does."""
@@ -158,23 +185,30 @@ class FrozenCalls:
         await asyncio.wait({call.press}, timeout=self._lapse_s)
         call.end("lapsed")
         press = call.press.result()
+        if press == "do it" and call.is_withdrawn:
+            # Between the press and now. Nothing was sent.
+            press = "withdrawn"
         if press == "do it":
             conclusion = await self._carry_out(call)
         else:
             conclusion, call.result = _NOT_DONE[press]
         log.info("call_pressed", tool=call.tool.name, press=press)
         await message.conclude(conclusion.fill(name=call.asker.name))
-        if self.on_done is not None and press == "do it" and call.result != WITHDRAWN:
+        if self.on_done is not None and press == "do it" and not call.is_withdrawn:
             await self.on_done(call)
 
     async def _carry_out(self, call: FrozenCall) -> Text:
         """Run a call, and keep its result. Return what people read of it."""
-        call.result = "It is being done now."
+        call.result = RUNS
         async with owned_task(call.tool.run(call.arguments), name=f"tool-{call.tool.name[:40]}") as call.running:
             await asyncio.wait({call.running})
-        if call.running.cancelled():
-            conclusion, call.result = _NOT_DONE["withdrawn"]
-            return conclusion
-        outcome, call.result = call.running.result()
-        log.info("tool_called", tool=call.tool.name, outcome=outcome, output_chars=len(call.result))
-        return _DONE[outcome]
+        # Cancelled when the room ends: it may have been done.
+        outcome, result = ("lost", "") if call.running.cancelled() else call.running.result()
+        effect: Effect = "done" if outcome == "answered" else "failed" if outcome == "failed" else "not known"
+        call.effect = effect
+        if call.is_withdrawn:
+            call.result = WORDLESS[effect]
+        else:
+            call.result = _UNSURE + result if effect == "not known" else result
+        log.info("tool_called", tool=call.tool.name, outcome=outcome, effect=effect, output_chars=len(result))
+        return _ENDED[effect]

@@ -61,6 +61,10 @@ class ToolError(Exception):
     """A tool failed. The message is a plain sentence for the model and holds no secret."""
 
 
+class OutcomeUnknownError(ToolError):
+    """It cannot be told whether a tool has done what it was called for: its server was asked and has not answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """The person who asked the question. `present`: in the voice channel now, and not a bot. `roles`: ids of theirs.
@@ -84,7 +88,9 @@ def anybody(_: Asker) -> bool:
 
 
 # How a call ended, for the log and for people.
-ToolOutcome: TypeAlias = Literal["unknown", "refused", "asked", "answered", "failed", "timeout", "broken"]
+ToolOutcome: TypeAlias = Literal["unknown", "refused", "asked", "answered", "failed", "lost", "timeout", "broken"]
+# Ends of calls that ran and were not answered. Of the last three nobody knows whether anything was done.
+FAILURES: Final[frozenset[ToolOutcome]] = frozenset({"failed", "lost", "timeout", "broken"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +98,11 @@ class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments. Two are equal if a press for one counts for the other.
 
     `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
-    until the person who asked has pressed *Do it*. `permits`: returns whether the tool may run for somebody; by default
-    for who is in the voice channel now. `server`, `title`: the MCP server that has it, and its name there. `available`:
-    whether it can be called now. `timeout_s`: time limit of a call. `max_chars`: how much of its output the model gets.
+    until the person who asked has pressed *Do it*. `once`: it may be called once for a question. `fix`: returns
+    arguments that say what those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns
+    whether the tool may run for somebody; by default for who is in the voice channel now. `server`, `title`: the MCP
+    server that has it, and its name there. `available`: whether it can be called now. `timeout_s`: time limit of a
+    call. `max_chars`: how much of its output the model gets.
     """
 
     name: str
@@ -102,6 +110,8 @@ class RoomTool:
     parameters: Mapping[str, object]
     call: Callable[[Mapping[str, object]], Awaitable[str]] = field(compare=False)
     asks: bool = True
+    once: bool = field(default=False, compare=False)
+    fix: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]] | None = field(default=None, compare=False)
     permits: Callable[[Asker], bool] = field(default=lambda asker: asker.present, compare=False)
     server: str = ""
     title: str = ""
@@ -125,7 +135,8 @@ class RoomTool:
         except TimeoutError:
             return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
         except (ToolError, StoreError) as error:
-            return "failed", self.as_data(for_people(sentence_of(error)))
+            outcome: ToolOutcome = "lost" if isinstance(error, OutcomeUnknownError) else "failed"
+            return outcome, self.as_data(for_people(sentence_of(error)))
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
@@ -171,6 +182,11 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
         raise ToolError("These arguments can't be checked. Go on without this tool.") from error
     if problems:
         raise ToolError(f"The arguments are wrong: {'; '.join(problems)}. Call it again with the right ones.")
+    try:
+        # What cannot be sent as it is cannot be shown as it is either.
+        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:
+        raise ToolError("The arguments have half a character or an endless number. Write them again.") from error
     return given
 
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.brain.tools.frozen_calls import LAPSE_S, FrozenCall, FrozenCalls
-from bot.brain.tools.tool import NOBODY, Asker, ToolError, read_arguments
+from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, read_arguments
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Container, Sequence
+    from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
@@ -132,6 +133,8 @@ class Toolbox:
         self.exchanges = ToolExchanges()
         # The calls that wait for a press.
         self.frozen = FrozenCalls(ask_for_press, self._find_for_press, lapse_s=lapse_s)
+        # Which tools that may be called once were called, and for which turn, or for which question without one.
+        self.called_once: deque[tuple[str, object]] = deque(maxlen=MOST_QUESTIONS)
         # The turn of the question that is answered now; None: unknown.
         self.question: Seq | None = None
         # Gets the turn of each question for which a tool has failed.
@@ -228,7 +231,7 @@ class QuestionTools:
         tool = self._toolbox.find(call.name, self._asker)
         outcome, output = await self._run(tool, call)
         # Ends after which nobody has what the tool was called for.
-        if outcome in {"failed", "timeout", "broken"} and self._answering is not None:
+        if outcome in FAILURES and self._answering is not None:
             self._toolbox.on_failure(self._answering)
         log.info(
             "tool_called",
@@ -249,10 +252,11 @@ class QuestionTools:
         try:
             arguments = read_arguments(call.arguments, tool.parameters)
             if not tool.asks:
-                return await tool.run(arguments)
+                return await self._run_once(tool, arguments) if tool.once else await tool.run(arguments)
+            fixed = await tool.fix(arguments) if tool.fix is not None else arguments
             if not self._is_current():
                 return "refused", OUTDATED
-            frozen = self._toolbox.frozen.freeze(tool, arguments, self._asker)
+            frozen = self._toolbox.frozen.freeze(tool, fixed, self._asker)
         except ToolError as error:
             return "failed", tool.as_data(str(error))
         self._frozen.append((call, frozen))
@@ -261,3 +265,12 @@ class QuestionTools:
             return "asked", frozen
         self._frozen.remove((call, frozen))
         return "failed", frozen.problem
+
+    async def _run_once(self, tool: RoomTool, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
+        """Run a tool unless it was called for this question, whichever model answered it then."""
+        done = self._toolbox.called_once
+        call = (tool.name, self if self._answering is None else self._answering)
+        if call in done:
+            return "refused", f"{tool.name} was called for this question already. Do not call it again."
+        done.append(call)
+        return await tool.run(arguments)

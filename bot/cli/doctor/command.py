@@ -20,6 +20,7 @@ from bot.cli.doctor.machine import (
     check_database,
     check_device,
     check_embedder,
+    check_env_file,
     check_memory_mode,
     check_opus,
     check_recogniser,
@@ -31,7 +32,7 @@ from bot.cli.doctor.services import approve_tools, check_discord, check_language
 from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
 from config import ConfigError
-from config.load import load
+from config.load import env_file, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,6 +128,7 @@ async def _check_all(settings: Settings) -> list[Finding]:
         "voice": lambda: check_voice(settings.speaking, folder, installed=has_piper),
         "memory search": lambda: check_embedder(folder, settings.recall),
         "memory mode": lambda: check_memory_mode(settings.compaction, settings.recall),
+        "keys": lambda: check_env_file(env_file()),
         "data": lambda: check_data_dir(settings.storage),
         "database": lambda: check_database(settings.storage.database),
         "web port": lambda: check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir)),

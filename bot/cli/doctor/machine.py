@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 import socket
+import stat
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +22,13 @@ from bot.errors import why_not_listening
 from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
 from bot.network_address import NetworkAddress
+from bot.private_files import OTHERS
 from bot.shards import Shards, ranges
 from bot.store.database import describe_database
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 from compaction.model import Mode
 from voice.asr.text_end import LANGUAGE
-from voice.endpoint_settings import without_secrets
 from voice.errors import OpusMissingError
 
 if TYPE_CHECKING:
@@ -117,6 +119,18 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
     return Finding("data", Status.OK, detail)
 
 
+def check_env_file(file: Path) -> Finding:
+    """Check that nobody but its owner can read the file with the keys, if there is one."""
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return Finding("keys", Status.OK, f"there is no {file}")
+    if mode & OTHERS:
+        detail = f"other users of this machine can read or change {file} (mode {stat.S_IMODE(mode):04o})"
+        return Finding("keys", Status.WARNING, detail, f"Run `chmod 600 {shlex.quote(str(file))}`.")
+    return Finding("keys", Status.OK, f"only their owner can read {file}")
+
+
 def check_database(place: Path | SecretStr) -> Finding:
     """Check the database, if there is one already."""
     try:
@@ -155,7 +169,7 @@ def check_recogniser(models: ModelsSettings, settings: AsrSettings) -> Finding:
     finding = _check_local_recogniser(whisper_folder(models, settings))
     if not settings.by_endpoint:
         return finding
-    where = f"{settings.endpoint_model} at {without_secrets(settings.base_url) or 'OpenAI'}"
+    where = f"{settings.endpoint_model} at {settings.base_url or 'OpenAI'}"
     if finding.status is Status.OK:
         return replace(finding, detail=f"{where}; behind it {finding.detail}")
     return replace(finding, status=Status.WARNING, detail=f"{where}, with nothing behind it: {finding.detail}")
@@ -183,7 +197,7 @@ def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool
         finding = Finding("voice", Status.MISSING, absent, INSTALL_PARTS)
     is_whole, detail = finding.status is Status.OK, finding.detail.rstrip(".")
     if settings.by_endpoint:
-        first = f"{settings.model} at {without_secrets(settings.base_url) or 'OpenAI'}"
+        first = f"{settings.model} at {settings.base_url or 'OpenAI'}"
         detail = f"{first}; behind it {detail}" if is_whole else f"{first}, with nothing behind it: {detail}"
     elif not is_whole:
         detail = f"{detail}: the bot answers in writing"
@@ -208,7 +222,7 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     if not recall.enabled:
         return Finding("memory search", Status.OK, f"{_WORDS_ALONE} (switched off)")
     if recall.base_url:
-        where = without_secrets(recall.base_url)
+        where = recall.base_url
         return Finding("memory search", Status.OK, f"{recall.model} at {where}, which was not asked")
     finding = check_model("memory search", EMBED_SENTENCES, models_dir / EMBED_SENTENCES.name, PULL_ALL)
     if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_SENTENCES):

@@ -18,7 +18,6 @@ from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
 from bot.mcp.tools import digest, used_tools
 from compaction.untrusted_text import visible
-from voice.endpoint_settings import without_secrets
 from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ async def check_language_model(
         return Finding(
             "language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key."
         )
-    where = without_secrets(settings.base_url) or "OpenAI"
+    where = settings.base_url or "OpenAI"
     if not names:
         return Finding(
             "language model",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from voice.listening.vad import WindowRun
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
+    from voice.transport.speaker_streams import HeardSince
 
 # The start of a written scenario, UTC epoch seconds.
 EVENING_BEGINS = 1_760_043_600.0
@@ -295,7 +296,7 @@ class WrittenChannel:
         source: FrameSource,
         sink: Callable[[Sequence[AudioEvent]], None],
         *,
-        excludes: Callable[[int], bool],
+        heard_since: HeardSince,
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncIterator[ManualConnection]:

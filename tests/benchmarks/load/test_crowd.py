@@ -36,7 +36,7 @@ async def test_everybody_in_the_crowd_is_heard_whole(in_step: bool) -> None:
             DiscordVoiceConnection(
                 DiscordMainGateway(client, channel),
                 sink=heard.extend,
-                is_excluded=lambda _: False,
+                heard_since=lambda _: float("-inf"),
                 on_event=lambda _: None,
             )
         )

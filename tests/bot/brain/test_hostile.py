@@ -154,10 +154,10 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
         obedient_memory() as timeline,
     ):
         room = House(ModelResponder(model, max_output_tokens=50), Talk(timeline))
+        room.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
         match source:
             case "file":
                 room.chat.drop("notes.txt", BREAKOUT.encode())
-                room.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
             case "screen":
                 await timeline.add_note(Note(NoteId("n"), room.talk.at, "Eve", BREAKOUT))
             case "name":

@@ -28,9 +28,16 @@ def test_what_differs_from_the_defaults_is_shown_without_secrets(
     """Each changed setting is a line as the file would have it. A key is not shown."""
     assert run_command_line(["settings"]) == 0
     assert capsys.readouterr().out == "Every setting has its default.\n"
-    (empty / "roomtone.toml").write_text("[llm]\napi_key = 'sk-12345'\n[brain]\nnames = ['Nova']\n")
+    (empty / "roomtone.toml").write_text(
+        "[llm]\nbase_url = 'https://me:sk-12345@models.example/v1?key=sk-12345'\napi_key = 'sk-12345'\n"
+        "[brain]\nnames = ['Nova']\n"
+    )
     assert run_command_line(["settings"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["llm.api_key = (not shown)", 'brain.names = ["Nova"]']
+    assert capsys.readouterr().out.splitlines() == [
+        'llm.base_url = "https://models.example/v1"',
+        "llm.api_key = (not shown)",
+        'brain.names = ["Nova"]',
+    ]
 
 
 @pytest.mark.parametrize(

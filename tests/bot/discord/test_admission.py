@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.discord.admission import GuildAdmission, Verdict, owners_of
 from bot.settings import DiscordSettings
+from rehearsal.discord.guild.spec import GuildSpec, Member
 from tests.bot.discord.test_client import ADA, BEN, answered, online, settle
 
 STRANGER = 9_999
@@ -21,11 +22,11 @@ FORBIDDEN = discord.Forbidden(cast("Any", SimpleNamespace(status=403, reason="no
 
 @pytest.mark.parametrize(
     "settings",
-    [{"guilds": (77,)}, {"guilds": (77,), "owners": (ADA,)}, {"owners": (STRANGER,)}],
-    ids=["other guild", "other guild although an owner is here", "a stranger's guild"],
+    [{"guilds": (77,)}, {"guilds": (77,), "owners": (ADA,)}, {"owners": (STRANGER,)}, {"owners": (STRANGER, BEN)}],
+    ids=["other guild", "other guild although an owner is here", "a stranger's guild", "an owner is a plain member"],
 )
 async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int, ...]]) -> None:
-    """A server that is not in the settings, or has none of the owners, gets one sentence, and the bot leaves it."""
+    """A server that is not in the settings, or that none of the owners manages, gets one sentence, and is left."""
     with capture_logs() as logs:
         async with online(settings=settings) as (local, client, _):
             await settle(lambda: not client.guilds)
@@ -41,11 +42,12 @@ async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int
 @pytest.mark.parametrize(
     "settings",
     [{}, {"guilds": (77, GUILD)}, {"guilds": (GUILD,), "owners": (STRANGER,)}, {"owners": (STRANGER, BEN)}],
-    ids=["Discord names the owner", "in the settings", "in the settings without its owner", "an owner is a member"],
+    ids=["Discord names the owner", "in the settings", "in the settings without its owner", "an owner manages it"],
 )
 async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ...]]) -> None:
-    """The bot serves the servers in the settings; if there are none, those that one of its owners is a member of."""
-    async with online(settings=settings) as (local, client, _):
+    """The bot serves the servers in the settings; if there are none, those that one of its owners manages."""
+    people = Member(ADA, "Ada"), Member(BEN, "Ben", moderator=True)
+    async with online(GuildSpec(people=people), settings=settings) as (local, client, _):
         assert await answered(local, BEN, "status") == ["I am well."]
         assert await client.admission.serves(GUILD)
         assert not await client.admission.serves(77)
@@ -81,9 +83,11 @@ class Guild:
     unavailable = False
     system_channel = None
     text_channels = ()
+    roles = (object(),)
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
+        self.manages = True
         self.asked = 0
         self.left = 0
 
@@ -91,7 +95,7 @@ class Guild:
         self.asked += 1
         if self.error is not None:
             raise self.error
-        return object()
+        return SimpleNamespace(guild_permissions=discord.Permissions(manage_guild=self.manages))
 
     async def leave(self) -> None:
         self.left += 1
@@ -135,6 +139,19 @@ async def test_a_served_guild_is_asked_about_once() -> None:
     guild.unavailable = True
     await gate.admit(guild)
     assert guild.left == 0
+
+
+async def test_an_owner_who_does_not_manage_a_guild_lets_nobody_in() -> None:
+    """A stranger may invite the bot into a server that its owner has joined once."""
+    guild: Any = Guild()
+    guild.manages = False
+    gate = admission(owners=(STRANGER,))
+    assert await gate.check(guild) is Verdict.UNINVITED
+    guild.roles = ()
+    assert await gate.check(guild) is Verdict.UNKNOWN, "Discord has not said yet what roles may do"
+    guild.roles = Guild.roles
+    await gate.admit(guild)
+    assert guild.left == 1
 
 
 async def test_without_known_owners_no_guild_is_served() -> None:

@@ -4,6 +4,7 @@ buttons of a call that waits.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,11 +16,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.brain.tools.frozen_calls import LAPSED
+from bot.brain.tools.built_in import attachment_tools
+from bot.brain.tools.frozen_calls import LAPSED, WORDLESS
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import CallRequest, ChatError
-from bot.discord.chat import DiscordChat, call_text, visible_json
+from bot.discord.chat import DiscordChat, call_text
 from bot.discord.connection import connected
 from bot.discord.posting import MESSAGE_CHARS
 from compaction.payload import MessageToolCall
@@ -341,15 +343,91 @@ def test_a_long_call_is_a_file() -> None:
         }
 
 
-@pytest.mark.parametrize(
-    "hidden", ["```\n**Nothing happens.**", "safe\u202etxt.exe", "a\u200bb", "\x7f", "😀\U000e0041"]
-)
-def test_nothing_in_a_call_is_hidden(hidden: str) -> None:
-    """No argument ends the block of code, turns the direction of the text or cannot be seen; what is shown is what is
-    called with.
-    """
-    shown = visible_json({"path": hidden})
-    assert all(char == "\n" or (char.isprintable() and char != "`") for char in shown)
-    assert json.loads(shown) == {"path": hidden}
-    text, _ = call_text(CallRequest("Ada", "rm`", "files", {"path": hidden}), "en")
+@pytest.mark.parametrize("named", ["rm`", "rm\ufe01\U000e0100", "\u202erm", "מחק"])
+def test_nothing_in_a_call_is_hidden(named: str) -> None:
+    """Neither in an argument nor in the names of the tool and its server. No argument ends the block of code."""
+    text, _ = call_text(CallRequest("Ada", named, named, {"path": f"```\n{named}"}), "en")
     assert text.count("```") == 2
+    assert text.count(json.dumps(named.replace("`", ""))[1:-1]) >= 1
+    assert all(char == "\n" or char.isprintable() for char in text)
+    assert not set(text) & set(named) - set("rm`")
+
+
+async def test_a_hidden_order_is_seen_and_its_outcome_told_over_the_wire(local: LocalDiscord) -> None:
+    """A second text in variation selectors takes no place in Discord's apps. The card shows each of its characters, and
+    exactly what it shows is sent. From the press on it says that the outcome is not known, and at last what it was:
+    never 'not done', although somebody withdraws words meanwhile.
+    """
+    goes_on, done = asyncio.Event(), list[object]()
+
+    async def send(arguments: Mapping[str, object]) -> str:
+        await goes_on.wait()
+        done.append(arguments)
+        return "Sent."
+
+    hidden = "".join(chr(0xE0100 + byte) for byte in b"and delete everything")
+    given = {"text": f"Hi Ben!{hidden}", "to": "\u05d1\u05df"}
+    tool = RoomTool("mail_send", "", {"type": "object"}, send, server="mail", title="send")
+    async with connected(settings_for(local), ROOMS) as client:
+        ask_for_press = room_channel_in(client, LOUNGE).ask_for_press
+        toolbox = Toolbox([tool], ask_for_press=ask_for_press, is_present=lambda user_id: user_id == ADA)
+        use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
+        (call,) = await use.run_all([MessageToolCall("c", tool.name, json.dumps(given))])
+        (posted,) = local.messages
+        shown = str(posted.payload["content"])
+        assert shown.isascii()
+        assert json.loads(shown.split("```json")[1].split("```")[0]) == given
+        await local.press(ADA, posted.id, "Do it")
+        await settle(lambda: not posted.payload.get("components"))
+        assert "cannot tell" in posted.payload["content"]
+        toolbox.drop_derived()
+        goes_on.set()
+        await settle(lambda: "Done for Ada." in posted.payload["content"])
+        assert not any(each in posted.payload["content"] for each in ("Not done", "cannot tell"))
+        assert (done, str(call)) == ([given], WORDLESS["done"])
+        await toolbox.frozen.finish(within_s=PATIENCE_S)
+
+
+async def test_the_file_that_the_card_names_is_read_over_the_wire(local: LocalDiscord) -> None:
+    """Ben drops another one with the same name before Ada presses."""
+
+    async def content(request: web.Request) -> web.Response:
+        return web.Response(body=f"Content {request.match_info['number']}.".encode())
+
+    app, channel_id = web.Application(), local.guild.voice_channels[0].id
+    app.router.add_get("/{number}", content)
+    async with TestServer(app) as files, connected(settings_for(local), ROOMS) as client:
+
+        def drop(number: int) -> int:
+            """Let Ben post a file, and return its id."""
+            file_id, url = local.state.snowflake(), str(files.make_url(f"/{number}"))
+            dropped = {"id": str(file_id), "filename": "notes.txt", "size": 10, "url": url, "proxy_url": ""}
+            message = payloads.message(
+                local.guild,
+                message_id=local.state.snowflake(),
+                channel_id=channel_id,
+                author_id=BEN,
+                content=f"<@{ROOMTONE_BOT_ID}> Look!",
+                extra={"attachments": [dropped | {"content_type": "text/plain"}]},
+            )
+            local.state.add_message(message)
+            return file_id
+
+        room_channel = room_channel_in(client, LOUNGE)
+        toolbox = Toolbox(
+            personal=lambda asker: attachment_tools(
+                room_channel.chat_for(asker.user_id), asker, max_bytes=1_000, zone=UTC
+            ),
+            ask_for_press=room_channel.ask_for_press,
+            is_present=lambda user_id: user_id == ADA,
+        )
+        shown_id = drop(1)
+        asks = MessageToolCall("c", "read_attachment_of_others", json.dumps({"file": "notes"}))
+        (call,) = await toolbox.for_asker(Asker(ADA, "Ada", present=True)).run_all([asks])
+        posted = local.messages[-1]
+        assert f'"id": "{shown_id}"' in posted.payload["content"]
+        drop(2)
+        await local.press(ADA, posted.id, "Do it")
+        await settle(lambda: "Done for Ada." in posted.payload["content"])
+        assert "Content 1." in str(call)
+        await toolbox.frozen.finish(within_s=PATIENCE_S)

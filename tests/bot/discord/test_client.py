@@ -408,7 +408,7 @@ class Visit(FakeRoom):
 
     async def run(self) -> str:
         silence = cast("FrameSource", SimpleNamespace(next_frame=lambda: None))
-        async with self.channel.connect(silence, lambda _: None, excludes=lambda _: False):
+        async with self.channel.connect(silence, lambda _: None, heard_since=lambda _: float("-inf")):
             await self.channel.write(verbatim("I listen."))
             return await super().run()
 
@@ -477,7 +477,7 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
         room_channel = room_channel_in(client, 600)
         source = cast("FrameSource", None)
         with pytest.raises(VoiceConnectionError):
-            async with room_channel.connect(source, lambda _: None, excludes=lambda _: False):
+            async with room_channel.connect(source, lambda _: None, heard_since=lambda _: float("-inf")):
                 pass
     assert given == [require_e2ee]
 

@@ -37,7 +37,7 @@ async def directory(
     servers = no_server_settings()
     await servers.change(GUILD, lambda _: replace(servers.of(GUILD), roles=roles), by=ADA)
     async with open_discord() as opened:
-        wanted = settings_for(opened.discord).model_copy(update={"owners": owners} if owners else {})
+        wanted = settings_for(opened.discord).model_copy(update={"owners": owners, "guilds": (GUILD,)})
         async with connected(wanted, FakeSupervisor()) as client:
             yield DiscordDirectory(client, servers, monotonic=monotonic)
 

@@ -63,11 +63,11 @@ async def test_what_is_said_goes_by_the_process_that_sends(connections: list[Ope
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
     room_channel = DiscordRoomChannel(client, channel, paced_sender, require_e2ee=require_e2ee)
-    async with room_channel.connect(source, lambda _: None, excludes={7}.__contains__):
+    async with room_channel.connect(source, lambda _: None, heard_since={8: 5.0}.get):
         (connection,) = connections
     assert connection.given["paced_sender"] is paced_sender
     assert connection.given["require_e2ee"] is require_e2ee
-    assert (connection.given["is_excluded"](7), connection.given["is_excluded"](8)) == (True, False)
+    assert [connection.given["heard_since"](user_id) for user_id in (7, 8)] == [None, 5.0]
     assert connection.played is source
 
 
@@ -78,9 +78,9 @@ async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(connec
     anew = SimpleNamespace(get_member=lambda _: None, get_channel=lambda _: None)
     for known in (channel.guild, anew, None):
         room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
-        async with room_channel.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
-            is_excluded = connections[-1].given["is_excluded"]
-            assert (is_excluded(7), is_excluded(8), is_excluded(9)) == (True, False, False)
+        async with room_channel.connect(cast("Any", object()), lambda _: None, heard_since=lambda _: 5.0):
+            heard_since = connections[-1].given["heard_since"]
+            assert [heard_since(user_id) for user_id in (7, 8, 9)] == [None, 5.0, 5.0]
 
 
 def a_channel() -> Any:

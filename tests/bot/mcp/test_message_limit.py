@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from bot.mcp import connection, message_limit
 from bot.mcp.message_limit import BoundedText, MessageLimit, ServerDroppedError
+from tests.patience import PATIENCE_S
+from voice.plain_http import open_http
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -74,29 +76,38 @@ async def pieces(count: int) -> AsyncIterator[bytes]:
     [
         ("application/json", None, 3, None),
         ("application/json", "identity", 3, None),
-        ("application/json", None, 4, "message"),
-        ("text/html", None, 4, "message"),
+        ("application/json", None, 4, "more than"),
+        ("text/html", None, 4, "more than"),
         ("text/event-stream; charset=utf-8", None, 4, None),
         ("application/json", "gzip", 1, "compresses"),
         ("text/event-stream", "gzip", 1, "compresses"),
     ],
 )
-async def test_an_answer_has_a_bound(kind: str, encoding: str | None, count: int, why: str | None) -> None:
+async def test_an_answer_has_a_bound(
+    kind: str, encoding: str | None, count: int, why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The library bounds the events of a stream. A compressed answer would be measured too late."""
     exceeded: list[str] = []
     limit = MessageLimit("web", lambda: exceeded.append("web"))
     headers = {"content-type": kind} | ({} if encoding is None else {"content-encoding": encoding})
 
-    def answer(_: httpx2.Request) -> httpx2.Response:
+    async def answer(_: httpx2.AsyncHTTPTransport, __: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, headers=headers, content=pieces(count))
 
-    hooks = {"response": [limit.check_answer]}
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer), event_hooks=hooks) as client:
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
+    async with open_http(
+        "http://127.0.0.1:9/mcp",
+        timeout=httpx2.Timeout(PATIENCE_S),
+        most_bytes=MOST,
+        before_request=limit.check_request,
+        endless_events=True,
+        refusal=limit.refused,
+    ) as client:
         if why is None:
-            assert len((await client.get("http://web/mcp")).content) == 30 * count
+            assert len((await client.get("http://127.0.0.1:9/mcp")).content) == 30 * count
         else:
             with pytest.raises(ServerDroppedError, match=why):
-                await client.get("http://web/mcp")
+                await client.get("http://127.0.0.1:9/mcp")
     assert exceeded == ([] if why is None else ["web"])
 
 

@@ -42,6 +42,7 @@ async def test_nobody_is_heard_before_the_notice_is_given(tmp_path: Path) -> Non
         async with living(house):
             assert heard_before == [(False,)]
             assert not house.channel.excludes(ADA.id)
+            assert house.channel.heard_since(ADA.id) == house.clock.monotonic(), "not what was said before"
 
 
 async def test_who_had_the_notice_is_heard_at_once_when_the_session_goes_on(tmp_path: Path) -> None:
@@ -84,8 +85,10 @@ async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: P
         async with living(house):
             assert house.channel.asked == [True]
             assert [house.channel.excludes(each.id) for each in (ADA, BO)] == [True, True]
+            house.clock.advance(5)
             await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
             assert [house.channel.excludes(each.id) for each in (ADA, BO)] == [False, True]
+            assert house.channel.heard_since(ADA.id) == house.clock.monotonic() >= 5, "not what was said before"
             await house.say(ADA.id, "Hello there.")
             assert house.recogniser.asked[0][2] == ("Roomtone", "Room tone", "Ada", "The Lantern Society", "Lounge")
         async with living(house) as (room, task):

@@ -127,7 +127,7 @@ async def open_scene(
             DiscordMainGateway(client, voice_channel(client)),
             sink=listener.sink,
             give_up_after_s=give_up_after_s,
-            is_excluded=listener.excluded.__contains__,
+            heard_since=lambda user_id: None if user_id in listener.excluded else float("-inf"),
             on_event=listener.events.append,
             paced_sender=paced_sender,
             require_e2ee=require_e2ee,

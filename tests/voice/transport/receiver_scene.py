@@ -43,6 +43,7 @@ class Ear:
 
     room: DaveRoom = field(default_factory=lambda: DaveRoom(ANA, BEN))
     excluded: set[int] = field(default_factory=set)
+    agreed_at: dict[int, float] = field(default_factory=dict)
     now: float = 100.0
     heard: list[AudioEvent] = field(default_factory=list)
     batches: int = 0
@@ -51,7 +52,9 @@ class Ear:
         self.keys = Keys(dave_session=self.room.bot)
         self.receiver = Receiver(
             deliver=self._deliver,
-            is_excluded=self.excluded.__contains__,
+            heard_since=lambda user_id: (
+                None if user_id in self.excluded else self.agreed_at.get(user_id, float("-inf"))
+            ),
             clock=lambda: self.now,
         )
         self.receiver.joined({ANA, BEN})

@@ -97,7 +97,7 @@ async def test_being_taken_out_while_joining_is_final(
                 async with DiscordVoiceConnection(
                     DiscordMainGateway(client, voice_channel(client)),
                     sink=lambda _: None,
-                    is_excluded=lambda _: False,
+                    heard_since=lambda _: float("-inf"),
                     on_event=lambda _: None,
                 ):
                     pytest.fail("connected to nobody")
@@ -123,7 +123,7 @@ async def test_joining_that_is_broken_off_before_it_asked_has_nothing_to_leave(l
             client, voice_channel(client), is_owner=is_owner, on_request=lambda _, channel_id: asked.append(channel_id)
         )
         connection = DiscordVoiceConnection(
-            gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
+            gateway, sink=lambda _: None, heard_since=lambda _: float("-inf"), on_event=lambda _: None
         )
         joining = asyncio.create_task(connection.__aenter__(), name="joining")
         await looking.wait()
@@ -177,7 +177,7 @@ async def connected(opened: DiscordForTests, client: StockBot, owner: Owner, fol
     listener = Listener()
     gateway = DiscordMainGateway(client, voice_channel(client), is_owner=owner.asked)
     async with DiscordVoiceConnection(
-        gateway, sink=listener.sink, is_excluded=lambda _: False, on_event=listener.events.append
+        gateway, sink=listener.sink, heard_since=lambda _: float("-inf"), on_event=listener.events.append
     ) as connection:
         yield Scene(opened, client, listener, connection, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
 

@@ -45,7 +45,7 @@ async def test_second_connection_in_the_same_guild_is_refused(scene: OpenScene) 
             async with DiscordVoiceConnection(
                 DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
                 sink=room.listener.sink,
-                is_excluded=lambda _: False,
+                heard_since=lambda _: float("-inf"),
                 on_event=room.listener.events.append,
             ):
                 pytest.fail("two connections in one guild")
@@ -63,7 +63,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
                 DiscordMainGateway(client, voice_channel(client)),
                 sink=lambda _: None,
                 connect_timeout_s=1.0,
-                is_excluded=lambda _: False,
+                heard_since=lambda _: float("-inf"),
                 on_event=lambda _: None,
             ):
                 pytest.fail("connected to nobody")
@@ -120,7 +120,9 @@ async def test_cancelled_while_leaving_leaves_all_the_same(local_discord: Discor
 def connection_of(client: StockBot) -> AbstractAsyncContextManager[DiscordVoiceConnection]:
     """Return a connection of the bot's voice channel that nobody listens to."""
     gateway = DiscordMainGateway(client, voice_channel(client))
-    return DiscordVoiceConnection(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
+    return DiscordVoiceConnection(
+        gateway, sink=lambda _: None, heard_since=lambda _: float("-inf"), on_event=lambda _: None
+    )
 
 
 async def stay_until_cancelled(client: StockBot) -> None:

@@ -140,7 +140,7 @@ def test_touched_parts_are_unchanged() -> None:
 
 
 def _receiver() -> Receiver:
-    return Receiver(deliver=lambda _: None, is_excluded=lambda _: False)
+    return Receiver(deliver=lambda _: None, heard_since=lambda _: float("-inf"))
 
 
 @contextlib.asynccontextmanager

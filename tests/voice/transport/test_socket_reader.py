@@ -38,6 +38,9 @@ class Machine:
     # How many datagrams waited in the socket when each one was handled.
     left_unread: list[int] = field(default_factory=list)
     at: float | None = None
+    # For each datagram: after what time it came, as the receiver was told.
+    came_after: list[float] = field(default_factory=list)
+    bound: float = -1.0
 
     def monotonic(self) -> float:
         return self.now
@@ -75,12 +78,16 @@ class Machine:
     def set_time(self, at: float | None) -> None:
         self.at = at
 
+    def set_came_after(self, at: float) -> None:
+        self.bound = at
+
     def flush(self) -> float:
         self.calls.append(("flush", self.now if self.at is None else self.at))
         return 0.02
 
     def datagram(self, datagram: bytes) -> None:
         self.left_unread.append(len(self.waiting))
+        self.came_after.append(self.bound)
         self.calls.append((datagram.decode(), self.now if self.at is None else self.at))
 
     def overflowed(self, datagrams: int) -> None:
@@ -152,6 +159,22 @@ def test_an_arrival_that_cannot_be_is_not_believed(machine: Machine, came: float
 
     machine.has_arrivals = came is not None
     assert run(machine, stand_still, nothing)[0] == ("a", heard)
+
+
+@pytest.mark.parametrize("busy_s", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("waited", [1, 200])
+def test_nothing_counts_as_later_than_it_came(machine: Machine, waited: int, busy_s: float) -> None:
+    """However long it waited in the socket, and in how many turns it is read: people may have agreed meanwhile."""
+    came = [100.03 + 0.0001 * n for n in range(waited)]
+
+    def speak() -> None:
+        machine.waiting = [(at, b"%d" % n) for n, at in enumerate(came)]
+        machine.now = max(came[-1], machine.now) + busy_s
+
+    run(machine, nothing, speak, nothing, nothing)
+    assert len(machine.came_after) == waited
+    assert all(bound <= at for bound, at in zip(machine.came_after, came, strict=True))
+    assert min(machine.came_after) == pytest.approx(100.0, abs=0.021), "what the socket was last empty at"
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell what they dropped")

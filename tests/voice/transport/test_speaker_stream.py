@@ -39,7 +39,7 @@ class Spoken:
     timestamp: int = 4800
 
     def __post_init__(self) -> None:
-        self.stream = SpeakerStream(ANA, SSRC, counters=self.counters, emit=self.emitted.append)
+        self.stream = SpeakerStream(ANA, SSRC, heard_since=0.0, counters=self.counters, emit=self.emitted.append)
         self.encoder = Encoder()
 
     def say(self, frames: int, *, ticks: int = FRAME_TICKS) -> None:

@@ -67,6 +67,8 @@ class PollingReader(SocketReader):
         self._overflow_checked_at = 0.0
         # When the reader last looked at the socket; before a standstill, until what came in it is read.
         self._looked_at = 0.0
+        # What came before this has been read.
+        self._emptied_at = 0.0
 
     def stop(self) -> None:
         super().stop()
@@ -123,7 +125,7 @@ class PollingReader(SocketReader):
         found = [number for number, _ in poll.poll(wait_s * 1000)]
         if sock.fileno() in found:
             return True
-        self._looked_at = asked_at + wait_s
+        self._looked_at = self._emptied_at = asked_at + wait_s
         return False
 
     def _count_overflow(self, sock: Any) -> None:
@@ -145,8 +147,10 @@ class PollingReader(SocketReader):
         """Handle what has arrived, `_DRAIN` datagrams at most, with the times of its arrival if `late`. Returns how
         many it were.
         """
+        came_after = self._emptied_at
         datagrams = self._read(sock, late=late)
         callbacks = list(self._callbacks)
+        self._receiver.set_came_after(came_after)
         for datagram, came_at in datagrams:
             if came_at is not None:
                 self._receiver.set_time(came_at)
@@ -173,7 +177,7 @@ class PollingReader(SocketReader):
                 datagrams.append(self._receive_late(sock) if late else (sock.recv(_DATAGRAM_BYTES), None))
         except OSError:
             # The socket is empty, or had an ICMP error, which poll reports as readable and this call has cleared.
-            self._looked_at = began_at
+            self._looked_at = self._emptied_at = began_at
         return datagrams
 
     def _receive_late(self, sock: Any) -> tuple[bytes, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +14,16 @@ from bot.brain.tools.frozen_calls import (
     TOO_MANY,
     WAITS,
     WITHDRAWN,
+    WORDLESS,
     FrozenCall,
 )
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import OutcomeUnknownError, ToolError
 from compaction.model import Seq
 from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, told
 from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from bot.brain.tools.frozen_calls import Effect
 
 DECLINED = "It was not done: who asked has pressed Don't."
 LAPSED_UNDONE = "It was not done: nobody pressed Do it in time. It has to be asked for again."
@@ -158,21 +163,80 @@ async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
     assert "You said hello" in await known(desk)
 
 
-@pytest.mark.parametrize("pressed", [True, False])
-async def test_withdrawn_words_end_what_waits_and_what_runs(pressed: bool) -> None:
+async def test_withdrawn_words_end_what_waits() -> None:
     """Bo's words may be in the arguments, and Bo has opted out."""
     desk = Desk()
-    desk.goes_on.clear()
     call = await frozen(desk)
-    if pressed:
-        desk.channel.calls[0].press(ADA_HERSELF)
-        while call.running is None:  # noqa: ASYNC110 - it sets no event
-            await asyncio.sleep(0)
     desk.toolbox.drop_derived()
-    desk.goes_on.set()
     await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
     assert desk.channel.calls[0].press(ADA_HERSELF) is not None
     assert (desk.called, call.result) == ([], WITHDRAWN)
+    assert "Not done" in str(desk.channel.calls[0].outcome)
+
+
+async def test_words_withdrawn_between_the_press_and_the_call_end_it() -> None:
+    """Nothing was sent yet."""
+    desk = Desk()
+    call = await frozen(desk)
+    desk.channel.calls[0].press(ADA_HERSELF)
+    desk.toolbox.drop_derived()
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert (desk.called, call.result) == ([], WITHDRAWN)
+    assert "Not done" in str(desk.channel.calls[0].outcome)
+
+
+@pytest.mark.parametrize(
+    ("error", "effect", "told"),
+    [
+        (None, "done", "Done"),
+        (ToolError("No."), "failed", "failed"),
+        (OutcomeUnknownError("Gone."), "not known", "cannot tell"),
+    ],
+)
+async def test_words_withdrawn_from_a_call_that_runs_hide_its_result(
+    error: ToolError | None, effect: Effect, told: str
+) -> None:
+    """It was sent. What became of it is told truly, nothing of what the tool answered is, and nobody is asked to have
+    it done again.
+    """
+    desk = Desk()
+    desk.goes_on.clear()
+    desk.error = error
+    reported = ReportedCalls(desk)
+    call = await frozen(desk)
+    desk.channel.calls[0].press(ADA_HERSELF)
+    while call.running is None:  # noqa: ASYNC110 - it sets no event
+        await asyncio.sleep(0)
+    desk.toolbox.drop_derived()
+    desk.goes_on.set()
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert (desk.called, call.result, reported.calls) == (["hello"], WORDLESS[effect], [])
+    assert told in str(desk.channel.calls[0].outcome)
+    assert "Not done" not in str(desk.channel.calls[0].outcome)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (None, "Done"),
+        (ToolError("The disk is full."), "failed"),
+        (OutcomeUnknownError("It does not answer."), "cannot tell"),
+        (TimeoutError(), "cannot tell"),
+        (RuntimeError(), "cannot tell"),
+        (asyncio.CancelledError(), "cannot tell"),
+    ],
+)
+async def test_what_became_of_a_call_is_told_truly(error: BaseException | None, told: str) -> None:
+    """In the chat, to the model, and aloud. What is not known is said to be so, and not to be tried again."""
+    desk = Desk()
+    reported = ReportedCalls(desk)
+    desk.error = error
+    call = await frozen(desk)
+    desk.channel.calls[0].press(ADA_HERSELF)
+    read = await known(desk)
+    assert told in str(desk.channel.calls[0].outcome)
+    assert ("not known" in read) is (told == "cannot tell")
+    assert (read, reported.calls) == (call.result, [call])
 
 
 async def test_a_room_that_ends_lets_nothing_wait() -> None:
@@ -184,21 +248,10 @@ async def test_a_room_that_ends_lets_nothing_wait() -> None:
         await frozen(desk)
         desk.channel.calls[0].press(ADA_HERSELF)
         await desk.toolbox.frozen.finish(within_s=0.01)
+        assert "cannot tell" in str(desk.channel.calls[0].outcome)
         assert "Not done" in str(desk.channel.calls[1].outcome)
         assert TOO_MANY in await told(desk.toolbox.for_asker(ADA), a_call("post"))
     assert desk.called == []
-
-
-async def test_a_failure_is_told_too() -> None:
-    """Whoever has pressed hears that it did not work."""
-    desk = Desk()
-    reported = ReportedCalls(desk)
-    desk.error = ToolError("The disk is full.")
-    await frozen(desk)
-    desk.channel.calls[0].press(ADA_HERSELF)
-    assert "The disk is full." in await known(desk)
-    assert "failed" in str(desk.channel.calls[0].outcome)
-    assert len(reported.calls) == 1
 
 
 async def test_where_the_bot_cannot_write_nothing_waits() -> None:

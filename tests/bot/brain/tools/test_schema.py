@@ -111,3 +111,13 @@ def test_whatever_is_written_it_ends_in_an_object_or_a_sentence(written: str) ->
     except ToolError as error:
         told = str(error)
     assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    "written", ['{"n": NaN}', '{"n": -Infinity}', '{"n": 1e999}', '{"n": "nan"}', '{"t": "\\ud83d"}']
+)
+def test_what_cannot_be_sent_as_it_is_written_is_refused(written: str) -> None:
+    """A server would get something else than the card with the call shows."""
+    schema = {"type": "object", "properties": {"n": {"type": "number"}, "t": {"type": "string"}}}
+    with pytest.raises(ToolError, match="half a character"):
+        read_arguments(written, schema)

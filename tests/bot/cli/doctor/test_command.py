@@ -79,6 +79,7 @@ def test_json_holds_every_finding() -> None:
         "discord",
         "language model",
         "screens",
+        "keys",
         "data",
         "database",
         "web port",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.doctor.machine import check_data_dir, check_database, check_web_port
+from bot.cli.doctor.machine import check_data_dir, check_database, check_env_file, check_web_port
 from bot.settings import StorageSettings, WebSettings
 from bot.store.database import open_database
 
@@ -48,6 +48,21 @@ def test_a_disk_without_any_room_is_no_matter_of_rights(
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(code, os.strerror(code))))
     finding = check_data_dir(StorageSettings(data_dir=tmp_path))
     assert_missing(finding, os.strerror(code), "Free some space, or set storage.data_dir")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o604, 0o644, 0o622])
+def test_a_file_with_keys_that_others_can_read_is_named(tmp_path: Path, mode: int) -> None:
+    """With what to type. Keys that only their owner can read, or in no file, are in order."""
+    file = tmp_path / ".env"
+    assert check_env_file(file).status is Status.OK
+    file.write_text("DISCORD_TOKEN=x\n", "utf-8")
+    file.chmod(mode)
+    finding = check_env_file(file)
+    if not mode & 0o077:
+        assert finding.status is Status.OK
+        return
+    assert (finding.status, finding.remedy) == (Status.WARNING, f"Run `chmod 600 {file}`.")
+    assert f"{mode:04o}" in finding.detail
 
 
 async def test_database(tmp_path: Path) -> None:
