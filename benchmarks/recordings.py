@@ -43,11 +43,12 @@ QUESTION = "Roomtone, what colour is the bicycle that I bought?"
 
 @dataclass(frozen=True, slots=True)
 class SpeechRecording:
-    """One piece of recorded speech and its reference text."""
+    """One piece of recorded speech and its reference text. `addressed`: a room would answer it."""
 
     path: Path
     speaker: str
     text: str
+    addressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class RecordingSet:
 
 
 class ManifestEntry(BaseModel):
-    """One recording of a folder. Other keys are ignored."""
+    """One recording of a folder. Other keys are ignored. Without `addressed` nobody would answer it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -76,6 +77,7 @@ class ManifestEntry(BaseModel):
     speaker: str = Field(min_length=1)
     text: str = Field(min_length=1)
     source: str = ""
+    addressed: bool = False
 
 
 _ENTRIES = TypeAdapter(Annotated[list[ManifestEntry], Field(min_length=1)])
@@ -100,7 +102,9 @@ def load_recordings(speech: Path | None) -> RecordingSet:
         ranked.append((rounds[entry.speaker], position))
     # The first recording of each speaker, then the second of each, and so on.
     in_turn = [entries[position] for _, position in sorted(ranked)]
-    recordings = tuple(SpeechRecording((speech / each.file).resolve(), each.speaker, each.text) for each in in_turn)
+    recordings = tuple(
+        SpeechRecording((speech / each.file).resolve(), each.speaker, each.text, each.addressed) for each in in_turn
+    )
     return RecordingSet(recordings, real=not any(each.source.startswith(SYNTHETIC_SOURCE) for each in entries))
 
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.listen.observed_pauses import PauseJudge
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import FRAME_S
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.listening.listener import RoomListener
-from voice.listening.utterance import DropReason, PauseBegan, Utterance, UtteranceDropped
+from voice.listening.utterance import DropReason, Utterance, UtteranceDropped
 from voice.transport import opus
 from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 from voice.transport.jitter import FRAME_TICKS, JitterBuffer, OrderedFrame, SpurtEnded
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bot.settings import ModelsSettings
-    from voice.asr.worker import Engine
     from voice.audio import Pcm
-    from voice.listening.utterance import ListeningEvent
     from voice.transport.audio_events import AudioEvent
     from voice.transport.jitter import Released
 
@@ -64,38 +61,26 @@ def decoded(packets: Sequence[tuple[int, bytes]]) -> Pcm:
 
 
 class DiscordPath:
-    """One room's listener with its models, which gets one recording after the other. Not thread-safe.
+    """One room's listener, which gets one recording after the other. Nobody answers what it hears. Not thread-safe.
 
-    `recogniser`: tells what the text of a pause in `language` says about it, as in a room; None: intonation alone
-    decides. Raises `VoiceError` if a model is missing.
+    Raises `VoiceError` if its model is missing.
     """
 
-    def __init__(self, models: ModelsSettings, recogniser: Engine | None = None, *, language: str = "en") -> None:
+    def __init__(self, models: ModelsSettings) -> None:
         self._detector = open_vad(models)
-        self._judge = PauseJudge(models, recogniser=recogniser, language=language)
 
     def hear(self, packets: Sequence[tuple[int, bytes]]) -> HeardRecording:
         """Return the utterances in `packets`: their numbers and contents, 20 ms each. Blocks."""
-        listener = RoomListener(self._detector, judged=self._judge.has_turn_model)
+        listener = RoomListener(self._detector)
         utterances: list[Utterance] = []
         dropped: list[DropReason] = []
         for now, events in _arriving(packets):
-            waiting = list(listener.hear(events, now)) + list(listener.tick(now))
-            while waiting:
-                event = waiting.pop(0)
-                if isinstance(event, PauseBegan):
-                    waiting += self._answered(listener, event, now)
-                elif isinstance(event, Utterance):
+            for event in (*listener.hear(events, now), *listener.tick(now)):
+                if isinstance(event, Utterance):
                     utterances.append(event)
                 elif isinstance(event, UtteranceDropped):
                     dropped.append(event.reason)
         return HeardRecording(tuple(utterances), tuple(dropped))
-
-    def _answered(self, listener: RoomListener, pause: PauseBegan, now: float) -> list[ListeningEvent]:
-        if not pause.asks:
-            return []
-        pcm = pause.utterance.pcm
-        return listener.answer(pause, self._judge.evidence(pcm, self._judge.finished(pcm)), now)
 
 
 def _arriving(packets: Sequence[tuple[int, bytes]]) -> Iterator[tuple[float, list[AudioEvent]]]:

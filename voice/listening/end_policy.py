@@ -1,41 +1,106 @@
-"""How much silence ends somebody's speech, by what is known about the pause. Pure.
+"""How much silence ends somebody's speech, and after how much of it the bot may answer. Pure.
 
-Models look at the same pause from different sides: the end-of-turn model hears the intonation, the recogniser knows how
-likely a sentence ends where its text ends, and where it is installed, a language model reads the words. A logistic
-regression makes one number of them, the log-odds that the speech is over. The surer the end, the less silence is waited
-for.
+There are two clocks. Speech that nobody answers ends after one long silence, so that stories stay whole. Speech that
+would be answered may be answered sooner, after the *gate*: the answer is usually ready by then, and its first sound is
+the end of the speech. Models look at the pause from different sides, and so do the length of the speech and the
+person's own pauses. A logistic regression makes one number of them, the log-odds that the speech is over. The surer the
+end, the sooner the gate opens.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from voice.asr.port import TextEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Probabilities are taken no closer to 0 and 1 than this: beyond, the models' differences mean nothing.
-_SUREST = 0.005
-# The same for what the language model expects next, where small probabilities mean something.
-_SUREST_READ = 0.0003
-_FINISHED_TEXT, _UNFINISHED_TEXT = TextEnd(ends=1.0, goes_on=0.0), TextEnd(ends=0.0, goes_on=1.0)
+# Seconds of silence after which speech ends that nobody answers.
+LONG_SILENCE_S: Final = 1.2
+# The gate opens no sooner than this: an answer is hardly ever ready by then.
+SHORTEST_GATE_S: Final = 0.288
+# A person's pauses are learnt from so many of their utterances before this one. Shorter silences than
+# `SHORTEST_PAUSE_S` belong to articulation.
+LEARNT_FROM: Final = 5
+SHORTEST_PAUSE_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class PauseEvidence:
-    """What is known about one pause, as probabilities (0-1).
+    """What is known about one pause. None: unknown.
 
-    `finished`: that the person sounds finished (`TurnEndDetector`). `sentence_end`: that a sentence ends where the
-    recognised text ends (`Recognition.sentence_end_probability`). `text_end`: what the words make expect next
-    (`Recognition.text_end`). None: unknown.
+    `finished`: the probability (0-1) that the person sounds finished (`TurnEndDetector`). `sentence_end`: that a
+    sentence ends where the recognised text ends (`Recognition.sentence_end_probability`). `text_end`: what the words
+    make expect next (`Recognition.text_end`). `speech_s`: the seconds from the first to the last sound of the speech so
+    far. `pauses_s`: the pauses of `SHORTEST_PAUSE_S` and more after which the person went on, in this speech and in
+    their last `LEARNT_FROM` utterances.
     """
 
-    finished: float
+    finished: float | None = None
     sentence_end: float | None = None
     text_end: TextEnd | None = None
+    speech_s: float | None = None
+    pauses_s: tuple[float, ...] = ()
+
+
+# Weights of the log-odds (docs/decisions/0011-endpointing.md; `benchmarks.endpoint.fit` chooses them).
+FINISHED_WEIGHT: Final = 0.26
+SENTENCE_END_WEIGHT: Final = 0.41
+TEXT_ENDS_WEIGHT: Final = 0.52
+# Of the logarithm of the seconds: the first words are seldom the whole.
+SPEECH_WEIGHT: Final = 1.64
+# For each second of the person's usual pause.
+USUAL_PAUSE_WEIGHT: Final = -4.53
+BIAS: Final = -1.8
+# From these log-odds on the gate is the shortest, and each one less is so many seconds more.
+SURE: Final = 0.3
+SLOPE_S: Final = 0.3
+
+# Probabilities are taken no closer to 0 and 1 than this: beyond, the models' differences mean nothing.
+_SUREST = 0.005
+# The same for what the language model expects next, where small probabilities mean something.
+_SUREST_READ = 0.0003
+# A person's usual pause is the mean of what they are known by and of one that is this short.
+_PAUSE_OF_A_STRANGER_S = 0.1
+# What is unknown speaks neither for an end nor against it.
+_FINISHED_UNKNOWN, _SENTENCE_END_UNKNOWN, _ENDS_UNKNOWN, _SPEECH_UNKNOWN_S = 0.85, 0.93, 0.12, 2.0
+
+
+def gate_s(evidence: PauseEvidence) -> float:
+    """Return the seconds of silence after which speech that would be answered may be answered."""
+    return min(SHORTEST_GATE_S + SLOPE_S * max(0.0, SURE - log_odds(evidence)), LONG_SILENCE_S)
+
+
+def log_odds(evidence: PauseEvidence) -> float:
+    """Return the weighted log-odds that the speech is over."""
+    finished = _FINISHED_UNKNOWN if evidence.finished is None else evidence.finished
+    sentence_end = _SENTENCE_END_UNKNOWN if evidence.sentence_end is None else evidence.sentence_end
+    ends = _ENDS_UNKNOWN if evidence.text_end is None else evidence.text_end.ends
+    speech_s = _SPEECH_UNKNOWN_S if evidence.speech_s is None else evidence.speech_s
+    return (
+        BIAS
+        + FINISHED_WEIGHT * _logit(finished, _SUREST)
+        + SENTENCE_END_WEIGHT * _logit(sentence_end, _SUREST)
+        + TEXT_ENDS_WEIGHT * _logit(ends, _SUREST_READ)
+        + SPEECH_WEIGHT * math.log(speech_s + 0.5)
+        + USUAL_PAUSE_WEIGHT * usual_pause_s(evidence.pauses_s)
+    )
+
+
+def usual_pause_s(pauses_s: tuple[float, ...]) -> float:
+    """Return how long a person's pauses usually are, who has paused so long."""
+    return (_PAUSE_OF_A_STRANGER_S + sum(pauses_s)) / (1 + len(pauses_s))
+
+
+def _logit(probability: float, surest: float) -> float:
+    bounded = min(max(probability, surest), 1 - surest)
+    return math.log(bounded / (1 - bounded))
+
+
+_FINISHED_TEXT, _UNFINISHED_TEXT = TextEnd(ends=1.0, goes_on=0.0), TextEnd(ends=0.0, goes_on=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +147,8 @@ class EndPolicy:
     def log_odds(self, evidence: PauseEvidence) -> float:
         """Return the weighted log-odds that the speech is over."""
         if evidence.sentence_end is None:
-            return self.finished_alone_weight * _logit(evidence.finished)
-        heard, marked = _logit(evidence.finished), _logit(evidence.sentence_end)
+            return self.finished_alone_weight * _logit(evidence.finished or 0.0, _SUREST)
+        heard, marked = _logit(evidence.finished or 0.0, _SUREST), _logit(evidence.sentence_end, _SUREST)
         reading, text_end = self._reading_of(evidence), evidence.text_end
         if reading is None or text_end is None:
             return self.finished_weight * heard + self.sentence_weight * marked
@@ -96,7 +161,7 @@ class EndPolicy:
 
     def silence_needed_s(self, evidence: PauseEvidence) -> float:
         """Return the seconds of silence that end the speech: less for surer evidence, within the two bounds."""
-        if evidence.finished >= self.surely_finished:
+        if evidence.finished is not None and evidence.finished >= self.surely_finished:
             return self.shortest_s
         bounds = self._reading_of(evidence) or self
         certainty = (self.log_odds(evidence) - bounds.unsure) / (bounds.sure - bounds.unsure)
@@ -122,8 +187,3 @@ class EndPolicy:
 END_POLICY = EndPolicy(
     reading=ReadingWeights(finished=0.16, sentence=0.21, ends=0.72, goes_on=0.3, sure=1.43, unsure=1.36)
 )
-
-
-def _logit(probability: float, surest: float = _SUREST) -> float:
-    bounded = min(max(probability, surest), 1 - surest)
-    return math.log(bounded / (1 - bounded))
