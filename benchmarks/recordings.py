@@ -53,8 +53,11 @@ class SpeechRecording:
 
 @dataclass(frozen=True, slots=True)
 class RecordingSet:
-    """All recordings of a run, with the speakers taking turns. `real`: spoken by people, not by synthetic voices."""
+    """All recordings of a run, with the speakers taking turns. `name`: of their folder. `real`: spoken by people, not
+    by synthetic voices.
+    """
 
+    name: str
     recordings: tuple[SpeechRecording, ...]
     real: bool
 
@@ -86,7 +89,7 @@ _ENTRIES = TypeAdapter(Annotated[list[ManifestEntry], Field(min_length=1)])
 def load_recordings(speech: Path | None) -> RecordingSet:
     """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` if the manifest has mistakes."""
     if speech is None:
-        return RecordingSet(tuple(bundled_recordings()), real=False)
+        return RecordingSet("bundled scenarios", tuple(bundled_recordings()), real=False)
     path = speech / MANIFEST
     try:
         entries = _ENTRIES.validate_json(read_text(path))
@@ -105,7 +108,9 @@ def load_recordings(speech: Path | None) -> RecordingSet:
     recordings = tuple(
         SpeechRecording((speech / each.file).resolve(), each.speaker, each.text, each.addressed) for each in in_turn
     )
-    return RecordingSet(recordings, real=not any(each.source.startswith(SYNTHETIC_SOURCE) for each in entries))
+    return RecordingSet(
+        speech.resolve().name, recordings, real=not any(each.source.startswith(SYNTHETIC_SOURCE) for each in entries)
+    )
 
 
 def bundled_recordings() -> Sequence[SpeechRecording]:

@@ -53,8 +53,9 @@ KNOWN_P50_MS, KNOWN_P95_MS = 380.0, 650.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one of the two clocks does to pauses. `known_after_s`: of each end, from the end of the voice. `talked_over`:
-    None where nobody answers.
+    """What one of the two clocks does to pauses.
+
+    `known_after_s`: of each end, from the end of the voice. `talked_over`: None where nobody answers.
     """
 
     inside: int

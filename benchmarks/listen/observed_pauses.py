@@ -63,7 +63,7 @@ class ObservedPause:
     """
 
     windows: int | None
-    evidence: PauseEvidence = PauseEvidence()
+    evidence: PauseEvidence
     voice_end_s: float = 0.0
 
     @property
