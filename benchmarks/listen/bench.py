@@ -58,7 +58,7 @@ async def run(
             found.part_measured("deciding", await measure_decisions() | {"crowd": measure_crowd()})
         if found.wants("endpointing"):
             said = load_recordings(options.speech)
-            figures = await measure_endpointing(said.some(options.recordings), load(), progress)
+            figures = await measure_endpointing(said.some(options.recordings), load().models, progress)
             found.part_measured("endpointing", {"set": said.name, **figures})
         if found.wants("unasked"):
             if options.transcripts is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.report import Json
-    from config.schema import Settings
+    from bot.settings import ModelsSettings
     from voice.listening.end_policy import PauseEvidence
 
     Gate = Callable[[PauseEvidence], float]
@@ -104,13 +104,13 @@ def answered(pauses: Sequence[ObservedPause], gate: Gate = gate_s) -> Outcome:
 
 
 async def measure_endpointing(
-    recordings: Sequence[SpeechRecording], settings: Settings, progress: Progress
+    recordings: Sequence[SpeechRecording], models: ModelsSettings, progress: Progress
 ) -> dict[str, Json]:
     """Return the figures of these recordings. Raises `VoiceError` if a model that is needed is missing.
 
     Where a room would answer some of them and others not, each kind has an entry of its own.
     """
-    observer = await asyncio.to_thread(PauseObserver, settings)
+    observer = await asyncio.to_thread(PauseObserver, models)
     progress.step("pauses inside speech", total=len(recordings))
     measured: dict[str, dict[str, Json]] = {}
     for addressed, name in ((True, ADDRESSED), (False, UNADDRESSED)):
@@ -120,7 +120,6 @@ async def measure_endpointing(
                 "recordings": len(kind),
                 "passes": len(LEADS),
                 "end_of_turn_model": observer.hears_intonation,
-                "text_read": observer.reads_text,
                 **both_clocks(pauses, addressed=addressed),
                 "operating_points": operating_points(pauses),
             }

@@ -6,22 +6,19 @@ every policy, and all times are those of the sound: the figures do not depend on
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict, deque
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.recordings import USUAL_GLOSSARY, voice_end_s
-from bot.models.catalogue import TURN_SMART, TURN_TEXT
-from bot.models.directory import CONVERTED_NAME, ModelDirectory, whisper_folder
+from benchmarks.recordings import voice_end_s
+from bot.models.catalogue import TURN_SMART
+from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
-from voice.asr.text_end import LANGUAGE, SentenceReader
-from voice.asr.whisper import WhisperEngine
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
-from voice.listening.end_policy import LEARNT_FROM, LONG_SILENCE_S, SHORTEST_PAUSE_S, PauseEvidence
+from voice.listening.end_policy import LONG_SILENCE_S, SHORTEST_PAUSE_S, OwnPauses, PauseEvidence
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.recordings import SpeechRecording
-    from config.schema import Settings
+    from bot.settings import ModelsSettings
     from voice.audio import Pcm
 
 # Seconds of silence from which a pause inside speech counts. A room asks about shorter ones too: with them the share of
@@ -77,42 +74,30 @@ class ObservedPause:
         return self.voice_end_s + arrived
 
 
-def learnt_from(pauses: Sequence[ObservedPause]) -> tuple[float, ...]:
-    """Return the seconds of the pauses that a room learns from. A longer one ends speech that nobody answers."""
-    longest = window_count(LONG_SILENCE_S)
-    return tuple(pause.windows * WINDOW_S for pause in pauses if pause.windows is not None and pause.windows < longest)
-
-
 class PauseObserver:
-    """A room's models. Not thread-safe. Raises `VoiceError` if one that is needed is missing.
+    """A room's models of a pause. Not thread-safe. Raises `VoiceError` if the model that finds speech is missing.
 
-    Where no model tells how speech sounds or reads its text, that is unknown of every pause, as in a room without it.
+    Without the end-of-turn model how finished somebody sounds is unknown of every pause, as in a room.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        directory = ModelDirectory(settings.models.directory)
-        self._vad = open_vad(settings.models)
-        self._recogniser = WhisperEngine(whisper_folder(settings.models, settings.asr), settings.asr)
-        hears, reads = directory.holds(TURN_SMART), directory.holds(TURN_TEXT)
+    def __init__(self, models: ModelsSettings) -> None:
+        directory = ModelDirectory(models.directory)
+        self._vad = open_vad(models)
+        hears = directory.holds(TURN_SMART)
         self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if hears else None
-        self._reader = SentenceReader(directory.path(TURN_TEXT) / CONVERTED_NAME) if reads else None
 
     @property
     def hears_intonation(self) -> bool:
         """Return whether the end-of-turn model judges pauses."""
         return self._turn is not None
 
-    @property
-    def reads_text(self) -> bool:
-        """Return whether a language model reads the text of each pause."""
-        return self._reader is not None
-
     def observe(
-        self, recording: SpeechRecording, *, lead_samples: int = 0, earlier_s: tuple[float, ...] = ()
+        self, recording: SpeechRecording, *, lead_samples: int = 0, own: OwnPauses | None = None
     ) -> list[ObservedPause]:
-        """Return the pauses of a recording in order, after `lead_samples` of silence. `earlier_s`: of the same person's
-        last utterances. Blocks.
+        """Return the pauses of a recording in order, after `lead_samples` of silence. `own`: those of the same person
+        before it, to which its own are added; None: nothing is known of them. Blocks.
         """
+        own = OwnPauses() if own is None else own
         decoder = Decoder(rate_hz=LISTEN_RATE_HZ)
         frames = [decoder.decode(packet) for packet in Clip.load(recording.path).packets]
         silence = np.zeros(round((NEVER_S + 0.2) * LISTEN_RATE_HZ), np.int16)
@@ -124,22 +109,18 @@ class PauseObserver:
             if windows is not None and windows < window_count(COUNTED_FROM_S):
                 continue
             left_s = 0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s)
-            known = replace(
-                self._evidence(pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]),
+            heard = pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]
+            known = PauseEvidence(
+                finished=None if self._turn is None else self._turn.probability(heard),
                 speech_s=(pause.last - pause.first) * WINDOW_S,
-                pauses_s=(*earlier_s, *learnt_from(observed)),
+                longest_pause_s=own.longest_s,
             )
             observed.append(ObservedPause(windows, known, left_s))
+            # A longer one ends speech that nobody answers.
+            if windows is not None and windows < window_count(LONG_SILENCE_S):
+                own.went_on(windows * WINDOW_S)
+        own.ended()
         return observed
-
-    def _evidence(self, pcm: Pcm) -> PauseEvidence:
-        """Return what is known of a pause after `pcm`. Blocks."""
-        heard = self._recogniser.recognise(pcm, language=LANGUAGE, glossary=USUAL_GLOSSARY)
-        return PauseEvidence(
-            None if self._turn is None else self._turn.probability(pcm),
-            heard.sentence_end_probability,
-            None if self._reader is None else self._reader.read(heard.text),
-        )
 
     def _pauses(self, pcm: Pcm) -> list[tuple[SpeechPaused, int | None]]:
         """Return each pause and its length in windows."""
@@ -168,14 +149,10 @@ def observe_all(
     `on_done`: called after each recording. Blocks.
     """
     pauses: list[ObservedPause] = []
-    learnt: dict[tuple[str, int], deque[tuple[float, ...]]] = defaultdict(lambda: deque(maxlen=LEARNT_FROM))
+    own: dict[tuple[str, int], OwnPauses] = defaultdict(OwnPauses)
     for recording in recordings:
         for lead in leads:
-            earlier = learnt[recording.speaker, lead]
-            earlier_s = tuple(itertools.chain(*earlier))
-            found = observer.observe(recording, lead_samples=lead, earlier_s=earlier_s)
-            pauses += found
-            if recording.speaker != UNKNOWN_SPEAKER:
-                earlier.append(learnt_from(found))
+            known = None if recording.speaker == UNKNOWN_SPEAKER else own[recording.speaker, lead]
+            pauses += observer.observe(recording, lead_samples=lead, own=known)
         on_done()
     return pauses

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
 from benchmarks.listen.observed_pauses import COUNTED_FROM_S
-from voice.listening.end_policy import PauseEvidence, log_odds
+from voice.listening.end_policy import PauseEvidence, hesitation_s
 from voice.listening.endpointing import WINDOW_S, window_count
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ SILENCES = range(window_count(COUNTED_FROM_S), window_count(2.5))
 _SHARES = tuple(step / 16 for step in range(1, 16))
 
 
-# What tells an end from a pause: the end-of-turn model, the recognised text, and all that a room knows.
+# What tells an end from a pause: the end-of-turn model, the length of the speech and the own pauses, and all of them.
 SOURCES: Mapping[str, Score] = {
-    "sound": lambda known: log_odds(PauseEvidence(finished=known.finished)),
-    "text": lambda known: log_odds(PauseEvidence(sentence_end=known.sentence_end, text_end=known.text_end)),
-    "all": log_odds,
+    "sound": lambda known: -hesitation_s(PauseEvidence(finished=known.finished)),
+    "person": lambda known: -hesitation_s(replace(known, finished=None)),
+    "all": lambda known: -hesitation_s(known),
 }
 
 

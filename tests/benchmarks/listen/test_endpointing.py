@@ -17,9 +17,8 @@ from benchmarks.listen.endpointing import (
     endpointing_targets,
     unanswered,
 )
-from benchmarks.listen.observed_pauses import ObservedPause, learnt_from
+from benchmarks.listen.observed_pauses import ObservedPause
 from benchmarks.listen.operating_points import operating_points
-from voice.asr.port import TextEnd
 from voice.listening.end_policy import LONG_SILENCE_S, PauseEvidence
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 
@@ -85,11 +84,6 @@ def test_each_clock_is_told(lengths: list[int | None], addressed: bool) -> None:
     assert told["pauses_inside"] == other["pauses_inside"] == sum(length is not None for length in lengths)
 
 
-def test_only_pauses_that_end_no_speech_are_learnt() -> None:
-    """Whoever is silent as long as the long silence has ended, and an end is no pause."""
-    assert learnt_from([paused(10), paused(LONG), paused(None)]) == (10 * WINDOW_S,)
-
-
 REQUESTS: dict[str, Json] = {
     "addressed": True,
     "recordings": 100,
@@ -119,8 +113,8 @@ def test_each_kind_of_speech_has_its_targets(figures: dict[str, Json], met: list
 
 def test_operating_points_are_those_of_the_best_rule() -> None:
     """Silence alone cuts every pause that is as long; a source that tells ends from pauses cuts none."""
-    known = PauseEvidence(0.999, 0.98, TextEnd(0.9, 0.0))
-    going_on = PauseEvidence(0.001, 0.1, TextEnd(0.001, 0.9))
+    known = PauseEvidence(0.999, speech_s=3.0)
+    going_on = PauseEvidence(0.001, speech_s=1.0)
     pauses = [
         *(ObservedPause(None, known) for _ in range(10)),
         *(ObservedPause(12, going_on) for _ in range(10)),
@@ -132,7 +126,7 @@ def test_operating_points_are_those_of_the_best_rule() -> None:
         "known_after_ms_at_5_percent_cut": 420,
         "known_after_ms_at_10_percent_cut": 420,
     }
-    for source in ("sound", "text", "all"):
+    for source in ("sound", "all"):
         figures = table[source]
         assert isinstance(figures, dict)
         assert figures["cut_share_at_300_ms"] == 0.0
