@@ -43,17 +43,21 @@ QUESTION = "Roomtone, what colour is the bicycle that I bought?"
 
 @dataclass(frozen=True, slots=True)
 class SpeechRecording:
-    """One piece of recorded speech and its reference text."""
+    """One piece of recorded speech and its reference text. `addressed`: a room would answer it."""
 
     path: Path
     speaker: str
     text: str
+    addressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingSet:
-    """All recordings of a run, with the speakers taking turns. `real`: spoken by people, not by synthetic voices."""
+    """All recordings of a run, with the speakers taking turns. `name`: of their folder. `real`: spoken by people, not
+    by synthetic voices.
+    """
 
+    name: str
     recordings: tuple[SpeechRecording, ...]
     real: bool
 
@@ -68,7 +72,7 @@ class RecordingSet:
 
 
 class ManifestEntry(BaseModel):
-    """One recording of a folder. Other keys are ignored."""
+    """One recording of a folder. Other keys are ignored. Without `addressed` nobody would answer it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -76,6 +80,7 @@ class ManifestEntry(BaseModel):
     speaker: str = Field(min_length=1)
     text: str = Field(min_length=1)
     source: str = ""
+    addressed: bool = False
 
 
 _ENTRIES = TypeAdapter(Annotated[list[ManifestEntry], Field(min_length=1)])
@@ -84,7 +89,7 @@ _ENTRIES = TypeAdapter(Annotated[list[ManifestEntry], Field(min_length=1)])
 def load_recordings(speech: Path | None) -> RecordingSet:
     """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` if the manifest has mistakes."""
     if speech is None:
-        return RecordingSet(tuple(bundled_recordings()), real=False)
+        return RecordingSet("bundled scenarios", tuple(bundled_recordings()), real=False)
     path = speech / MANIFEST
     try:
         entries = _ENTRIES.validate_json(read_text(path))
@@ -100,8 +105,12 @@ def load_recordings(speech: Path | None) -> RecordingSet:
         ranked.append((rounds[entry.speaker], position))
     # The first recording of each speaker, then the second of each, and so on.
     in_turn = [entries[position] for _, position in sorted(ranked)]
-    recordings = tuple(SpeechRecording((speech / each.file).resolve(), each.speaker, each.text) for each in in_turn)
-    return RecordingSet(recordings, real=not any(each.source.startswith(SYNTHETIC_SOURCE) for each in entries))
+    recordings = tuple(
+        SpeechRecording((speech / each.file).resolve(), each.speaker, each.text, each.addressed) for each in in_turn
+    )
+    return RecordingSet(
+        speech.resolve().name, recordings, real=not any(each.source.startswith(SYNTHETIC_SOURCE) for each in entries)
+    )
 
 
 def bundled_recordings() -> Sequence[SpeechRecording]:

@@ -78,7 +78,7 @@ async def run(
         if found.wants("alone"):
             await _recordings(found, "alone", options, engine, recordings)
         if found.wants("opus"):
-            path = await asyncio.to_thread(lambda: DiscordPath(settings.models))
+            path = await asyncio.to_thread(DiscordPath, settings.models)
             await _recordings(found, "opus", options, engine, recordings, path)
     return found.report()
 

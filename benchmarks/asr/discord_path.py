@@ -61,9 +61,9 @@ def decoded(packets: Sequence[tuple[int, bytes]]) -> Pcm:
 
 
 class DiscordPath:
-    """One room's listener with its model, which gets one recording after the other. Not thread-safe.
+    """One room's listener, which gets one recording after the other. Nobody answers what it hears. Not thread-safe.
 
-    Nobody answers, so speech ends after the long silence. Raises `VoiceError` if the model is missing.
+    Raises `VoiceError` if its model is missing.
     """
 
     def __init__(self, models: ModelsSettings) -> None:

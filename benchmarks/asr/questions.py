@@ -97,6 +97,7 @@ async def make_questions(folder: Path, models: ModelsSettings, progress: Progres
             "speaker": VOICES[number % len(VOICES)],
             "text": text,
             "source": SYNTHETIC_SOURCE,
+            "addressed": True,
         }
         for number, text in enumerate(texts)
     ]

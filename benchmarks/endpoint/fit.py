@@ -1,9 +1,11 @@
-"""Chooses the coefficients of `voice.listening.end_policy`: `python -m benchmarks.endpoint.fit SPEECH_DIR TALK_DIR`.
+"""Chooses the coefficients of the gate (`voice.listening.end_policy`): `python -m benchmarks.endpoint.fit SPEECH_DIR
+TALK_DIR`.
 
-Run by hand; the results are written into `EndPolicy`. Real recordings and the tuning set of the free talk are read, and
-count the same. The weights are those of a logistic regression of end against pause. The rest is a search for the curve
-of thresholds over silence with the least expected cost, of cuts and of waiting, among those that are within both bounds
-for the real recordings.
+Run by hand; the results are written into `GateLine`. SPEECH_DIR has recordings of people who read, and the folders
+`commands` and `spontaneous`; TALK_DIR has the free talk. The direction of the line is that of a logistic regression of
+end against pause, in which each kind of speech has its share. How steep it is and where it ends is a search: among the
+lines that answer requests soon enough and talk over few of those who talk freely, the one that lets these wait the
+least. All of it is done again without each sixth of the speakers, who are then judged by it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import argparse
 import itertools
 import json
 import sys
-from dataclasses import asdict, replace
+from collections import defaultdict
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,121 +24,147 @@ import numpy as np
 
 from benchmarks.endpoint.free_talk import TalkSet
 from benchmarks.figures import percentile
-from benchmarks.listen.endpointing import CUT_SHARE, LEADS, outcome
-from benchmarks.listen.observed_pauses import PauseObserver, observe_all
-from benchmarks.listen.operating_points import operating_points
+from benchmarks.listen.endpointing import KNOWN_P50_MS, KNOWN_P95_MS, LEADS, Outcome, answered, both_clocks
+from benchmarks.listen.observed_pauses import UNKNOWN_SPEAKER, PauseObserver, observe_all
 from benchmarks.recordings import load_recordings
 from config.load import load
-from voice.listening.end_policy import EndPolicy, ReadingWeights
+from voice.listening.end_policy import GateLine, features, gate_s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.listen.observed_pauses import ObservedPause
+    from benchmarks.recordings import SpeechRecording
 
-# How soon half of the real ends must be known. The goal of `roomtone bench listen` is 500 ms, which these models do not
-# reach with so few cuts (docs/decisions/0011-endpointing.md). As a bound it would leave nothing to choose from.
-BOUND_P50_MS = 600.0
-# How many seconds of waiting a cut is worth: the bot answers half a question and is interrupted, and the rest comes as
-# a turn of its own. Half of the waiting that is counted is the median's, a tenth that of the slowest.
-CUT_COST_S = 4.0
-_P50_WEIGHT, _P95_WEIGHT = 1.0, 0.2
-# How strongly the regression is drawn to small weights: some 200 pauses are few.
+    # The pauses of each speaker.
+    BySpeaker = Mapping[str, Sequence[ObservedPause]]
+
+REQUESTS, MADE_UP, READ, TALK = "commands", "spontaneous", "read", TalkSet.TUNING.value
+# The share of each set's ends, and of its pauses. Whoever asks a machine is to be told from whoever talks freely. Real
+# pauses of made-up sentences keep the line from fitting synthetic ones alone. People who read ask nobody.
+SHARES: Mapping[str, tuple[float, float]] = {
+    REQUESTS: (1.0, 0.2),
+    TALK: (0.25, 1.0),
+    MADE_UP: (0.25, 0.25),
+    READ: (0.25, 0.25),
+}
+# How strongly the regression is drawn to small weights.
 _RIDGE = 1.0
 _STEPS = 50
-# What the search tries: seconds for the sure and for the unsure, and shares of the ends below the two bounds. Nobody is
-# waited for longer than 1.1 s: a quarter of the short questions wait that long, and their goal is missed already.
-_SHORTEST_S = (0.35, 0.38, 0.42, 0.46, 0.5)
-_LONGEST_S = (0.9, 1.0, 1.1)
-_SHARES = (0.05, 0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
-_NOTHING = ReadingWeights(finished=0.0, sentence=0.0, ends=0.0, goes_on=0.0, sure=1.0, unsure=0.0)
-# One policy for each weight, which counts nothing else.
-_UNITS = tuple(
-    EndPolicy(reading=replace(_NOTHING, **{name: 1.0})) for name in ("finished", "sentence", "ends", "goes_on")
-)
+# The share of pauses that may be talked over in free talk. The goal is 6 %.
+TALKED_OVER = 0.05
+# Seconds for each unit of the log-odds, and the log-odds from which the gate is the shortest.
+SLOPES_S = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+SURE = tuple(step / 10 for step in range(-10, 31))
+PARTS = 6
 
 
-def reading_weights(sets: Sequence[Sequence[ObservedPause]]) -> ReadingWeights:
-    """Return the weights of a logistic regression of end against pause; without the bounds, which `curve` finds."""
-    # A text that was cut off before its end says nothing about it.
-    read = [[pause for pause in each if pause.evidence is not None and pause.evidence.text_end] for each in sets]
-    pauses = [pause for each in read for pause in each]
-    share = np.concatenate([np.full(len(each), len(pauses) / len(read) / len(each)) for each in read])
-    known = np.array([[1.0, *(_first_odds(pause, unit) for unit in _UNITS)] for pause in pauses])
-    ends = np.array([float(pause.is_end) for pause in pauses])
-    penalty = _RIDGE * np.diag([0.0] + [1.0] * len(_UNITS))
-    found = np.zeros(1 + len(_UNITS))
+def direction(sets: Mapping[str, Sequence[ObservedPause]]) -> tuple[float, ...]:
+    """Return the bias and the weights of a logistic regression of end against pause."""
+    rows: list[tuple[float, ...]] = []
+    ends: list[bool] = []
+    shares: list[float] = []
+    for name, pauses in sets.items():
+        for is_end, share in zip((True, False), SHARES[name], strict=True):
+            kind = [pause for pause in pauses if pause.is_end is is_end]
+            rows += [(1.0, *features(pause.evidence)) for pause in kind]
+            ends += [is_end] * len(kind)
+            shares += [100 * share / len(kind)] * len(kind)
+    known, wanted, weight = np.array(rows), np.array(ends, np.float64), np.array(shares)
+    # So that one penalty suits all of them.
+    middle, spread = known.mean(axis=0), known.std(axis=0)
+    middle[0], spread[0] = 0.0, 1.0
+    known = (known - middle) / spread
+    penalty = _RIDGE * np.diag([0.0] + [1.0] * (known.shape[1] - 1))
+    found = np.zeros(known.shape[1])
     for _ in range(_STEPS):
         expected = 1 / (1 + np.exp(-known @ found))
-        slope = known.T @ (share * (ends - expected)) - penalty @ found
-        bend = (known * (share * expected * (1 - expected))[:, None]).T @ known + penalty
+        slope = known.T @ (weight * (wanted - expected)) - penalty @ found
+        bend = (known * (weight * expected * (1 - expected))[:, None]).T @ known + penalty
         found = found + np.linalg.solve(bend, slope)
-    finished, sentence, opens, goes_on = (round(float(weight), 2) for weight in found[1:])
-    return replace(_NOTHING, finished=finished, sentence=sentence, ends=opens, goes_on=goes_on)
+    weights = found / spread
+    weights[0] -= float(weights[1:] @ middle[1:])
+    return tuple(float(each) for each in weights)
 
 
-def curve(sets: Sequence[Sequence[ObservedPause]], weights: ReadingWeights) -> EndPolicy:
-    """Return the policy with these weights that costs least. The first set is of real recordings.
-
-    Where no policy is within both bounds for them, all are compared.
-    """
-    plain = EndPolicy(reading=weights)
-    odds = [_first_odds(pause, plain) for each in sets for pause in each if pause.is_end]
-    levels = sorted({round(percentile(odds, share), 2) for share in _SHARES})
-    tried = (
-        replace(plain, reading=replace(weights, sure=sure, unsure=unsure), shortest_s=shortest_s, longest_s=longest_s)
-        for (unsure, sure), shortest_s, longest_s in itertools.product(
-            itertools.combinations(levels, 2), _SHORTEST_S, _LONGEST_S
+def gate_line(sets: Mapping[str, Sequence[ObservedPause]]) -> GateLine:
+    """Return the line that lets those who talk freely wait the least, among those within the bounds, or near them."""
+    bias, finished, speech, pause = direction(sets)
+    lines = [
+        GateLine(
+            begin_s=round(slope_s * (sure - bias), 2),
+            finished_s=round(slope_s * finished, 2),
+            speech_s=round(slope_s * speech, 2),
+            pause_s=round(-slope_s * pause, 2),
         )
+        for slope_s, sure in itertools.product(SLOPES_S, SURE)
+    ]
+    return min(lines, key=lambda line: _cost(sets, line))
+
+
+def _cost(sets: Mapping[str, Sequence[ObservedPause]], line: GateLine) -> tuple[float, float]:
+    """Return how far a line is outside the bounds, in shares of them, and the mean time that free talk waits."""
+    asked, talk = (answered(sets[name], partial(gate_s, line=line)) for name in (REQUESTS, TALK))
+    over = (
+        1000 * percentile(asked.known_after_s, 0.5) / KNOWN_P50_MS,
+        1000 * percentile(asked.known_after_s, 0.95) / KNOWN_P95_MS,
+        (talk.talked_over or 0) / talk.inside / TALKED_OVER,
     )
-    return min(
-        tried,
-        key=lambda policy: (
-            not within_bounds(sets[0], policy),
-            sum(cost_s(each, policy) for each in sets),
-        ),
-    )
+    return sum(max(0.0, each - 1) for each in over), float(np.mean(talk.known_after_s))
 
 
-def within_bounds(pauses: Sequence[ObservedPause], policy: EndPolicy) -> bool:
-    """Return whether few enough of these pauses are cut, and the median end is known soon enough."""
-    done = outcome(pauses, policy)
-    return done.cut <= CUT_SHARE * done.inside and 1000 * percentile(done.known_after_s, 0.5) <= BOUND_P50_MS
+def held_out(sets: Mapping[str, BySpeaker]) -> dict[str, Outcome]:
+    """Return what is done to each set by lines that were found without the speaker."""
+    judged: dict[str, list[Outcome]] = defaultdict(list)
+    for part in range(PARTS):
+        kept: dict[str, list[ObservedPause]] = defaultdict(list)
+        apart: dict[str, list[ObservedPause]] = defaultdict(list)
+        for name, speakers in sets.items():
+            for number, pauses in enumerate(speakers.values()):
+                (apart if number % PARTS == part else kept)[name].extend(pauses)
+        line = gate_line(kept)
+        for name, pauses in apart.items():
+            judged[name].append(answered(pauses, partial(gate_s, line=line)))
+    return {
+        name: Outcome(
+            sum(each.inside for each in parts),
+            sum(each.cut for each in parts),
+            tuple(itertools.chain.from_iterable(each.known_after_s for each in parts)),
+            sum(each.talked_over or 0 for each in parts),
+        )
+        for name, parts in judged.items()
+    }
 
 
-def cost_s(pauses: Sequence[ObservedPause], policy: EndPolicy) -> float:
-    """Return the expected cost of `policy` for one set, in seconds."""
-    done = outcome(pauses, policy)
-    waiting = _P50_WEIGHT * percentile(done.known_after_s, 0.5) + _P95_WEIGHT * percentile(done.known_after_s, 0.95)
-    return CUT_COST_S * done.cut / max(1, done.inside) + waiting
-
-
-def _first_odds(pause: ObservedPause, policy: EndPolicy) -> float:
-    assert pause.evidence is not None, "observed with the end-of-turn model"
-    return policy.log_odds(pause.evidence)
+def by_speaker(recordings: Sequence[SpeechRecording], observer: PauseObserver) -> dict[str, list[ObservedPause]]:
+    """Return the pauses of each speaker, and of each recording where people are not told apart."""
+    said: dict[str, list[SpeechRecording]] = defaultdict(list)
+    for one in recordings:
+        said[one.path.name if one.speaker == UNKNOWN_SPEAKER else one.speaker].append(one)
+    return {speaker: observe_all(each, observer, leads=LEADS) for speaker, each in said.items()}
 
 
 def main() -> None:
-    """Print the policy with what it does to each set, and the operating points of the sources, as JSON."""
+    """Print the line, with what it does to each set, and what a line does to those who were not fitted on, as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("speech", type=Path)
     parser.add_argument("talk", type=Path)
     folders = parser.parse_args()
-    observer = PauseObserver(load())
-    if not observer.judge.reads_text:
-        raise LookupError("the coefficients need all models of pauses; `roomtone models pull` brings them")
-    folder_of = {"speech": folders.speech, **{part.value: folders.talk / part for part in TalkSet}}
-    observed = {
-        name: observe_all(load_recordings(folder).recordings, observer, leads=LEADS if name == "speech" else LEADS[:1])
-        for name, folder in folder_of.items()
+    observer = PauseObserver(load().models)
+    if not observer.hears_intonation:
+        raise LookupError("the gate needs the end-of-turn model; `roomtone models pull` brings it")
+    places = {
+        REQUESTS: folders.speech / REQUESTS,
+        MADE_UP: folders.speech / MADE_UP,
+        READ: folders.speech,
+        TALK: folders.talk / TALK,
     }
-    tuned_on = [observed["speech"], observed[TalkSet.TUNING]]
-    weights = reading_weights(tuned_on)
-    policy = curve(tuned_on, weights)
+    sets = {name: by_speaker(load_recordings(place).recordings, observer) for name, place in places.items()}
+    whole = {name: [pause for each in speakers.values() for pause in each] for name, speakers in sets.items()}
     result = {
-        "policy": asdict(policy),
-        **{name: outcome(each, policy).as_json() for name, each in observed.items()},
-        "operating_points": {name: operating_points(each) for name, each in observed.items()},
+        "line": asdict(gate_line(whole)),
+        "held_out": {name: judged.as_json() for name, judged in held_out(sets).items()},
+        **{name: both_clocks(pauses, addressed=True) for name, pauses in whole.items()},
     }
     sys.stdout.write(json.dumps(result, indent=2) + "\n")
 

@@ -147,6 +147,8 @@ async def make_free_talk(folder: Path, models: ModelsSettings) -> None:
                         "duration": round(len(sound) / RATE_HZ, 3),
                         "pauses_s": list(line.pauses_s),
                         "source": f"{SYNTHETIC_SOURCE}, benchmarks/endpoint/talks/{part}.toml, seed {SEED}",
+                        # As by somebody who is alone with the bot.
+                        "addressed": True,
                     }
                 )
             (target / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")

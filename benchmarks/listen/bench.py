@@ -57,8 +57,9 @@ async def run(
         if found.wants("deciding"):
             found.part_measured("deciding", await measure_decisions() | {"crowd": measure_crowd()})
         if found.wants("endpointing"):
-            recordings = load_recordings(options.speech).some(options.recordings)
-            found.part_measured("endpointing", await measure_endpointing(recordings, load(), progress))
+            said = load_recordings(options.speech)
+            figures = await measure_endpointing(said.some(options.recordings), load().models, progress)
+            found.part_measured("endpointing", {"set": said.name, **figures})
         if found.wants("unasked"):
             if options.transcripts is None:
                 found.remark(_NO_TRANSCRIPTS)

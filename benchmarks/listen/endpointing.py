@@ -1,7 +1,10 @@
-"""Measures how many pauses inside speech are taken for its end, and how soon an end is known.
+"""Measures after how much silence an end of speech is known, and in how many pauses that is too soon.
 
-Faster than real time and on the sound's own clock, so the figures do not depend on how busy a machine is; on another
-processor a probability may differ. What the recogniser and the event loop add is in `roomtone bench reply`.
+Speech that nobody answers ends after the long silence; a pause that lasts as long is cut. Speech that would be answered
+is answered after the gate, or with the text if that is later; who goes on after that was talked over if the answer's
+first sound had been heard by then. All of it is faster than real time and on the sound's own clock, so the figures do
+not depend on how busy a machine is; on another processor a probability may differ. What the machine takes for text,
+synthesis and sending is in `roomtone bench reply`, and here a fixed allowance.
 """
 
 from __future__ import annotations
@@ -11,98 +14,173 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import cut_sample, number_at, sample_at, share_of, spread
-from benchmarks.listen.observed_pauses import COUNTED_FROM_S, PauseObserver, observe_all
+from benchmarks.listen.observed_pauses import PauseObserver, observe_all
 from benchmarks.listen.operating_points import operating_points
 from benchmarks.report import Target, at_most
-from voice.listening.end_policy import END_POLICY
-from voice.listening.endpointing import ENDPOINTING, window_count
+from voice.listening.end_policy import LONG_SILENCE_S, gate_s
+from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 from voice.listening.vad import WINDOW_SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.listen.observed_pauses import ObservedPause
     from benchmarks.measuring import Progress
     from benchmarks.recordings import SpeechRecording
     from benchmarks.report import Json
-    from config.schema import Settings
-    from voice.listening.end_policy import EndPolicy
+    from bot.settings import ModelsSettings
+    from voice.listening.end_policy import PauseEvidence
+
+    Gate = Callable[[PauseEvidence], float]
 
 PART = "endpointing"
+# The entries of a set of which a room would answer a part alone.
+ADDRESSED, UNADDRESSED = "addressed", "not_addressed"
 # Each recording is observed twice, the second time shifted by half a window: where windows begin changes the decision
 # for two pauses in seventy.
 LEADS = (0, WINDOW_SAMPLES // 2)
-CUT_SHARE, KNOWN_P50_MS = 0.06, 500.0
+# What an answer takes besides the gate, in seconds: from the beginning of recognition to the text of a short request,
+# from the text to the first sound of a synthesis, with a model that answers at once, and from there to the first voiced
+# frame at a listener. They are stages of `roomtone bench reply`.
+TEXT_S, SYNTHESIS_S, SENDING_S = 0.17, 0.05, 0.03
+# People who ask a machine for something pause in one of ten requests, and those who tell it something once or twice.
+# With fewer pauses than this for each recording, answers are to be quick, and what is counted is recordings.
+PAUSES_OF_A_REQUEST = 0.5
+CUT_SHARE, TALKED_OVER_SHARE, TALKED_OVER_OF_REQUESTS = 0.08, 0.06, 0.03
+# An answer is heard a tenth of a second after its gate.
+KNOWN_P50_MS, KNOWN_P95_MS = 380.0, 650.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the room's policy does to pauses. `known_after_s`: of each end, from the end of the voice."""
+    """What one of the two clocks does to pauses.
+
+    `known_after_s`: of each end, from the end of the voice. `talked_over`: None where nobody answers.
+    """
 
     inside: int
     cut: int
     known_after_s: tuple[float, ...]
+    talked_over: int | None = None
 
     def as_json(self) -> dict[str, Json]:
-        return {
+        figures: dict[str, Json] = {
             "pauses_inside": self.inside,
             "cut": self.cut,
             "cut_share": share_of(self.cut, self.inside),
             "end_known_after_ms": spread([seconds * 1000 for seconds in self.known_after_s]),
         }
+        if self.talked_over is not None:
+            figures |= {
+                "talked_over": self.talked_over,
+                "talked_over_share": share_of(self.talked_over, self.inside),
+            }
+        return figures
 
 
-def outcome(pauses: Sequence[ObservedPause], policy: EndPolicy = END_POLICY) -> Outcome:
-    """Return what `policy` does to these pauses."""
-    needed = [windows_needed(pause, policy) for pause in pauses]
-    inside = [(pause.windows, windows) for pause, windows in zip(pauses, needed, strict=True) if pause.windows]
-    return Outcome(
-        len(inside),
-        sum(windows <= lasted for lasted, windows in inside),
-        tuple(pause.known_after_s(windows) for pause, windows in zip(pauses, needed, strict=True) if pause.is_end),
-    )
+def unanswered(pauses: Sequence[ObservedPause], silence_s: float = LONG_SILENCE_S) -> Outcome:
+    """Return what a fixed silence does to speech that nobody answers."""
+    needed = window_count(silence_s)
+    inside = [pause.windows for pause in pauses if pause.windows is not None]
+    known_s = tuple(pause.known_after_s(needed * WINDOW_S) for pause in pauses if pause.is_end)
+    return Outcome(len(inside), sum(needed <= lasted for lasted in inside), known_s)
 
 
-def windows_needed(pause: ObservedPause, policy: EndPolicy = END_POLICY) -> int:
-    """Return after how many silent windows the speech before this pause is ended."""
-    if pause.asked is None:
-        # As in a room: without the end-of-turn model the fixed silence ends speech.
-        return window_count(ENDPOINTING.end_silence_s)
-    return max(pause.asked.windows, window_count(max(policy.silence_needed_s(pause.asked.evidence), COUNTED_FROM_S)))
+def answered(pauses: Sequence[ObservedPause], gate: Gate = gate_s) -> Outcome:
+    """Return what a gate does to speech that a room would answer."""
+    text_s = window_count(ENDPOINTING.pause_s) * WINDOW_S + TEXT_S
+    inside = cut = talked_over = 0
+    known_s: list[float] = []
+    for pause in pauses:
+        needed = window_count(gate(pause.evidence))
+        opened_s = needed * WINDOW_S
+        if pause.windows is None:
+            known_s.append(pause.known_after_s(max(opened_s, text_s)))
+            continue
+        inside += 1
+        cut += needed <= pause.windows
+        talked_over += max(opened_s, text_s + SYNTHESIS_S) + SENDING_S < pause.windows * WINDOW_S
+    return Outcome(inside, cut, tuple(known_s), talked_over)
 
 
 async def measure_endpointing(
-    recordings: Sequence[SpeechRecording], settings: Settings, progress: Progress
+    recordings: Sequence[SpeechRecording], models: ModelsSettings, progress: Progress
 ) -> dict[str, Json]:
-    """Return the figures of these recordings. Raises `VoiceError` if a model that is needed is missing."""
-    observer = await asyncio.to_thread(PauseObserver, settings)
+    """Return the figures of these recordings. Raises `VoiceError` if a model that is needed is missing.
+
+    Where a room would answer some of them and others not, each kind has an entry of its own.
+    """
+    observer = await asyncio.to_thread(PauseObserver, models)
     progress.step("pauses inside speech", total=len(recordings))
-    pauses = await asyncio.to_thread(observe_all, recordings, observer, leads=LEADS, on_done=progress.advance)
-    return {
-        "recordings": len(recordings),
-        "passes": len(LEADS),
-        "end_of_turn_model": observer.judge.has_turn_model,
-        "text_read": observer.judge.reads_text,
-        **outcome(pauses).as_json(),
-        "operating_points": operating_points(pauses),
-    }
+    measured: dict[str, dict[str, Json]] = {}
+    for addressed, name in ((True, ADDRESSED), (False, UNADDRESSED)):
+        if kind := [recording for recording in recordings if recording.addressed is addressed]:
+            pauses = await asyncio.to_thread(observe_all, kind, observer, leads=LEADS, on_done=progress.advance)
+            measured[name] = {
+                "recordings": len(kind),
+                "passes": len(LEADS),
+                "end_of_turn_model": observer.hears_intonation,
+                **both_clocks(pauses, addressed=addressed),
+                "operating_points": operating_points(pauses),
+            }
+    return dict(measured) if len(measured) > 1 else next(iter(measured.values()))
+
+
+def both_clocks(pauses: Sequence[ObservedPause], *, addressed: bool) -> dict[str, Json]:
+    """Return the figures of the clock that applies, and as an entry those of the other one."""
+    gate, silence = answered(pauses).as_json(), unanswered(pauses).as_json()
+    if addressed:
+        return {"addressed": True, **gate, "if_not_addressed": silence}
+    return {"addressed": False, **silence, "if_addressed": gate}
 
 
 def endpointing_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
-    """Return the two targets with their values in `ours`."""
+    """Return the targets with their values in `ours`. Each is of one kind of speech."""
+    told, said = _figures_of(ours, addressed=False), _figures_of(ours, addressed=True)
+    heard = (number_at(said, "recordings") or 0) * (number_at(said, "passes") or 0)
+    inside = number_at(said, "pauses_inside") or 0
+    requests: Mapping[str, Json] = said if inside < PAUSES_OF_A_REQUEST * heard else {}
+    talk = {} if requests else said
+    talked_over = number_at(requests, "talked_over")
     return (
         at_most(
-            "pauses inside speech that are cut",
-            "<= 6 %",
-            number_at(ours, PART, "cut_share"),
+            "pauses that end a turn, of speech that nobody answers",
+            "<= 8 %",
+            number_at(told, "cut_share"),
             CUT_SHARE,
-            cut_sample(ours, PART),
+            cut_sample(told),
         ),
         at_most(
-            "end of speech known after, P50 ms",
-            "<= 500 ms",
-            number_at(ours, PART, "end_known_after_ms", "p50"),
-            KNOWN_P50_MS,
-            sample_at(ours, "ends", PART, "end_known_after_ms", "count"),
+            "pauses in which somebody who is answered is talked over",
+            "<= 6 %",
+            number_at(talk, "talked_over_share"),
+            TALKED_OVER_SHARE,
+            sample_at(talk, "pauses", "pauses_inside"),
+        ),
+        at_most(
+            "requests in which somebody is talked over",
+            "<= 3 %",
+            None if talked_over is None else talked_over / heard,
+            TALKED_OVER_OF_REQUESTS,
+            sample_at(requests, "ends", "end_known_after_ms", "count"),
+        ),
+        *(
+            at_most(
+                f"the answer to a request may begin after, {percentile} ms",
+                f"<= {most_ms:.0f} ms",
+                number_at(requests, "end_known_after_ms", percentile.lower()),
+                most_ms,
+                sample_at(requests, "ends", "end_known_after_ms", "count"),
+            )
+            for percentile, most_ms in (("P50", KNOWN_P50_MS), ("P95", KNOWN_P95_MS))
         ),
     )
+
+
+def _figures_of(ours: Mapping[str, Json], *, addressed: bool) -> Mapping[str, Json]:
+    """Return the figures of one kind of speech; empty without any."""
+    part = ours.get(PART)
+    if not isinstance(part, dict):
+        return {}
+    found = part if part.get("addressed") is addressed else part.get(ADDRESSED if addressed else UNADDRESSED)
+    return found if isinstance(found, dict) else {}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import percentile
 from benchmarks.listen.observed_pauses import COUNTED_FROM_S
-from voice.listening.end_policy import END_POLICY
-from voice.listening.endpointing import window_count
+from voice.listening.end_policy import PauseEvidence, hesitation_s
+from voice.listening.endpointing import WINDOW_S, window_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from benchmarks.listen.observed_pauses import ObservedPause
     from benchmarks.report import Json
-    from voice.listening.end_policy import EndPolicy, PauseEvidence
 
     Score: TypeAlias = Callable[[PauseEvidence], float]
 
@@ -36,17 +35,11 @@ SILENCES = range(window_count(COUNTED_FROM_S), window_count(2.5))
 _SHARES = tuple(step / 16 for step in range(1, 16))
 
 
-def _text_alone(policy: EndPolicy) -> EndPolicy:
-    """Return the policy without what is heard."""
-    reading = None if policy.reading is None else replace(policy.reading, finished=0.0)
-    return replace(policy, finished_weight=0.0, reading=reading)
-
-
-# What tells an end from a pause: the end-of-turn model, the recognised text, both as the room weighs them.
+# What tells an end from a pause: the end-of-turn model, the length of the speech and the own pauses, and all of them.
 SOURCES: Mapping[str, Score] = {
-    "sound": lambda known: END_POLICY.log_odds(replace(known, sentence_end=None, text_end=None)),
-    "text": _text_alone(END_POLICY).log_odds,
-    "both": END_POLICY.log_odds,
+    "sound": lambda known: -hesitation_s(PauseEvidence(finished=known.finished)),
+    "person": lambda known: -hesitation_s(replace(known, finished=None)),
+    "all": lambda known: -hesitation_s(known),
 }
 
 
@@ -61,9 +54,7 @@ class Point:
 def operating_points(pauses: Sequence[ObservedPause]) -> dict[str, Json]:
     """Return the four figures of silence alone and of each source."""
     table: dict[str, Json] = {"silence": _figures([point(pauses, [most] * len(pauses)) for most in SILENCES])}
-    if all(pause.asked for pause in pauses):
-        table |= {name: _figures(_tried(pauses, score)) for name, score in SOURCES.items()}
-    return table
+    return table | {name: _figures(_tried(pauses, score)) for name, score in SOURCES.items()}
 
 
 def point(pauses: Sequence[ObservedPause], needed: Sequence[int]) -> Point:
@@ -71,22 +62,22 @@ def point(pauses: Sequence[ObservedPause], needed: Sequence[int]) -> Point:
     inside = [
         windows <= pause.windows for pause, windows in zip(pauses, needed, strict=True) if pause.windows is not None
     ]
-    known = [pause.known_after_s(windows) for pause, windows in zip(pauses, needed, strict=True) if pause.is_end]
+    known = [
+        pause.known_after_s(windows * WINDOW_S) for pause, windows in zip(pauses, needed, strict=True) if pause.is_end
+    ]
     return Point(fmean(inside) if inside else 0.0, fmean(known) if known else 0.0)
 
 
 def _tried(pauses: Sequence[ObservedPause], score: Score) -> list[Point]:
     """Return what each rule does that uses this score."""
-    asked = [(pause.asked.windows, score(pause.asked.evidence)) for pause in pauses if pause.asked is not None]
-    ends = [scored for pause, (_, scored) in zip(pauses, asked, strict=True) if pause.is_end]
+    scores = [score(pause.evidence) for pause in pauses]
+    ends = [scored for pause, scored in zip(pauses, scores, strict=True) if pause.is_end]
     # The first one every score reaches, the last one none: then silence decides alone.
     thresholds = [-math.inf, *sorted({percentile(ends, share) for share in _SHARES}), math.inf] if ends else []
     points: list[Point] = []
     for shortest_s, longest_s, threshold in itertools.product(SHORTEST_S, LONGEST_S, thresholds):
         least, most = window_count(shortest_s), window_count(longest_s)
-        points.append(
-            point(pauses, [min(max(least, at), most) if scored >= threshold else most for at, scored in asked])
-        )
+        points.append(point(pauses, [min(least, most) if scored >= threshold else most for scored in scores]))
     return points
 
 

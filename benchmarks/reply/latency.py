@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import share_of, spread
 from benchmarks.recordings import HeardWords, voice_end_s
+from benchmarks.reply.cpu import cpu_between, cpu_by_stage
 from benchmarks.reply.measured_room import open_room
 from rehearsal.people.clip import read_sound
 from rehearsal.runner.record import SpeechSpan, utterance_span
@@ -84,7 +85,7 @@ async def measure_latency(
     async with open_room(people=1, first_token_s=first_token_ms / 1000) as room:
         for _ in range(WARM_UP):
             await _speak(room, recordings[0])
-        worked, begun = time.process_time(), time.monotonic()
+        worked, begun = cpu_by_stage(), time.monotonic()
         for recording in recordings:
             answered = await _speak(room, recording)
             heard.add(recording.text, " ".join(one.text for one in answered.utterances))
@@ -95,7 +96,7 @@ async def measure_latency(
             else:
                 samples.append(sample)
             progress.advance()
-        cpu_s, wall_s = time.process_time() - worked, time.monotonic() - begun
+        cpu_s, wall_s = cpu_between(worked, cpu_by_stage(), len(recordings)), time.monotonic() - begun
         troubles = room.troubles
     return {
         "recordings": len(recordings),
@@ -103,7 +104,8 @@ async def measure_latency(
         "heard": heard.figures(),
         "answered_before_the_end": share_of(cut, len(recordings)),
         # The whole process: the bot, the local Discord with its people, and the model's server.
-        "cpu_s_an_answer": round(cpu_s / len(recordings), 3),
+        "cpu_s_an_answer": round(sum(cpu_s.values()), 3),
+        "cpu_s_an_answer_by_stage": {**cpu_s},
         "wall_s_an_answer": round(wall_s / len(recordings), 3),
         "model_server_first_token_ms": first_token_ms,
         "total_ms": spread([each.total_ms for each in samples]),

@@ -27,3 +27,15 @@ def test_a_manifest_tells_whether_people_spoke(tmp_path: Path, source: str | Non
     (tmp_path / "manifest.json").write_text(json.dumps([entry if source is None else {**entry, "source": source}]))
     said = load_recordings(tmp_path)
     assert ([one.text for one in said.recordings], said.real) == (["We leave at nine."], real)
+
+
+def test_a_manifest_tells_what_would_be_answered(tmp_path: Path) -> None:
+    """Without the key nobody would answer a recording. The folder names the set."""
+    sound = encode_ogg(iter([np.zeros(RATE_HZ, np.int16)]))
+    entries: list[dict[str, object]] = [{"addressed": True}, {"addressed": False}, {}]
+    for number, entry in enumerate(entries):
+        (tmp_path / f"{number}.ogg").write_bytes(sound)
+        entry |= {"file": f"{number}.ogg", "speaker": "anna", "text": "We leave at nine."}
+    (tmp_path / "manifest.json").write_text(json.dumps(entries))
+    said = load_recordings(tmp_path)
+    assert (said.name, [one.addressed for one in said.recordings]) == (tmp_path.name, [True, False, False])

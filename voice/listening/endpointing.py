@@ -101,7 +101,9 @@ class SpeechPaused:
 
 @dataclass(frozen=True, slots=True)
 class SpeechResumed:
-    """The person goes on speaking after a pause."""
+    """The person goes on speaking after a pause of so many silent `windows`."""
+
+    windows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +226,12 @@ class Endpointer:
         return stretch
 
     def _on_voiced(self, stretch: _Stretch, index: int) -> list[EndpointingEvent]:
-        stretch.voiced += 1
-        stretch.last = index + 1
         effects: list[EndpointingEvent] = []
         if stretch.paused:
             stretch.paused = False
-            effects.append(SpeechResumed())
+            effects.append(SpeechResumed(index - stretch.last))
+        stretch.voiced += 1
+        stretch.last = index + 1
         if not stretch.armed and stretch.voiced >= stretch.min_voiced:
             stretch.armed = True
             effects.append(SpeechOpened(stretch.first))

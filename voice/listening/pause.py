@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from voice.listening.end_policy import PauseEvidence, gate_s
-
-if TYPE_CHECKING:
-    from voice.asr.port import TextEnd
 
 
 class PauseVerdict(Enum):
@@ -36,7 +33,10 @@ class PauseAct(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The person has fallen silent."""
+    """The person has fallen silent after so much speech, `longest_pause_s` as in `PauseEvidence`."""
+
+    speech_s: float
+    longest_pause_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class TextKnown:
-    """The words are known, with what they tell of their end (`PauseEvidence`)."""
-
-    sentence_end: float | None
-    text_end: TextEnd | None
+    """The words are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +87,13 @@ class PauseState:
 def step(state: PauseState, event: PauseEvent) -> tuple[PauseState, PauseAct | None]:
     """Return the state after `event`, and what is to be done."""
     match event:
-        case Began():
-            return state, PauseAct.JUDGE
+        case Began(speech_s, longest_pause_s):
+            known = replace(state.evidence, speech_s=speech_s, longest_pause_s=longest_pause_s)
+            return replace(state, evidence=known), PauseAct.JUDGE
         case Heard(finished):
             return replace(state, heard=True, evidence=replace(state.evidence, finished=finished)), None
-        case TextKnown(sentence_end, text_end):
-            known = replace(state.evidence, sentence_end=sentence_end, text_end=text_end)
-            return replace(state, evidence=known), PauseAct.PREVIEW
+        case TextKnown():
+            return state, PauseAct.PREVIEW
         case Previewed(verdict):
             return replace(state, verdict=verdict, released=False), None
         case Silent(sounding=sounding) if state.released:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, assert_never
 import numpy as np
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.listening.end_policy import OwnPauses
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -78,6 +79,7 @@ class SpeakerListener:
         self._endpointing = Endpointer(parameters)
         # The current pause, and the utterance that results if it is the end.
         self._pause: tuple[SpeechPaused, Utterance] | None = None
+        self._own_pauses = OwnPauses()
         self._left = False
         # The time line has `_laid` samples since `_anchor`, which is None before the first sound and after long
         # silence.
@@ -237,9 +239,11 @@ class SpeakerListener:
                 return [self._dropped(first, last, DropReason.TOO_SHORT)]
             case SpeechPaused():
                 return self._on_pause(effect, now)
-            case SpeechResumed():
+            case SpeechResumed(windows):
+                self._own_pauses.went_on(windows * WINDOW_S)
                 return self._end_pause()
             case SpeechClosed():
+                self._own_pauses.ended()
                 return self._on_closed(effect, now)
             case _:
                 assert_never(effect)
@@ -249,7 +253,7 @@ class SpeakerListener:
         if self._is_near_silence(utterance.pcm):
             return []
         self._pause = (pause, utterance)
-        return [PauseBegan(utterance)]
+        return [PauseBegan(utterance, self._own_pauses.longest_s)]
 
     def _end_pause(self) -> list[ListeningEvent]:
         if self._pause is None:

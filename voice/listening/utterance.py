@@ -40,9 +40,11 @@ class PauseBegan:
     """A speaking person has fallen silent. `utterance` is the result if they have finished.
 
     If they have, the same utterance follows, with the same id and samples and another `closed_at`.
+    `longest_pause_s`: of this person lately (`OwnPauses`).
     """
 
     utterance: Utterance
+    longest_pause_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,7 +271,7 @@ class Hearing:
         for event in listening_events:
             match event:
                 case PauseBegan():
-                    self._pauses.begin(event.utterance)
+                    self._pauses.begin(event)
                 case PauseEnded():
                     self._pauses.discard(event.utterance_id)
                     self._answers.withdraw(event.utterance_id)

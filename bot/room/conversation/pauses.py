@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bot.room.conversation.transcriber import TranscribedUtterance
     from voice.listening.pause import PauseEvent
     from voice.listening.turn_detection import TurnEndDetector
-    from voice.listening.utterance import Utterance
+    from voice.listening.utterance import PauseBegan, Utterance
 
 
 class PauseOwner(Protocol):
@@ -97,11 +97,12 @@ class Pauses:
             finally:
                 self._tasks = None
 
-    def begin(self, utterance: Utterance) -> None:
-        """Ask about the pause after `utterance`."""
+    def begin(self, began: PauseBegan) -> None:
+        """Ask about a pause."""
         if self._tasks is not None and not self._is_behind():
+            utterance = began.utterance
             pause = self._open[utterance.id] = _Pause(utterance)
-            self._take(pause, Began())
+            self._take(pause, Began(utterance.ended_at - utterance.started_at, began.longest_pause_s))
 
     def tick(self) -> None:
         """Act on the words of the pauses that have lasted long enough. Call it often."""
@@ -162,8 +163,7 @@ class Pauses:
         if pause.spoken is None:
             self._take(pause, Previewed(self._owner.preview(pause.utterance, None)))
         else:
-            recognition = pause.spoken.recognition
-            self._take(pause, TextKnown(recognition.sentence_end_probability, recognition.text_end))
+            self._take(pause, TextKnown())
         return transcription
 
     async def _hear(self, pause: _Pause) -> None:

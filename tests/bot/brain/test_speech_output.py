@@ -28,6 +28,7 @@ class Bench:
         self.playback = Playback()
         self.listener = Listener(self.playback)
         self.reply = Reply(FIRST, 0.0)
+        self.reply.release()
         self.speaking = SpeechOutput(self.voice, self.playback, FakeClock(), SpeechRules())
 
     async def speak(self, *sentences: str) -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.port import TextEnd
 from voice.listening.end_policy import PauseEvidence, gate_s
 from voice.listening.pause import (
     Began,
@@ -24,9 +23,9 @@ from voice.listening.pause import (
 )
 
 LONG_S = 10.0
-HEARD, TEXT = Heard(0.9), TextKnown(0.9, TextEnd(0.8, 0.1))
+BEGAN, HEARD, TEXT = Began(2.0, 0.0), Heard(0.9), TextKnown()
 HELD, DUE, UNANSWERED = (Previewed(each) for each in (PauseVerdict.HELD, PauseVerdict.DUE, PauseVerdict.UNANSWERED))
-GATE_S = gate_s(PauseEvidence(0.9, 0.9, TextEnd(0.8, 0.1)))
+GATE_S = gate_s(PauseEvidence(0.9))
 
 
 def acts(*events: PauseEvent) -> list[PauseAct]:
@@ -43,7 +42,7 @@ def acts(*events: PauseEvent) -> list[PauseAct]:
     ("events", "done"),
     [
         # Both models are asked at once, and what would become of the words as soon as there are some.
-        ((Began(), HEARD, TEXT), [PauseAct.JUDGE, PauseAct.PREVIEW]),
+        ((BEGAN, HEARD, TEXT), [PauseAct.JUDGE, PauseAct.PREVIEW]),
         # A reply that is ready is released at the gate, and its first sound ends the speech.
         ((HEARD, TEXT, HELD, Silent(GATE_S, ready=True)), [PauseAct.PREVIEW, PauseAct.RELEASE]),
         ((HEARD, HELD, Silent(LONG_S, ready=True), Silent(LONG_S, sounding=True)), [PauseAct.RELEASE, PauseAct.END]),
@@ -80,7 +79,8 @@ def test_the_order_of_the_answers_changes_nothing(order: tuple[PauseEvent, ...])
 seconds = st.floats(0.0, 2.0)
 events = st.one_of(
     st.builds(Heard, st.none() | st.floats(0.0, 1.0)),
-    st.builds(TextKnown, st.none() | st.floats(0.0, 1.0), st.none()),
+    st.builds(Began, st.floats(0.1, 20.0), st.floats(0.0, 3.0)),
+    st.just(TextKnown()),
     st.builds(Previewed, st.sampled_from(PauseVerdict)),
     st.builds(Silent, seconds, st.booleans(), st.booleans(), st.booleans()),
 )

@@ -184,6 +184,7 @@ def test_a_pause_that_lasts_was_the_utterance() -> None:
     events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
     [pause] = [event for event in events if isinstance(event, PauseBegan)]
     assert ears.silence_s(pause.utterance) == pytest.approx(0.3, abs=0.05)
+    assert pause.longest_pause_s == 0.0
     assert pause.utterance.closed_at == 12.3
     [utterance] = ears.hear([_frames(12.3, silence(1.5))], now=13.8)
     assert isinstance(utterance, Utterance)
@@ -317,3 +318,24 @@ def test_others_in_the_same_batch_change_nothing(people: list[list[Talkspurt]], 
 def _of(event: ListeningEvent) -> int:
     """Return the id of the person whose event it is."""
     return event.utterance.user_id if isinstance(event, PauseBegan) else event.user_id
+
+
+def test_a_pause_comes_with_the_longest_of_the_person_s_own() -> None:
+    """Also of what they said just before; silences of articulation do not count."""
+    ears = _ears()
+    sound = [
+        voiced(1),
+        silence(0.15),
+        voiced(1),
+        silence(0.6),
+        voiced(1),
+        silence(0.3),
+        voiced(1),
+        silence(2),
+        voiced(1),
+    ]
+    events = ears.hear([_frames(10.0, np.concatenate([*sound, silence(0.3)]))], now=18.4)
+    own = [event.longest_pause_s for event in events if isinstance(event, PauseBegan)]
+    assert own[0] == 0.0
+    assert own[1:] == [pytest.approx(0.6, abs=0.06)] * (len(own) - 1)
+    assert len(own) > 3

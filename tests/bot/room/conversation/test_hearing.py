@@ -120,9 +120,14 @@ class Bench:
             observe=self.seen.append,
             on_group=self._keep,
             answers=self.answers,
+            turn_end_detector=self,
             is_urgent=lambda text: "Roomtone" in text,
             drops=lambda user_id, started_at: user_id in self.opted_out,
         )
+
+    async def judge(self, pcm: Pcm) -> float | None:
+        """Find that everybody sounds finished. See `TurnEndDetector.judge`."""
+        return 0.999 if len(pcm) else None
 
     async def _keep(self, group: tuple[SpokenText, ...]) -> None:
         self.groups.append(group)
@@ -162,7 +167,8 @@ async def test_speech_becomes_text_with_its_times() -> None:
         await until(lambda: bool(bench.texts))
     spoken = bench.texts[0]
     assert (spoken.utterance.user_id, spoken.recognition.text) == (ADA, "Bo brings the lantern.")
-    assert spoken.utterance.ended_at <= spoken.utterance.closed_at <= spoken.begun_at <= spoken.text_at
+    assert spoken.utterance.ended_at <= spoken.begun_at <= spoken.text_at <= spoken.complete_at
+    assert spoken.utterance.closed_at == spoken.complete_at
     heard = [event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]
     assert [(event.utterance_id, event.text) for event in heard] == [(spoken.utterance.id, spoken.recognition.text)]
     assert bench.recogniser.asked == [(ADA, None, ("Roomtone", "Ada"))]

@@ -16,7 +16,7 @@ from tests.fakes.brain import until
 from tests.voice.recordings import silence
 from voice.asr.port import Recognition
 from voice.listening.pause import PauseVerdict, Silent
-from voice.listening.utterance import Utterance
+from voice.listening.utterance import PauseBegan, Utterance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -94,7 +94,7 @@ async def test_a_pause_is_recognised_at_once_and_its_text_is_there_once() -> Non
     room.texts.clear()
     room.ends.clear()
     async with room.running() as pauses:
-        pauses.begin(utterance())
+        pauses.begin(PauseBegan(utterance()))
         await until(lambda: room.begun == ["u1"])
         taking = asyncio.create_task(pauses.take("u1"), name="taking")
         await room.settle()
@@ -111,7 +111,7 @@ async def test_a_reply_is_released_at_the_gate_and_its_sound_ends_the_speech() -
     room = PausingRoom()
     room.ends.clear()
     async with room.running() as pauses:
-        pauses.begin(utterance())
+        pauses.begin(PauseBegan(utterance()))
         await until(lambda: room.previewed == ["u1"])
         pauses.tick()
         assert room.released == []
@@ -144,7 +144,7 @@ async def test_speech_without_a_sounding_reply(
     room = PausingRoom()
     room.verdict, room.on_release = verdict, on_release
     async with room.running() as pauses:
-        pauses.begin(utterance())
+        pauses.begin(PauseBegan(utterance()))
         await until(lambda: bool(room.previewed))
         await room.settle()
         pauses.tick()
@@ -156,7 +156,7 @@ async def test_words_that_are_known_only_at_the_end_are_previewed_as_such() -> N
     room = PausingRoom()
     room.readable, room.verdict = False, PauseVerdict.DUE
     async with room.running() as pauses:
-        pauses.begin(utterance())
+        pauses.begin(PauseBegan(utterance()))
         await until(lambda: room.previewed == [None])
         await room.settle()
         pauses.tick()
@@ -168,7 +168,7 @@ async def test_going_on_throws_it_away() -> None:
     room = PausingRoom()
     room.texts.clear()
     async with room.running() as pauses:
-        pauses.begin(utterance())
+        pauses.begin(PauseBegan(utterance()))
         await until(lambda: room.begun == ["u1"])
         pauses.discard("u1")
         pauses.discard("u1")
@@ -183,7 +183,7 @@ async def test_a_pause_that_is_over_is_not_acted_on() -> None:
     """Its utterance is complete, and its text on the way."""
     room = PausingRoom()
     async with room.running() as pauses:
-        pauses.begin(utterance())
+        pauses.begin(PauseBegan(utterance()))
         await until(lambda: bool(room.previewed))
         room.silence = None
         pauses.tick()
@@ -193,10 +193,10 @@ async def test_a_pause_that_is_over_is_not_acted_on() -> None:
 async def test_nobody_is_asked_while_finished_speech_waits() -> None:
     """No text would come sooner for it; before `run`, nobody could answer."""
     room = PausingRoom()
-    room.pauses.begin(utterance())
+    room.pauses.begin(PauseBegan(utterance()))
     async with room.running() as pauses:
         room.behind = True
-        pauses.begin(utterance(2))
+        pauses.begin(PauseBegan(utterance(2)))
         await room.settle()
         assert room.begun == []
         assert await pauses.take("u2") is None

@@ -1,0 +1,36 @@
+"""The processor time of an answer is told by the threads of the models, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from benchmarks.reply.cpu import REST, STAGES, cpu_between, cpu_by_stage
+from voice.daemon_thread import DaemonThread
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the processor time of a thread")
+async def test_the_work_of_a_models_thread_is_its_stages() -> None:
+    """What a thread of the turn model computes is told apart from the rest."""
+    thread = DaemonThread("turn-model")
+
+    def compute() -> None:
+        begun = time.thread_time()
+        while time.thread_time() - begun < 0.1:
+            pass
+
+    before = cpu_by_stage()
+    await thread.run(compute, within_s=60.0)
+    used = cpu_between(before, cpu_by_stage(), 1)
+    await thread.stop(within_s=60.0)
+    assert used["turn_models"] >= 0.09
+    assert used["recognition"] == used["synthesis"] == 0.0
+
+
+def test_the_stages_are_the_whole() -> None:
+    """Each second belongs to one stage, and is shared by the answers."""
+    assert set(cpu_by_stage()) == {*STAGES, REST}
+    before = {"synthesis": 1.0, REST: 2.0}
+    assert cpu_between(before, {"synthesis": 2.0, REST: 6.0}, 4) == {"synthesis": 0.25, REST: 1.0}
