@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage, ChatModelError
-    from bot.memory.recall import Recall, RoomRecall
+    from bot.memory.recall import RoomRecall
     from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
@@ -186,7 +186,6 @@ class QuoteFinder:
     `max_input_tokens` and `zone` are those of the room's prompts.
     """
 
-    recall: Recall
     room: RoomRecall
     max_input_tokens: int
     zone: tzinfo
@@ -207,15 +206,13 @@ class QuoteFinder:
         scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)
         try:
             async with asyncio.timeout(self.within_s):
-                found = await self.recall.search(
+                found = await self.room.search(
                     text,
-                    await self.room.narrowed(scope),
+                    scope,
                     limit=RESULTS_PER_QUOTE * self.most,
                     # Full-text search needs the other half.
                     embed_within_s=self.within_s / 2,
                 )
-                # Somebody may have come since the search began.
-                found = await self.room.allowed(found)
         except TimeoutError:
             log.info("recall_timed_out", within_s=self.within_s)
             return ()

@@ -9,10 +9,10 @@ import pytest_asyncio
 
 from bot.store.database import open_database
 from compaction.language.terms import terms
-from compaction.memory.passage import PassageKind, Scope, source_text
+from compaction.memory.passage import PassageKind, Readable, Scope, source_text
 from compaction.model import Seq
 from tests.bot.store.search.test_search import SearchedRoom
-from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, segment, turn
+from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, counting, segment, turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,8 +40,8 @@ async def room(place: Place) -> AsyncIterator[SearchedRoom]:
 
 async def found(room: SearchedRoom, query: str, scope: Scope | None = None) -> list[str]:
     """Return the texts that words find."""
-    ids = await room.index.full_text(terms(query), scope or Scope(), limit=9)
-    return [source_text(each.source) for each in await room.index.passages(ids)]
+    ids = await room.index.full_text(counting(terms(query)), scope or Scope(), limit=9)
+    return [source_text(each.source) for each in await room.index.passages(ids, Readable())]
 
 
 async def facts(room: SearchedRoom) -> int:
@@ -56,7 +56,7 @@ async def test_words_of_a_fact_find_its_turn(room: SearchedRoom) -> None:
     await room.add(EVENING, written())
     assert (await found(room, "lives")).count(SAID) == 1
     assert (await found(room, "lives lindengasse")).count(SAID) == 1
-    (passage,) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(1)]))
+    (passage,) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(1)]), Readable())
     assert set(terms("lives")) <= passage.own_terms
 
 
