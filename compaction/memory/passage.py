@@ -26,6 +26,8 @@ MOST_SCORED = 6_000
 # that of a usual turn: that of other passages would tell of them.
 K1, B = 1.2, 0.75
 TYPICAL_TERMS = 10
+# Beside so many of the best passages turns are looked at that have none of the terms.
+MOST_WITH_NEIGHBOURS = 240
 # What a term of a turn counts for the turns beside it. Tuned as are the weights in `recall`.
 NEIGHBOUR_SHARE = 0.5
 # Longer than any session, in UTC epoch seconds: somebody who may read all of it.
@@ -227,8 +229,8 @@ class RecallIndex(Protocol):
         """Return how many passages in the scope have each term."""
 
     async def full_text(self, weights: Mapping[str, float], scope: Scope, *, limit: int) -> Sequence[PassageId]:
-        """Return the passages with any of these terms, best first. `weights`: what each term counts. Those of the
-        turns beside a passage, if they are found too, count `NEIGHBOUR_SHARE`.
+        """Return the passages with any of these terms, best first, and the turns beside the best ones. `weights`: what
+        each term counts. A term of a turn beside a passage, if it is in the scope, counts `NEIGHBOUR_SHARE`.
         """
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from compaction.language.terms import normalized_words
 from compaction.memory.passage import (
     K1,
+    MOST_WITH_NEIGHBOURS,
     NEIGHBOUR_SHARE,
     TYPICAL_TERMS,
     B,
@@ -125,9 +126,14 @@ class InMemoryRecallIndex:
 
     async def full_text(self, weights: Mapping[str, float], scope: Scope, *, limit: int) -> Sequence[PassageId]:
         """Return the passages with any of the terms, best match first."""
-        found = {each.place: each for each in self._within(scope) if not weights.keys().isdisjoint(each.own)}
-        scored = [(self._bm25(each, weights, found), each.id) for each in found.values()]
-        return tuple(passage_id for _, passage_id in sorted(scored, reverse=True)[:limit])
+        inside = {each.place: each for each in self._within(scope)}
+        found = {place: each for place, each in inside.items() if not weights.keys().isdisjoint(each.own)}
+        scores = {each.id: self._bm25(each, weights, found) for each in found.values()}
+        best = sorted(found.values(), key=lambda each: (-scores[each.id], -each.id))[:MOST_WITH_NEIGHBOURS]
+        beside = {near.place: near for each in best for near in each.beside(inside) if near.place not in found}
+        scores |= {each.id: self._bm25(each, weights, found) for each in beside.values()}
+        ranked = sorted((*best, *beside.values()), key=lambda each: (-scores[each.id], -each.id))
+        return tuple(each.id for each in ranked[:limit])
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
         """Return the newest passages in the scope, newest first."""
@@ -166,8 +172,11 @@ class InMemoryRecallIndex:
         """Return the score of a passage; what is beside it counts if it was `found` too."""
         score = 0
         for term, weight in weights.items():
-            often = float(term in entry.own) + sum(NEIGHBOUR_SHARE for each in entry.beside(found) if term in each.own)
-            length = 1 - B + B * len(entry.own) / TYPICAL_TERMS
+            near = [len(each.own) for each in entry.beside(found) if term in each.own]
+            own = term in entry.own
+            often = own + NEIGHBOUR_SHARE * len(near)
+            size = len(entry.own) if own else max(near, default=0)
+            length = 1 - B + B * size / TYPICAL_TERMS
             score += round(1e6 * weight * often * (K1 + 1) / (often + K1 * length))
         return score
 

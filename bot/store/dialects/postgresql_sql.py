@@ -16,7 +16,7 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 
 from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql
-from bot.store.dialects.search_sql import FoundRows, SearchSql
+from bot.store.dialects.search_sql import Conditions, Matched, SearchSql
 from bot.store.search.tags import NOTHING_TAG, left_out_tags, tag_clauses
 from bot.texts.text import OperatorText
 from compaction.errors import StoreError
@@ -35,17 +35,17 @@ _READABLE = """
 """
 
 
-def _rows(term: str | None, scope: Scope, name: str) -> FoundRows:
-    """Return the passages of a scope with a term, or all."""
-    source, conditions, values = "passages p", list[str](), dict[str, object]()
-    if match := match_expression(term, tag_clauses(scope), left_out_tags(scope)):
-        conditions.append(f"p.words @@ CAST(:{name} AS tsquery)")
-        values[name] = match
-    if scope.readable.sessions is not None:
-        source += (
-            " JOIN readable r ON r.session_id = p.session_id AND r.since <= p.heard_from AND p.heard_until <= r.until"
-        )
-    return FoundRows(source, tuple(conditions), values)
+def _matched(name: str) -> Matched:
+    return Matched("passages p", "p.id", f"p.words @@ CAST(:{name} AS tsquery)")
+
+
+def _match(term: str | None, scope: Scope) -> str:
+    return match_expression(term, tag_clauses(scope), left_out_tags(scope))
+
+
+def _tagged(scope: Scope) -> Conditions:
+    match = _match(None, scope)
+    return Conditions((_matched("tagged").condition,), {"tagged": match}) if match else Conditions()
 
 
 def match_expression(term: str | None, clauses: Clauses, left_out: Collection[str] = ()) -> str:
@@ -89,7 +89,7 @@ POSTGRESQL_SQL = DialectSql(
         WHERE sessions.guild_id = :guild AND sessions.id <> :session AND turns.started_at < :until
             AND field = 1
     """,
-    search=SearchSql(_rows, _READABLE),
+    search=SearchSql(_matched, _match, _tagged, "JOIN", _READABLE),
 )
 
 

@@ -2,7 +2,7 @@
 
 A query looks at nothing but the passages of its scope, so what somebody may not read changes neither what is found nor
 its order: a term counts by how many of these passages have it (`compaction.memory.recall.choose_terms`), the length of
-a passage is compared with a constant, and neighbours are passages that were found too.
+a passage is compared with a constant, and the turns beside one are passages of the scope too.
 
 The index has one entry for each passage with a term. Those of other people are read too before they are left out, which
 takes some microseconds each.
@@ -11,54 +11,100 @@ takes some microseconds each.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from bot.store.dialects.port import Query
 from bot.store.search.tags import ARCHIVED_TAG, FACT_KIND
-from compaction.memory.passage import K1, MOST_SCORED, NEIGHBOUR_SHARE, TYPICAL_TERMS, B, PassageKind, Scope
+from compaction.memory.passage import (
+    K1,
+    MOST_SCORED,
+    MOST_WITH_NEIGHBOURS,
+    NEIGHBOUR_SHARE,
+    TYPICAL_TERMS,
+    B,
+    PassageKind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from compaction.memory.passage import Scope
+
 # A sum of floats depends on their order, and the rank of equal passages must not.
 _PRECISION = 1_000_000.0
-_SCORE = f"""sum(CAST(round({_PRECISION} * weight * often * {K1 + 1}
-    / (often + {K1} * ({1 - B} + {B} * size / {float(TYPICAL_TERMS)}))) AS bigint))"""
-_RANKED = f"""
-    hits AS ({{hits}}),
-    turns_found AS (SELECT DISTINCT id, session_id, start_seq, size FROM hits WHERE kind = '{PassageKind.TURN.value}'),
-    shares AS (
-        SELECT id, term, weight, size, CAST(1 AS float) AS share FROM hits
-        UNION ALL
-        SELECT t.id, h.term, h.weight, t.size, CAST({NEIGHBOUR_SHARE} AS float)
-        FROM turns_found t CROSS JOIN (SELECT -1 AS step UNION ALL SELECT 1) beside
-        JOIN hits h ON h.session_id = t.session_id AND h.start_seq = t.start_seq + beside.step
-        WHERE h.kind = '{PassageKind.TURN.value}'
-    ),
-    counted AS (SELECT id, term, weight, size, sum(share) AS often FROM shares GROUP BY id, term, weight, size)
-    SELECT c.id FROM counted c WHERE c.id IN (SELECT id FROM hits)
-    GROUP BY c.id ORDER BY {_SCORE} DESC, c.id DESC LIMIT :limit
-"""  # noqa: S608 - constants
 _SIZE = "length(p.own) - length(replace(p.own, ' ', '')) + 1"
+_IS_TURN = f"kind = '{PassageKind.TURN.value}'"
+# Each term of a found passage counts at its place, which is the seq of a turn, and half at the places beside it. `size`
+# is that of the text which has the term.
+_RANKED = f"""
+    hits AS MATERIALIZED ({{hits}}),
+    spread AS (
+        SELECT session_id, CASE WHEN {_IS_TURN} THEN start_seq ELSE -id END AS place, term, weight, size, id,
+        CAST(1 AS float) AS share FROM hits
+        UNION ALL SELECT session_id, start_seq - 1, term, weight, size, NULL, CAST({NEIGHBOUR_SHARE} AS float)
+        FROM hits WHERE {_IS_TURN}
+        UNION ALL SELECT session_id, start_seq + 1, term, weight, size, NULL, CAST({NEIGHBOUR_SHARE} AS float)
+        FROM hits WHERE {_IS_TURN}
+    ),
+    counted AS (
+        SELECT session_id, place, max(id) AS id, max(weight) AS weight, sum(share) AS often,
+        coalesce(max(CASE WHEN id IS NOT NULL THEN size END), max(size)) AS size
+        FROM spread GROUP BY session_id, place, term
+    ),
+    scored AS MATERIALIZED (
+        SELECT session_id, place, max(id) AS id, sum(CAST(round({_PRECISION} * weight * often * {K1 + 1}
+            / (often + {K1} * ({1 - B} + {B} * size / {float(TYPICAL_TERMS)}))) AS bigint)) AS score
+        FROM counted GROUP BY session_id, place
+    ),
+    best AS MATERIALIZED (
+        SELECT * FROM scored WHERE id IS NOT NULL ORDER BY score DESC, id DESC LIMIT {MOST_WITH_NEIGHBOURS}
+    ),
+    near AS MATERIALIZED (
+        SELECT session_id, place - 1 AS place FROM best WHERE place > 0
+        UNION SELECT session_id, place + 1 FROM best WHERE place >= 0
+    ),
+    beside AS (
+        SELECT DISTINCT p.id, s.score FROM scored s
+        {{join}} near n ON n.session_id = s.session_id AND n.place = s.place
+        {{join}} passages p ON p.session_id = s.session_id AND p.start_seq = s.place {{readable}}
+        WHERE s.id IS NULL AND p.{_IS_TURN} {{conditions}}
+    )
+    SELECT id FROM (SELECT id, score FROM best UNION ALL SELECT id, score FROM beside) ranked
+    ORDER BY score DESC, id DESC LIMIT :limit
+"""  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRows:
-    """Where passages come from: `source` is the text after FROM, and `conditions` are those of its rows."""
+class Conditions:
+    """Conditions of rows of passages p, with the values of their parameters."""
+
+    sql: tuple[str, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+class Matched(NamedTuple):
+    """Passages p that the index finds: the text after FROM, the name of their id, and the condition."""
 
     source: str
-    conditions: tuple[str, ...]
-    values: Mapping[str, object]
+    row_id: str
+    condition: str
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSql:
-    """`rows`: returns the passages of a scope with a term, or all; the name of its parameter must be new in the query.
-    `readable`: selects session_id, since and until of the lists in the parameter `readable`.
+    """How one database finds passages.
+
+    `matched`: returns how the index finds passages by a parameter, of which `match` returns the value for a term (None:
+    any) in a scope; empty if nothing need match. `tagged`: returns the conditions of a row that has
+    the tags of a scope. `join` keeps the order of tables. `readable`: selects session_id, since and until of the lists
+    in the parameter `readable`.
     """
 
-    rows: Callable[[str | None, Scope, str], FoundRows]
+    matched: Callable[[str], Matched]
+    match: Callable[[str | None, Scope], str]
+    tagged: Callable[[Scope], Conditions]
+    join: str
     readable: str
 
     def count_terms(self, terms: Sequence[str], scope: Scope) -> Query:
@@ -76,9 +122,17 @@ class SearchSql:
         hits: list[str] = []
         for number, (term, weight) in enumerate(weights.items()):
             values[f"weight{number}"] = weight
-            rows = self._select(term, scope, number, values, "p.session_id, p.start_seq, p.kind, " + _SIZE + " AS size")
+            rows = self._select(term, scope, number, values, f"p.session_id, p.start_seq, p.kind, {_SIZE} AS size")
             hits.append(f"SELECT {number} AS term, CAST(:weight{number} AS float) AS weight, h.* FROM ({rows}) h")
-        return self._query(scope, _RANKED.format(hits=" UNION ALL ".join(hits)), values, joins=True)
+        tagged, others = self.tagged(scope), _row_conditions(scope)
+        values |= {**tagged.values, **others.values}
+        ranked = _RANKED.format(
+            hits=" UNION ALL ".join(hits),
+            join=self.join,
+            readable=self._joined(scope),
+            conditions="".join(f" AND {each}" for each in (*tagged.sql, *others.sql)),
+        )
+        return self._query(scope, ranked, values, joins=True)
 
     def search_newest(self, scope: Scope, limit: int) -> Query:
         """Return the ids of the newest passages, the newest first."""
@@ -96,15 +150,29 @@ class SearchSql:
         where: tuple[str, ...] = (),
     ) -> str:
         """Return a SELECT of the newest passages in a scope, with a term if there is one; add its `values`."""
-        found = self.rows(term, scope, f"match{number + 1}")
-        conditions, more = _row_conditions(scope)
-        values |= {**found.values, **more}
-        wanted = " AND ".join((*found.conditions, *conditions, *where)) or "true"
+        source, row_id, conditions = "passages p", "p.id", list(where)
+        if match := self.match(term, scope):
+            name = f"match{number + 1}"
+            source, row_id, condition = self.matched(name)
+            conditions.append(condition)
+            values[name] = match
+        others = _row_conditions(scope)
+        conditions += others.sql
+        values |= others.values
         # A turn of no length is in two stays that touch.
         distinct = "" if scope.readable.sessions is None else "DISTINCT "
-        columns = f"p.id, {columns}" if columns else "p.id"
+        columns = f"{row_id} AS id, {columns}" if columns else f"{row_id} AS id"
         # No outside text is in the SQL: words are parameters.
-        return f"SELECT {distinct}{columns} FROM {found.source} WHERE {wanted} ORDER BY p.id DESC LIMIT :most"  # noqa: S608
+        return (
+            f"SELECT {distinct}{columns} FROM {source} {self._joined(scope)} "  # noqa: S608
+            f"WHERE {' AND '.join(conditions) or 'true'} ORDER BY {row_id} DESC LIMIT :most"
+        )
+
+    def _joined(self, scope: Scope) -> str:
+        if scope.readable.sessions is None:
+            return ""
+        held = "r.since <= p.heard_from AND p.heard_until <= r.until"
+        return f"{self.join} readable r ON r.session_id = p.session_id AND {held}"
 
     def _query(self, scope: Scope, sql: str, values: Mapping[str, object], *, joins: bool = False) -> Query:
         sessions = scope.readable.sessions
@@ -115,12 +183,7 @@ class SearchSql:
         return Query(f"{readable}{',' if joins else ''} {sql}", {**values, "readable": json.dumps(rows)})
 
 
-def without_places(scope: Scope) -> Scope:
-    """Return a scope without its guild and channels, which are conditions of the rows."""
-    return replace(scope, guild_id=None, channels=None)
-
-
-def _row_conditions(scope: Scope) -> tuple[list[str], dict[str, object]]:
+def _row_conditions(scope: Scope) -> Conditions:
     """Return the conditions that are not tags. Times also become a range of row ids, which the index can use."""
     conditions: list[str] = []
     values: dict[str, object] = {}
@@ -141,4 +204,4 @@ def _row_conditions(scope: Scope) -> tuple[list[str], dict[str, object]]:
     if scope.in_view is not None:
         conditions.append("NOT (p.session_id = :viewed AND p.start_seq IS NOT NULL AND p.start_seq >= :viewed_from)")
         values["viewed"], values["viewed_from"] = scope.in_view
-    return conditions, values
+    return Conditions(tuple(conditions), values)

@@ -5,6 +5,7 @@ Its errors become plain sentences that say what to do.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from typing import TYPE_CHECKING
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import DBAPIError
 
 from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql
-from bot.store.dialects.search_sql import FoundRows, SearchSql, without_places
-from bot.store.search.tags import NOTHING_TAG, left_out_tags, place_tags, tag_clauses
+from bot.store.dialects.search_sql import Conditions, Matched, SearchSql
+from bot.store.search.tags import NOTHING_TAG, left_out_tags, tag_clauses
 from bot.texts.text import OperatorText
 from compaction.errors import StoreError
 
@@ -25,28 +26,34 @@ if TYPE_CHECKING:
     from compaction.memory.passage import Scope
 
 _READABLE = "SELECT value ->> 0 AS session_id, value ->> 1 AS since, value ->> 2 AS until FROM json_each(:readable)"
+_TAGS = "instr(' ' || p.tags || ' '"
 
 
-def _rows(term: str | None, scope: Scope, name: str) -> FoundRows:
-    """Return the passages of a scope with a term, or all. CROSS JOIN keeps the order: the index has the fewest."""
-    values: dict[str, object] = {}
+def _matched(name: str) -> Matched:
+    source = "passage_index f CROSS JOIN passages p ON p.id = f.rowid"
+    return Matched(source, "f.rowid", f"passage_index MATCH :{name}")
+
+
+def _match(term: str | None, scope: Scope) -> str:
+    return match_expression(term, tag_clauses(scope), left_out_tags(scope))
+
+
+def _tagged(scope: Scope) -> Conditions:
     conditions: list[str] = []
-    for tags in place_tags(scope):
-        # Half of the passages may have them, so they are checked in the row. With a space on both sides: a name's tag
-        # may end like the tag of a channel.
-        conditions.append("(" + " OR ".join(f"instr(' ' || p.tags || ' ', :{tag}) > 0" for tag in tags) + ")")
-        values |= {tag: f" {tag} " for tag in tags}
-    source = "passages p"
-    narrow = without_places(scope)
-    if match := match_expression(term, tag_clauses(narrow), left_out_tags(narrow)):
-        source = "passage_index f CROSS JOIN passages p ON p.id = f.rowid"
-        conditions.append(f"passage_index MATCH :{name}")
-        values[name] = match
-    if scope.readable.sessions is not None:
-        source += (
-            " CROSS JOIN readable r ON r.session_id = p.session_id AND r.since <= p.heard_from AND p.heard_until <= r.until"
-        )
-    return FoundRows(source, tuple(conditions), values)
+    values: dict[str, object] = {}
+    for alternatives in tag_clauses(scope):
+        either = [" AND ".join(map(_has_tag, sorted(needed))) for needed in alternatives if needed]
+        conditions.append(f"({' OR '.join(either) or 'false'})")
+        # With a space on both sides: a name's tag may end like the tag of a channel.
+        values |= {tag: f" {tag} " for needed in alternatives for tag in needed}
+    if left_out := left_out_tags(scope):
+        values["left_out"] = json.dumps([f" {tag} " for tag in sorted(left_out)])
+        conditions.append(f"NOT EXISTS (SELECT 1 FROM json_each(:left_out) WHERE {_TAGS}, value) > 0)")
+    return Conditions(tuple(conditions), values)
+
+
+def _has_tag(tag: str) -> str:
+    return f"{_TAGS}, :{tag}) > 0"
 
 
 def match_expression(term: str | None, clauses: Clauses, left_out: Collection[str] = ()) -> str:
@@ -81,7 +88,7 @@ SQLITE_SQL = DialectSql(
         json_each(turns.parts) AS part
         WHERE sessions.guild_id = :guild AND sessions.id <> :session AND turns.started_at < :until
     """,
-    search=SearchSql(_rows, _READABLE),
+    search=SearchSql(_matched, _match, _tagged, "CROSS JOIN", _READABLE),
 )
 
 

@@ -105,9 +105,3 @@ def tags_match(scope: Scope, tags: frozenset[str]) -> bool:
     matches = all(any(needed and needed <= tags for needed in alternatives) for alternatives in tag_clauses(scope))
     return matches and left_out_tags(scope).isdisjoint(tags)
 
-
-def place_tags(scope: Scope) -> tuple[tuple[str, ...], ...]:
-    """Return the guild and channel tags of a scope: of each of these, a passage must have one. Half of them may."""
-    guild = () if scope.guild_id is None else ((f"g{scope.guild_id}",),)
-    channels = () if scope.channels is None else (tuple(f"c{each}" for each in sorted(scope.channels)),)
-    return (*guild, *channels)

@@ -48,7 +48,7 @@ class Replies:
         recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
         room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
         self._quoting = QuoteFinder(
-            recall, room, within_s=PATIENCE_S, max_input_tokens=evening.max_input_tokens, zone=EAST
+            room, within_s=PATIENCE_S, max_input_tokens=evening.max_input_tokens, zone=EAST
         )
 
     async def ask(self, question: str, speaker: str = "Bob") -> ModelContext:

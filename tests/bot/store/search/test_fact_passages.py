@@ -82,7 +82,7 @@ async def test_a_facts_embedding_leads_to_its_turn(room: SearchedRoom) -> None:
     await room.embed()
     (vector,) = await LetterEmbedder().embed([f"{FACT}"])
     near = await room.index.find_similar(vector, Scope(), model=LetterEmbedder.model, limit=9)
-    (best,) = await room.index.passages([near[0][0]])
+    (best,) = await room.index.passages([near[0][0]], Readable())
     assert source_text(best.source) == SAID
     assert len({passage_id for passage_id, _ in near}) == len(near)
 
@@ -90,7 +90,7 @@ async def test_a_facts_embedding_leads_to_its_turn(room: SearchedRoom) -> None:
 async def test_a_fact_is_no_hit_of_its_own(room: SearchedRoom) -> None:
     """Facts are not among the newest passages, and a fact in somebody's own words needs no way to its turn."""
     await room.add(EVENING, *TURNS, written())
-    newest = await room.index.passages(await room.index.newest(Scope(), limit=9))
+    newest = await room.index.passages(await room.index.newest(Scope(), limit=9), Readable())
     assert len(newest) == len(TURNS) + 1
     quoted = segment(3, 4, "More.", "Above a bakery!")
     await room.add(EVENING, turn(3, "Yes."), quoted)
