@@ -105,10 +105,9 @@ class Reading:
 
         return tuple(map(read, segments))
 
-
     @property
     def stretches(self) -> tuple[tuple[float, float], ...]:
-        """Return the stretches of time that they may read, in order and apart (`compaction.memory.passage.Readable`)."""
+        """Return the stretches of time that they may read, in order and apart (`Readable` of compaction)."""
         if self.is_whole:
             return (ALWAYS,)
         found: list[tuple[float, float]] = []

@@ -23,8 +23,8 @@ PassageId = NewType("PassageId", int)
 # How many passages with one term are looked at, the newest. Scoring as many takes about 10 ms.
 MOST_SCORED = 6_000
 # BM25 (Robertson, Zaragoza 2009), in which each term of a passage counts once. The length of a passage is compared with
-# that of a usual turn: that of other passages would tell of them.
-K1, B = 1.2, 0.75
+# that of a usual turn: that of other passages would tell of them. B is tuned on LoCoMo.
+K1, B = 1.2, 0.4
 TYPICAL_TERMS = 10
 # Beside so many of the best passages turns are looked at that have none of the terms.
 MOST_WITH_NEIGHBOURS = 240
@@ -54,9 +54,9 @@ class Readable:
     """What all who get to see the results of a search may read.
 
     `sessions`: the stretches of time of each session, in UTC epoch seconds; a passage is read if one of them holds all
-    of it, and a segment only with `ALWAYS`, because it may tell of any turn. None: all of every session. `withheld`: the
-    ids of people who withhold their words. While there are any, only turns of other people are read: notes, summaries,
-    facts and the bot's answers may repeat what was withheld.
+    of it, and a segment only with `ALWAYS`, because it may tell of any turn. None: all of every session. `withheld`:
+    the ids of people who withhold their words. While there are any, only turns of other people are read: notes,
+    summaries, facts and the bot's answers may repeat what was withheld.
     """
 
     sessions: Mapping[SessionId, tuple[tuple[float, float], ...]] | None = None
@@ -230,7 +230,7 @@ class RecallIndex(Protocol):
 
     async def full_text(self, weights: Mapping[str, float], scope: Scope, *, limit: int) -> Sequence[PassageId]:
         """Return the passages with any of these terms, best first, and the turns beside the best ones. `weights`: what
-        each term counts. A term of a turn beside a passage, if it is in the scope, counts `NEIGHBOUR_SHARE`.
+        each term counts. A term of the turns beside a passage that are in the scope counts `NEIGHBOUR_SHARE`.
         """
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:

@@ -54,7 +54,9 @@ def match_expression(term: str | None, clauses: Clauses, left_out: Collection[st
     """
     wanted = [] if term is None else [_quoted("o", term)]
     for alternatives in clauses:
-        either = ["(" + " & ".join(_quoted("t", tag) for tag in sorted(needed)) + ")" for needed in alternatives if needed]
+        either = [
+            "(" + " & ".join(_quoted("t", tag) for tag in sorted(needed)) + ")" for needed in alternatives if needed
+        ]
         # A clause without alternatives matches nothing.
         wanted.append("(" + (" | ".join(either) or _quoted("t", NOTHING_TAG)) + ")")
     wanted += [f"!{_quoted('t', tag)}" for tag in sorted(left_out)]

@@ -110,9 +110,9 @@ class SearchSql:
     def count_terms(self, terms: Sequence[str], scope: Scope) -> Query:
         """Return rows of (number of the term, passages with it); -1 for all passages. None counts beyond the most."""
         values: dict[str, object] = {"most": MOST_SCORED}
+        rows = [self._select(term, scope, at, values) for at, term in enumerate((None, *terms), start=-1)]
         counts = [
-            f"SELECT {number} AS term, count(*) AS holding FROM ({self._select(term, scope, number, values)}) t{number + 1}"
-            for number, term in enumerate((None, *terms), start=-1)
+            f"SELECT {at} AS term, count(*) AS holding FROM ({each}) t{at + 1}" for at, each in enumerate(rows, -1)
         ]
         return self._query(scope, " UNION ALL ".join(counts), values)
 

@@ -62,9 +62,8 @@ async def read_passages(
 
 
 def _may_read(readable: Readable, row: Any) -> bool:
-    return readable.covers(row.session_id, row.heard_from, row.heard_until) and tags_match(
-        Scope(readable=readable), frozenset(row.tags.split())
-    )
+    covered = readable.covers(row.session_id, row.heard_from, row.heard_until)
+    return covered and tags_match(Scope(readable=readable), frozenset(row.tags.split()))
 
 
 def _keys_of(found: Sequence[Any], kind: PassageKind) -> list[_Key]:
@@ -106,17 +105,15 @@ def _passage(
 async def _terms_of_turns(
     connection: AsyncConnection, keys: Iterable[_Key], readable: Readable
 ) -> tuple[dict[_Key, frozenset[str]], dict[_Key, frozenset[str]]]:
-    """Return the terms of those of these turns that may be read, and of such facts that cite them, by session and seq."""
-    of_turns: dict[_Key, frozenset[str]] = {}
-    of_facts: dict[_Key, frozenset[str]] = {}
-    kinds = passages.c.kind.in_((PassageKind.TURN.value, FACT_KIND))
-    for row in await connection.execute(
-        select(passages).where(_has_key(passages.c.session_id, passages.c.start_seq, keys), kinds)
-    ):
-        if _may_read(readable, row):
-            found, key = of_facts if row.kind == FACT_KIND else of_turns, (row.session_id, row.start_seq)
-            found[key] = found.get(key, frozenset()) | frozenset(row.own.split())
-    return of_turns, of_facts
+    """Return the terms of these turns and of the facts that cite them, of what may be read, by session and seq."""
+    found: dict[str, dict[_Key, frozenset[str]]] = {PassageKind.TURN.value: {}, FACT_KIND: {}}
+    # With a condition for the kind, SQLite would read all passages of that kind.
+    wanted = select(passages).where(_has_key(passages.c.session_id, passages.c.start_seq, keys))
+    for row in await connection.execute(wanted):
+        if row.kind in found and _may_read(readable, row):
+            terms, key = found[row.kind], (row.session_id, row.start_seq)
+            terms[key] = terms.get(key, frozenset()) | frozenset(row.own.split())
+    return found[PassageKind.TURN.value], found[FACT_KIND]
 
 
 def _has_key(session_id: ColumnElement[str], key: ColumnElement[Any], keys: Iterable[_Key]) -> ColumnElement[bool]:

@@ -104,4 +104,3 @@ def tags_match(scope: Scope, tags: frozenset[str]) -> bool:
     """Return whether a passage with these tags is in a scope. An alternative without tags matches nothing."""
     matches = all(any(needed and needed <= tags for needed in alternatives) for alternatives in tag_clauses(scope))
     return matches and left_out_tags(scope).isdisjoint(tags)
-

@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestServer
 
 from bot.brain.tools.frozen_calls import LAPSED
 from bot.brain.tools.tool import Asker, RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.channel.port import CallRequest, ChatError
 from bot.discord.chat import DiscordChat, call_text, visible_json
 from bot.discord.connection import connected
@@ -303,7 +303,7 @@ async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -
     ask = [MessageToolCall("c", tool.name, json.dumps({"path": "plan.txt", "text": "Coffee at nine."}))]
     async with connected(settings_for(local), ROOMS) as client:
         room_channel = room_channel_in(client, LOUNGE)
-        toolbox = Toolbox([tool], ask_for_press=room_channel.ask_for_press, is_present=lambda user_id: user_id == ADA)
+        toolbox = Toolbox([tool], ask_for_press=room_channel.ask_for_press, reach=lambda: Reach((Asker(ADA),)))
         use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
         await use.run_all(ask)
         (posted,) = local.messages

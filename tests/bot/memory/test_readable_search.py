@@ -54,7 +54,7 @@ GUILD, CHANNELS = 1, (10, 11, 12)
 PEOPLE = {"11": "Ada", "22": "Bob", "33": "Chloe", "44": "Dmitri"}
 BOT = "99"
 SESSIONS = {SessionId("first"): 10, SessionId("second"): 11, SessionId("third"): 12}
-WORDS = "lighthouse lantern harbour ferry lisbon leukaemia ticket picnic guitar cellar".split()
+WORDS = ["lighthouse", "lantern", "harbour", "ferry", "lisbon", "leukaemia", "ticket", "picnic", "guitar", "cellar"]
 T0, TURN_S, LENGTH = 1_760_000_000.0, 10.0, 14
 
 
@@ -121,9 +121,7 @@ class History:
             left.facts[session_id] = [
                 each for each in self.facts[session_id] if self._reads_fact(readable, session_id, each, unread)
             ]
-            left.corrected = {
-                each for each in left.corrected if each[0] != session_id or unread.isdisjoint(each[1:])
-            }
+            left.corrected = {each for each in left.corrected if each[0] != session_id or unread.isdisjoint(each[1:])}
         left.forgotten = set()
         return left
 
@@ -157,9 +155,7 @@ class Memory:
     async def fill(self, history: History) -> None:
         """Store a history. What is forgotten is stored first."""
         for session_id, channel_id in SESSIONS.items():
-            await self.sessions.open(
-                guild_id=GUILD, channel_id=channel_id, resume_within_s=0.0, session_id=session_id
-            )
+            await self.sessions.open(guild_id=GUILD, channel_id=channel_id, resume_within_s=0.0, session_id=session_id)
             await self.attendance.add(session_id, history.came[session_id])
             for turn in history.turns[session_id]:
                 await self.store.append_turn(session_id, turn)

@@ -149,7 +149,9 @@ async def test_folding_tells_which_turn_corrects_which(room: SearchedRoom) -> No
     second = segment(2, 3, "Another code.", "The gate code is 7702 now.")
     second = replace(second, facts=(replace(second.facts[0], closes=(f"{first.id}#0", "nothing#7", "odd")),))
     await room.add(EVENING, *told, first, second)
-    (old, _, new) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]), Readable())
+    (old, _, new) = await room.index.passages(
+        await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]), Readable()
+    )
     assert old.replaced_by == 2
     assert new.replaced_by is None
 
@@ -185,7 +187,9 @@ async def test_a_session_taken_over_by_a_channel_is_found_there(room: SearchedRo
     await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
     assert await room.index.full_text(counting(["lisbon"]), Scope(guild_id=1), limit=5) == ()
     await room.add(MORNING)
-    assert len(await room.index.full_text(counting(["lisbon"]), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
+    assert (
+        len(await room.index.full_text(counting(["lisbon"]), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
+    )
 
 
 async def _check_index(database: Database) -> None:
@@ -227,5 +231,8 @@ async def test_only_the_channels_of_the_scope_are_searched(room: SearchedRoom) -
         ((), set()),
     ):
         scope = Scope(guild_id=1, channels=frozenset(channels))
-        for ids in (await room.index.full_text(counting(["lisbon"]), scope, limit=5), await room.index.newest(scope, limit=5)):
+        for ids in (
+            await room.index.full_text(counting(["lisbon"]), scope, limit=5),
+            await room.index.newest(scope, limit=5),
+        ):
             assert {each.session_id for each in await room.index.passages(ids, Readable())} == found, channels
