@@ -48,7 +48,7 @@ _RANKED = f"""
         FROM hits WHERE {_IS_TURN}
     ),
     counted AS (
-        SELECT session_id, place, max(id) AS id, max(weight) AS weight, sum(share) AS often,
+        SELECT session_id, place, max(id) AS id, max(weight) AS weight, sum(DISTINCT share) AS often,
         coalesce(max(CASE WHEN id IS NOT NULL THEN size END), max(size)) AS size
         FROM spread GROUP BY session_id, place, term
     ),
@@ -112,7 +112,8 @@ class SearchSql:
         values: dict[str, object] = {"most": MOST_SCORED}
         rows = [self._select(term, scope, at, values) for at, term in enumerate((None, *terms), start=-1)]
         counts = [
-            f"SELECT {at} AS term, count(*) AS holding FROM ({each}) t{at + 1}" for at, each in enumerate(rows, -1)
+            f"SELECT {at} AS term, count(*) AS holding FROM ({each}) t{at + 1}"  # noqa: S608
+            for at, each in enumerate(rows, start=-1)
         ]
         return self._query(scope, " UNION ALL ".join(counts), values)
 
@@ -123,7 +124,8 @@ class SearchSql:
         for number, (term, weight) in enumerate(weights.items()):
             values[f"weight{number}"] = weight
             rows = self._select(term, scope, number, values, f"p.session_id, p.start_seq, p.kind, {_SIZE} AS size")
-            hits.append(f"SELECT {number} AS term, CAST(:weight{number} AS float) AS weight, h.* FROM ({rows}) h")
+            weighed = f"CAST(:weight{number} AS float) AS weight"
+            hits.append(f"SELECT {number} AS term, {weighed}, h.* FROM ({rows}) h")  # noqa: S608
         tagged, others = self.tagged(scope), _row_conditions(scope)
         values |= {**tagged.values, **others.values}
         ranked = _RANKED.format(

@@ -48,7 +48,7 @@ def _tagged(scope: Scope) -> Conditions:
         values |= {tag: f" {tag} " for needed in alternatives for tag in needed}
     if left_out := left_out_tags(scope):
         values["left_out"] = json.dumps([f" {tag} " for tag in sorted(left_out)])
-        conditions.append(f"NOT EXISTS (SELECT 1 FROM json_each(:left_out) WHERE {_TAGS}, value) > 0)")
+        conditions.append(f"NOT EXISTS (SELECT 1 FROM json_each(:left_out) WHERE {_TAGS}, value) > 0)")  # noqa: S608
     return Conditions(tuple(conditions), values)
 
 
