@@ -48,7 +48,7 @@ _RANKED = f"""
         FROM hits WHERE {_IS_TURN}
     ),
     counted AS (
-        SELECT session_id, place, max(id) AS id, max(weight) AS weight, sum(DISTINCT share) AS often,
+        SELECT session_id, place, max(id) AS id, max(weight) AS weight, sum(share) AS often,
         coalesce(max(CASE WHEN id IS NOT NULL THEN size END), max(size)) AS size
         FROM spread GROUP BY session_id, place, term
     ),
