@@ -175,7 +175,7 @@ class InMemoryRecallIndex:
             near = [len(each.own) for each in entry.beside(found) if term in each.own]
             own = term in entry.own
             often = own + NEIGHBOUR_SHARE * len(near)
-            size = len(entry.own) if own else max(near, default=0)
+            size = len(entry.own) if own else sum(near)
             length = 1 - B + B * size / TYPICAL_TERMS
             score += round(1e6 * weight * often * (K1 + 1) / (often + K1 * length))
         return score

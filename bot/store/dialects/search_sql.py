@@ -49,7 +49,7 @@ _RANKED = f"""
     ),
     counted AS (
         SELECT session_id, place, max(id) AS id, max(weight) AS weight, sum(share) AS often,
-        coalesce(max(CASE WHEN id IS NOT NULL THEN size END), max(size)) AS size
+        coalesce(max(CASE WHEN id IS NOT NULL THEN size END), sum(size)) AS size
         FROM spread GROUP BY session_id, place, term
     ),
     scored AS MATERIALIZED (

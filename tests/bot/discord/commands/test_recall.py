@@ -201,7 +201,8 @@ async def test_words_of_who_opted_out_lead_to_nothing(tmp_path: Path) -> None:
         await here.say(BEN, "Hello, shall we begin with the parcels?")
         assert "Hello" in seen(await here.use(CHLOE, "recall", words="leukaemia"))
         here.withheld.add(str(ADA))
-        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="leukaemia"))
+        for who in ({}, {"who": "Ben"}):
+            assert "Hello" not in seen(await here.use(CHLOE, "recall", words="leukaemia", **who))
 
 
 async def corrected(here: Remembered, *, old: int, new: int) -> None:
