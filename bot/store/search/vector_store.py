@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import String, cast, delete, exists, func, insert, or_, select, update
+from sqlalchemy import String, and_, cast, delete, exists, func, insert, not_, or_, select, update
 
 from bot.store import rows
 from bot.store.search.passages import read_passages
@@ -19,13 +19,14 @@ from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.tuning import UNTUNED
 from compaction.language.terms import normalized_words
-from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, Readable, text_to_embed
+from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind, Readable, text_to_embed
+from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from sqlalchemy import Select
+    from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -255,7 +256,8 @@ class VectorStore:
     async def unembedded(self, *, limit: int) -> Sequence[tuple[PassageId, str | None]]:
         """Return passages without an embedding, newest first, with the text to embed (None: it needs none).
 
-        A session with the words of somebody who opted out there waits, because an embedder may be another's server.
+        What may hold words of somebody who opted out there waits, because an embedder may be another's server: in a
+        session with such words, all but the turns of other people.
         """
         wanted = (
             select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.key)
@@ -265,7 +267,7 @@ class VectorStore:
         )
         async with self._database.reading() as connection:
             if withheld := (await connection.scalars(_select_withheld_sessions())).all():
-                wanted = wanted.where(passages.c.session_id.not_in(withheld))
+                wanted = wanted.where(or_(passages.c.session_id.not_in(withheld), _is_turn_of_others()))
             waiting = (await connection.execute(wanted)).all()
             found = await read_passages(connection, [row.id for row in waiting], Readable())
             texts = {each.id: text_to_embed(each.source) for each in found}
@@ -305,6 +307,22 @@ def _select_withheld_sessions() -> Select[str]:
         or_(spoke.correlate(sessions, hearing_opt_outs), shared.correlate(sessions, hearing_opt_outs)),
     )
     return select(sessions.c.id).where(sessions.c.id.in_(waiting), opted_out.correlate(sessions).exists())
+
+
+def _is_turn_of_others() -> ColumnElement[bool]:
+    """Return whether a passage is a turn of which no part is of the bot, or of somebody who opted out there."""
+    opted_out = exists().where(
+        sessions.c.id == turns.c.session_id,
+        hearing_opt_outs.c.guild_id == sessions.c.guild_id,
+        may_have_part_of(cast(hearing_opt_outs.c.person_id, String)),
+    )
+    of_others = exists().where(
+        turns.c.session_id == passages.c.session_id,
+        turns.c.seq == passages.c.start_seq,
+        turns.c.kind != TurnKind.ASSISTANT.value,
+        not_(opted_out.correlate(turns)),
+    )
+    return and_(passages.c.kind == PassageKind.TURN.value, of_others.correlate(passages))
 
 
 async def _text_of_fact(connection: AsyncConnection, session_id: str, key: str) -> str | None:

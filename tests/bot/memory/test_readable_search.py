@@ -20,6 +20,7 @@ from bot.store.attendance import AttendanceStore, Presence
 from bot.store.database import open_database
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.tables import corrections, turns
 from bot.store.turns import SqlTurnStore
@@ -152,8 +153,10 @@ class Memory:
         self.vectors = VectorStore(database)
         self.recall = Recall(SqlRecallIndex(database, self.vectors), self.store, embedder=LetterEmbedder())
 
-    async def fill(self, history: History) -> None:
-        """Store a history. What is forgotten is stored first."""
+    async def fill(self, history: History, withheld: frozenset[str]) -> None:
+        """Store a history, of which the words of these people are withheld. What is forgotten is stored first."""
+        for person in withheld:
+            await OptOutStore(self._database, FakeClock()).put(GUILD, int(person), out=True)
         for session_id, channel_id in SESSIONS.items():
             await self.sessions.open(guild_id=GUILD, channel_id=channel_id, resume_within_s=0.0, session_id=session_id)
             await self.attendance.add(session_id, history.came[session_id])
@@ -243,11 +246,11 @@ async def test_what_may_not_be_read_leaves_no_trace(place: Place, tmp_path: Path
     withheld = frozenset(rng.sample(sorted(PEOPLE), rng.choice([0, 0, 1])))
     async with AsyncExitStack() as stack:
         whole = Memory(await stack.enter_async_context(open_database(place, synchronous="normal")))
-        await whole.fill(history)
+        await whole.fill(history, withheld)
         sessions = await whole.attendance.of(list(SESSIONS), [each.person_id for each in readers])
         readable = readable_by(readers, sessions, withheld, "third")
         never = Memory(await stack.enter_async_context(open_database(tmp_path / "never.db", synchronous="normal")))
-        await never.fill(history.without_unread(readable))
+        await never.fill(history.without_unread(readable), withheld)
         for _ in range(25):
             words = " ".join(rng.sample(WORDS, rng.randint(1, 3)))
             narrowed = {"speaker": rng.choice([None, None, "Bob"]), "since": rng.choice([None, T0 + 10_050.0])}
