@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
 
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -51,13 +50,6 @@ class DialectSql:
     # in the other sessions of that guild.
     speakers_elsewhere: str
     search: SearchSql
-
-
-class Query(NamedTuple):
-    """A SELECT and its named parameters. Lists among them are JSON."""
-
-    sql: str
-    values: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

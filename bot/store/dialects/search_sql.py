@@ -14,7 +14,6 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from bot.store.dialects.port import Query
 from bot.store.search.tags import ARCHIVED_TAG, FACT_KIND
 from compaction.memory.passage import (
     K1,
@@ -73,6 +72,13 @@ _RANKED = f"""
     SELECT id FROM (SELECT id, score FROM best UNION ALL SELECT id, score FROM beside) ranked
     ORDER BY score DESC, id DESC LIMIT :limit
 """  # noqa: S608 - constants
+
+
+class Query(NamedTuple):
+    """A SELECT and its named parameters. Lists among them are JSON."""
+
+    sql: str
+    values: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

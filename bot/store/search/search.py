@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.dialects.port import Query
+    from bot.store.dialects.search_sql import Query
     from bot.store.search.vector_store import VectorStore
     from compaction.memory.passage import Passage, Readable, Scope
     from compaction.model import Seq, SessionId

@@ -1,5 +1,5 @@
-"""What a tool of one role has returned, on the local Discord: who is in the channel now, with which roles, decides whether
-the model of the next answer reads it.
+"""What a tool of one role has returned, on the local Discord: who is in the channel now, with which roles, decides
+whether the model of the next answer reads it.
 """
 
 from __future__ import annotations
