@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Turns read around a found turn: one before it, and a few after it in which it may be corrected.
 _BEFORE, _AFTER = 1, 3
+_COLUMNS = ("session_id", "kind", "start_seq", "heard_from", "heard_until", "own", "tags")
 # A session and a seq or an id in it.
 _Key = tuple[str, Any]
 
@@ -39,8 +40,8 @@ async def read_passages(
         corrections.c.session_id == passages.c.session_id,
         corrections.c.old_seq == passages.c.start_seq,
     )
-    wanted = select(passages, corrections.c.new_seq).outerjoin(corrections, corrected).where(passages.c.id.in_(ids))
-    found = [row for row in (await connection.execute(wanted)).all() if _may_read(readable, row)]
+    chosen = select(passages, corrections.c.new_seq).outerjoin(corrections, corrected).where(passages.c.id.in_(ids))
+    found = [row for row in (await connection.execute(chosen)).all() if _may_read(readable, row)]
     near = {
         (row.session_id, seq)
         for row in found
@@ -51,19 +52,21 @@ async def read_passages(
     terms, fact_terms = await _terms_of_turns(connection, near, readable)
     sources: dict[tuple[str, _Key], PassageSource] = {}
     for kind, table, key, read, keys in (
-        (PassageKind.TURN, turns, turns.c.seq, rows.turn_from_row, terms),
-        (PassageKind.NOTE, notes, notes.c.id, rows.note_from_row, _keys_of(found, PassageKind.NOTE)),
-        (PassageKind.SEGMENT, segments, segments.c.id, rows.segment_from_row, _keys_of(found, PassageKind.SEGMENT)),
+        (PassageKind.TURN, turns, "seq", rows.turn_from_row, terms),
+        (PassageKind.NOTE, notes, "id", rows.note_from_row, _keys_of(found, PassageKind.NOTE)),
+        (PassageKind.SEGMENT, segments, "id", rows.segment_from_row, _keys_of(found, PassageKind.SEGMENT)),
     ):
-        for stored in await connection.execute(select(table).where(_has_key(table.c.session_id, key, keys))):
-            sources[kind.value, (stored.session_id, stored._mapping[key])] = read(stored)
+        wanted = select(table).where(_has_key(table.c.session_id, table.c[key], keys))
+        for stored in await connection.execute(wanted) if keys else ():
+            sources[kind.value, (stored.session_id, getattr(stored, key))] = read(stored)
     by_id = {row.id: made for row in found if (made := _passage(row, sources, terms, fact_terms)) is not None}
     return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
 
 
 def _may_read(readable: Readable, row: Any) -> bool:
-    covered = readable.covers(row.session_id, row.heard_from, row.heard_until)
-    return covered and tags_match(Scope(readable=readable), frozenset(row.tags.split()))
+    if not readable.covers(row.session_id, row.heard_from, row.heard_until):
+        return False
+    return not readable.withheld or tags_match(Scope(readable=readable), frozenset(row.tags.split()))
 
 
 def _keys_of(found: Sequence[Any], kind: PassageKind) -> list[_Key]:
@@ -73,28 +76,28 @@ def _keys_of(found: Sequence[Any], kind: PassageKind) -> list[_Key]:
 def _passage(
     row: Any,
     sources: Mapping[tuple[str, _Key], PassageSource],
-    terms: Mapping[_Key, frozenset[str]],
-    fact_terms: Mapping[_Key, frozenset[str]],
+    terms: Mapping[_Key, str],
+    fact_terms: Mapping[_Key, str],
 ) -> Passage | None:
     is_turn = row.kind == PassageKind.TURN
     source = sources.get((row.kind, (row.session_id, row.start_seq if is_turn else row.key)))
     if source is None:
         return None
     around: list[Turn] = []
-    own, nearby = frozenset(row.own.split()), frozenset[str]()
+    own, nearby = row.own, ""
     if is_turn:
-        own |= fact_terms.get((row.session_id, row.start_seq), frozenset())
+        own += fact_terms.get((row.session_id, row.start_seq), "")
         for step in range(-_BEFORE, _AFTER + 1):
             key = (row.session_id, row.start_seq + step)
             if isinstance(turn := sources.get((row.kind, key)), Turn):
                 around.append(turn)
-                nearby |= terms[key] if abs(step) == 1 else frozenset()
+                nearby += terms[key] if abs(step) == 1 else ""
     return Passage(
         id=PassageId(row.id),
         session_id=SessionId(row.session_id),
         source=source,
-        own_terms=own,
-        nearby_terms=nearby,
+        own_terms=frozenset(own.split()),
+        nearby_terms=frozenset(nearby.split()),
         around=tuple(around),
         # Nobody learns that there is a correction that they may not read.
         replaced_by=Seq(row.new_seq) if (row.session_id, row.new_seq) in terms else None,
@@ -104,15 +107,16 @@ def _passage(
 
 async def _terms_of_turns(
     connection: AsyncConnection, keys: Iterable[_Key], readable: Readable
-) -> tuple[dict[_Key, frozenset[str]], dict[_Key, frozenset[str]]]:
+) -> tuple[dict[_Key, str], dict[_Key, str]]:
     """Return the terms of these turns and of the facts that cite them, of what may be read, by session and seq."""
-    found: dict[str, dict[_Key, frozenset[str]]] = {PassageKind.TURN.value: {}, FACT_KIND: {}}
+    found: dict[str, dict[_Key, str]] = {PassageKind.TURN.value: {}, FACT_KIND: {}}
     # With a condition for the kind, SQLite would read all passages of that kind.
-    wanted = select(passages).where(_has_key(passages.c.session_id, passages.c.start_seq, keys))
+    columns = [passages.c[each] for each in _COLUMNS]
+    wanted = select(*columns).where(_has_key(passages.c.session_id, passages.c.start_seq, keys))
     for row in await connection.execute(wanted):
         if row.kind in found and _may_read(readable, row):
             terms, key = found[row.kind], (row.session_id, row.start_seq)
-            terms[key] = terms.get(key, frozenset()) | frozenset(row.own.split())
+            terms[key] = f"{terms.get(key, '')} {row.own}"
     return found[PassageKind.TURN.value], found[FACT_KIND]
 
 

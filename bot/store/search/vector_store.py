@@ -168,7 +168,8 @@ class VectorSet:
         keys = np.empty(len(about), dtype=np.complex128)
         keys.real, keys.imag = about["session"], about["heard_from"]
         last = np.searchsorted(codes + 1j * starts, keys, side="right") - 1
-        return (last >= 0) & (codes[last] == about["session"]) & (about["heard_until"] <= ends[last])
+        held = (last >= 0) & (codes[last] == about["session"]) & (about["heard_until"] <= ends[last])
+        return np.asarray(held, dtype=bool)
 
     def _about_row(self, each: Any) -> tuple[float, ...]:
         session = self._session_codes.setdefault(each.session_id, len(self._session_codes))
