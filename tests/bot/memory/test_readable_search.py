@@ -7,7 +7,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from sqlalchemy import insert, update
@@ -24,7 +24,7 @@ from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.tables import corrections, turns
 from bot.store.turns import SqlTurnStore
-from compaction.memory.passage import ALWAYS, Readable, heard_during
+from compaction.memory.passage import ALWAYS, PassageId, Readable, heard_during
 from compaction.model import (
     CompactionState,
     Fact,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from bot.memory.access_log import AccessLog
     from bot.store.database import Database
     from compaction.memory.recall import RecallHit
     from tests.bot.conftest import Place
@@ -80,10 +81,8 @@ class History:
                 Note(NoteId(f"n{seen}"), start + rng.uniform(0, TURN_S * LENGTH), "Bob", self._words(), person_id="22")
                 for seen in range(2)
             ]
-            self.facts[session_id] = [
-                Fact(tuple(sorted(map(Seq, rng.sample(range(LENGTH), cited)))), self._words(), FactKind.LASTING, "Ada")
-                for cited in (1, 1, 2)
-            ]
+            cited = [tuple(map(Seq, sorted(rng.sample(range(LENGTH), count)))) for count in (1, 1, 2)]
+            self.facts[session_id] = [Fact(each, self._words(), FactKind.LASTING, speaker="Ada") for each in cited]
             stays = [
                 Presence(person, start + at, joined=step % 2 == 0)
                 for person in PEOPLE
@@ -198,7 +197,8 @@ class Memory:
                 return withheld
 
             reader = SessionReader(self.sessions, self.store, withheld=withheld_on)
-            personal = PersonalRecall(self.recall, reader, self.attendance, reach="server", accesses=Uncounted())
+            uncounted = cast("AccessLog", Uncounted())
+            personal = PersonalRecall(self.recall, reader, self.attendance, reach="server", accesses=uncounted)
             hits = await personal.search(words, readers[0], nearest=(), **narrowed)
         else:
             room = RoomRecall(
@@ -211,7 +211,7 @@ class Memory:
             )
             hits = await room.memory_search(words, **narrowed)
         # Only the order of the numbers of passages is the same.
-        return tuple(replace(hit, passage_id=0) for hit in hits)
+        return tuple(replace(hit, passage_id=PassageId(0)) for hit in hits)
 
 
 class Uncounted:

@@ -186,8 +186,8 @@ async def test_words_that_somebody_has_not_heard_lead_to_nothing(tmp_path: Path)
         await here.come(CHLOE)
         await here.say(BEN, "Hello Chloe, shall we begin with the parcels?")
         await here.say(ADA, "The harbour is full of ships.")
-        for who in ({}, {"who": "Ben"}):
-            assert "Hello" not in seen(await here.use(CHLOE, "recall", words="diagnosis leukaemia", **who))
+        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="diagnosis leukaemia"))
+        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="diagnosis leukaemia", who="Ben"))
         told = seen(await here.use(CHLOE, "recall", words="harbour"))
         assert "far" not in told
         assert "ships" in told
@@ -201,8 +201,8 @@ async def test_words_of_who_opted_out_lead_to_nothing(tmp_path: Path) -> None:
         await here.say(BEN, "Hello, shall we begin with the parcels?")
         assert "Hello" in seen(await here.use(CHLOE, "recall", words="leukaemia"))
         here.withheld.add(str(ADA))
-        for who in ({}, {"who": "Ben"}):
-            assert "Hello" not in seen(await here.use(CHLOE, "recall", words="leukaemia", **who))
+        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="leukaemia"))
+        assert "Hello" not in seen(await here.use(CHLOE, "recall", words="leukaemia", who="Ben"))
 
 
 async def corrected(here: Remembered, *, old: int, new: int) -> None:
