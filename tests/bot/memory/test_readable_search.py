@@ -5,6 +5,7 @@ readers may not read: what was said while they were away, what was forgotten, wh
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
@@ -107,7 +108,7 @@ class History:
 
     def without_unread(self, readable: Readable) -> History:
         """Return the history as it would be if nothing had been said that may not be read."""
-        left = replace_history(self)
+        left = deepcopy(self)
         for session_id, said in self.turns.items():
             unread = {
                 turn.seq
@@ -129,15 +130,6 @@ class History:
         times = [heard_during(self.turns[session_id][seq]) for seq in fact.turns]
         whole = min(since for since, _ in times), max(until for _, until in times)
         return not readable.withheld and unread.isdisjoint(fact.turns) and readable.covers(session_id, *whole)
-
-
-def replace_history(of: History) -> History:
-    """Return a copy, whose lists can be changed."""
-    copy = object.__new__(History)
-    for name in ("rng", "turns", "notes", "facts", "came", "forgotten", "corrected"):
-        value = getattr(of, name)
-        setattr(copy, name, value if name == "rng" else value.copy())
-    return copy
 
 
 class Memory:
