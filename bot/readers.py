@@ -12,8 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from compaction.memory.passage import ALWAYS
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from compaction.model import Segment, SessionId, Turn
 
@@ -103,6 +105,19 @@ class Reading:
 
         return tuple(map(read, segments))
 
+    @property
+    def stretches(self) -> tuple[tuple[float, float], ...]:
+        """Return the stretches of time that they may read, in order and apart (`Readable` of compaction)."""
+        if self.is_whole:
+            return (ALWAYS,)
+        found: list[tuple[float, float]] = []
+        for stay in sorted(self.stays, key=lambda each: each.came_at):
+            since, until = stay.came_at, ALWAYS[1] if stay.left_at is None else stay.left_at
+            if found and since < found[-1][1]:
+                since, until = found[-1][0], max(until, found.pop()[1])
+            found.append((since, until))
+        return tuple(found)
+
 
 NOTHING = Reading()
 WHOLE = Reading(is_whole=True)
@@ -122,3 +137,13 @@ def reading_of(reader: Reader, session: AttendedSession, *, catches_up: bool = F
     if catches_up and session.goes_on and session.channel_id == reader.present_in:
         return WHOLE
     return Reading(reader.person_id, stays=session.stays.get(reader.person_id, ()))
+
+
+def read_by_all(readers: Iterable[Reader], session: AttendedSession) -> tuple[tuple[float, float], ...]:
+    """Return the stretches of time of a session that all of these may read, in order and apart."""
+    common: Sequence[tuple[float, float]] = (ALWAYS,)
+    for reader in readers:
+        theirs = reading_of(reader, session).stretches
+        both = ((max(a, c), min(b, d)) for a, b in common for c, d in theirs)
+        common = [(since, until) for since, until in both if since <= until]
+    return tuple(common)

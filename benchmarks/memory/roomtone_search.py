@@ -44,7 +44,6 @@ class RoomtoneSearch:
         self.recall = Recall(SqlRecallIndex(database, self._vectors), self._store, embedder=embedder)
         self._embedder = embedder
         self._added = 0
-        self._last_words = ""
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
         """Store more turns, many in one transaction. Not needed if a memory stores its turns in this database itself.
@@ -59,17 +58,11 @@ class RoomtoneSearch:
             # The first turn creates the session.
             await self._store.append_turn(SESSION, new_turns[0])
         fresh = new_turns if self._added else new_turns[1:]
-        words = [" ".join(source_terms(turn)) for turn in new_turns]
         async with self._database.writing() as connection:
             if fresh:
                 await connection.execute(turns.insert(), [rows.turn_values(SESSION, turn) for turn in fresh])
-                made = _passages(new_turns, words, preceding=self._last_words)
-                await connection.execute(passages.insert(), made[-len(fresh) :])
-            for seq, following in ((self._added - 1, words[0]), (self._added, words[1] if words[1:] else "")):
-                its_passage = (passages.c.session_id == SESSION) & (passages.c.start_seq == seq)
-                await connection.execute(passages.update().where(its_passage).values(following=following))
+                await connection.execute(passages.insert(), [_passage(turn) for turn in fresh])
         self._added += len(new_turns)
-        self._last_words = words[-1]
 
     async def embed_all(self) -> None:
         """Embed every passage that has no embedding yet, if there is an embedder."""
@@ -96,22 +89,19 @@ async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterato
         yield RoomtoneSearch(database, embedder)
 
 
-def _passages(new_turns: Sequence[Turn], words: Sequence[str], *, preceding: str) -> list[dict[str, object]]:
-    """Return the rows that `bot.store.search.indexing` would store for these turns."""
-    return [
-        {
-            "session_id": SESSION,
-            "kind": PassageKind.TURN.value,
-            "key": str(turn.seq),
-            "start_seq": turn.seq,
-            "at": turn.started_at,
-            "own": own,
-            "preceding": before,
-            "following": after,
-            "tags": passage_tags(turn, SESSION, None, None),
-        }
-        for turn, own, before, after in zip(new_turns, words, [preceding, *words[:-1]], [*words[1:], ""], strict=True)
-    ]
+def _passage(turn: Turn) -> dict[str, object]:
+    """Return the row that `bot.store.search.indexing` would store for a turn."""
+    return {
+        "session_id": SESSION,
+        "kind": PassageKind.TURN.value,
+        "key": str(turn.seq),
+        "start_seq": turn.seq,
+        "at": turn.started_at,
+        "heard_from": turn.started_at,
+        "heard_until": turn.ended_at,
+        "own": " ".join(source_terms(turn)),
+        "tags": passage_tags(turn, SESSION, None, None),
+    }
 
 
 def _turn(line: ConversationLine, seq: int) -> Turn:

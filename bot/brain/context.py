@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
+    from bot.brain.tools.frozen_calls import FrozenCall
     from bot.brain.tools.tool import Asker
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage, ChatModelError
-    from bot.memory.recall import Recall, RoomRecall
+    from bot.memory.recall import RoomRecall
     from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
     from compaction.model import Turn
@@ -109,6 +110,7 @@ def build_context_messages(
     policy: PromptPolicy | None = None,
     toolbox: Toolbox | None = None,
     asker: Asker = NOBODY,
+    pressed: FrozenCall | None = None,
     may_skip: bool = False,
     language: str = "",
 ) -> ModelContext:
@@ -117,19 +119,20 @@ def build_context_messages(
     Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools,
     live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
     prompt is made to fit, and whether an excerpt replaces turns that do not. `toolbox`: tools to offer on behalf of
-    `asker`. `may_skip`: a prompt offers SKIP. `language`: see `ModelContext`. The call also lets the session check
-    whether a batch is due; folding runs in the background. Raises `ContextOverflowError`.
+    `asker`. `pressed`: the call whose result is told. `may_skip`: a prompt offers SKIP. `language`: see
+    `ModelContext`. The call also lets the session check whether a batch is due; folding runs in the background. Raises
+    `ContextOverflowError`.
     """
     options = TrimOptions() if policy is None else policy.trim
     count = options.tool_outputs.count
     tools: QuestionTools | None = None
     exchanges: dict[int, list[PayloadPart]] = {}
     if toolbox is not None:
-        tools = toolbox.for_asker(asker, answering=current.seq)
+        tools = toolbox.for_asker(asker, answering=current.seq, pressed=pressed)
         tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
         max_input_tokens -= offers_tokens(tools.offers, count)
         in_window = {turn.seq for turn in timeline.window if not turn.tombstone}
-        exchanged = toolbox.exchanges.messages(in_window | {current.seq}).items()
+        exchanged = tools.earlier(in_window | {current.seq}).items()
         exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged}
     session = timeline.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
@@ -186,7 +189,6 @@ class QuoteFinder:
     `max_input_tokens` and `zone` are those of the room's prompts.
     """
 
-    recall: Recall
     room: RoomRecall
     max_input_tokens: int
     zone: tzinfo
@@ -207,15 +209,13 @@ class QuoteFinder:
         scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)
         try:
             async with asyncio.timeout(self.within_s):
-                found = await self.recall.search(
+                found = await self.room.search(
                     text,
-                    await self.room.narrowed(scope),
+                    scope,
                     limit=RESULTS_PER_QUOTE * self.most,
                     # Full-text search needs the other half.
                     embed_within_s=self.within_s / 2,
                 )
-                # Somebody may have come since the search began.
-                found = await self.room.allowed(found)
         except TimeoutError:
             log.info("recall_timed_out", within_s=self.within_s)
             return ()

@@ -147,6 +147,8 @@ class SpeechFilter:
     reading: Reading = WHOLE
     heard_all: bool = True
     reads_everything: bool = True
+    # A result belongs to those who may use its tool, and who manages a server need not be one of them.
+    is_operator: bool = True
 
     @property
     def hidden(self) -> Text | None:
@@ -176,6 +178,8 @@ class SpeechFilter:
 
     def prompt_part(self, part: PayloadPart, turns: Mapping[int, Turn]) -> str | None:
         """Return the text of a part of a prompt, or None if it may not be shown. `turns`: the session's, unfiltered."""
+        if part.kind is PartKind.TOOL and not self.is_operator:
+            return None
         if part.kind is PartKind.SYSTEM or not self.filters:
             return part.content
         if part.kind in {PartKind.TURN, PartKind.CURRENT}:

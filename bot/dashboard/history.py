@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.access import UNHEARD, WITHHELD, SpeechFilter, note_json, segment_json, turn_json
 from bot.memory.explain import Explainer
+from bot.memory.recall import RoomAudience
 from bot.readers import NOTHING
 from bot.store.attendance import AttendanceStore
 from bot.store.history import SessionHistory
+from compaction.memory.passage import Readable, Scope
 from compaction.model import Seq
 from compaction.payload import PartKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from bot.dashboard.access import Access, Json
     from bot.memory.explain import Explanation
@@ -56,7 +58,7 @@ class StoredHistory:
         people = [each.person_id for each in access.readers.values()]
         session = (await self._attendance.of([session_id], people)).get(session_id)
         if session is None:
-            return replace(visible, reading=NOTHING, heard_all=False, reads_everything=False)
+            return replace(visible, reading=NOTHING, heard_all=False, reads_everything=False, is_operator=False)
         reading = access.reading(session)
         said = None if reading.is_whole else await self.sessions.said_between(session_id)
         return replace(
@@ -64,15 +66,20 @@ class StoredHistory:
             reading=reading,
             heard_all=reading.is_whole or (said is not None and reading.covers(*said)),
             reads_everything=access.reads_everything(session.guild_id),
+            is_operator=False,
         )
 
-    async def attended(self, reader: Reader | None) -> frozenset[SessionId] | None:
-        """Return the sessions of a server of which somebody may read anything; None: any."""
-        if reader is None:
-            return frozenset()
-        if reader.opened:
-            return None
-        return await self._attendance.attended_by_all(reader.guild_id, [reader.person_id])
+    async def search(
+        self, query: str, reader: Reader, channels: frozenset[int], withheld: Callable[[], Awaitable[frozenset[str]]]
+    ) -> tuple[RecallHit, ...]:
+        """Search what somebody may read of some channels of a server. `withheld`: returns who opted out there."""
+        scope = Scope(guild_id=reader.guild_id, channels=channels, archived=True)
+        alone = RoomAudience(lambda: [reader], self._attendance)
+
+        async def readable() -> Readable:
+            return replace(await alone.readable(scope), withheld=await withheld())
+
+        return await self.recall.search_for(readable, query, scope, limit=HITS)
 
     async def turns(
         self, session_id: SessionId, total: int, *, first: int | None = None, most: int = TURNS_AT_ONCE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.access import (
@@ -222,22 +223,14 @@ class DashboardService:
 
     async def search(self, viewer: Viewer, query: str) -> Json:
         access = await self._require_access(viewer)
-        scopes = [Scope(archived=True)]
-        if access.channels is not None:
-            scopes = [
-                Scope(
-                    guild_id=guild_id,
-                    channels=channels,
-                    sessions=await self._history().attended(access.readers.get(guild_id)),
-                    archived=True,
-                )
-                for guild_id, channels in access.channels.items()
-                if channels
-            ]
+        history = self._history()
         hits: list[RecallHit] = []
         if query.strip():
-            for scope in scopes:
-                hits += await self._history().recall.search(query, scope, limit=HITS)
+            if access.channels is None:
+                hits += await history.recall.search(query, Scope(archived=True), limit=HITS)
+            for guild_id, channels in (access.channels or {}).items():
+                if (reader := access.readers.get(guild_id)) is not None and channels:
+                    hits += await history.search(query, reader, channels, partial(self._withheld, guild_id))
         hits.sort(key=lambda hit: -hit.score)
         return {"hits": await self._hits_json(hits[:HITS], access)}
 

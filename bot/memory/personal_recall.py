@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bot.memory.recall import RoomAudience, without_withheld
-from compaction.memory.passage import PassageKind, Scope
+from bot.memory.recall import RoomAudience
+from compaction.memory.passage import PassageKind, Readable, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,13 +79,13 @@ class PersonalRecall:
             if self._reach == "session":
                 scope = replace(scope, session_id=newest.id)
         alone = RoomAudience(lambda: [reader], self._attendance)
-        # Whoever attended little would else find nothing among the best hits.
-        scope = replace(scope, sessions=await alone.sessions())
-        found = await alone.allowed(await self._recall.search(words, scope, limit=MOST_FOUND))
-        # Asked after the search, so that who opts out meanwhile is left out.
-        allowed = without_withheld(found, await self._reader.withheld(reader.guild_id))
-        self._accesses.note_hits(allowed)
-        return allowed
+
+        async def readable() -> Readable:
+            return replace(await alone.readable(scope), withheld=await self._reader.withheld(reader.guild_id))
+
+        found = await self._recall.search_for(readable, words, scope, limit=MOST_FOUND)
+        self._accesses.note_hits(found)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

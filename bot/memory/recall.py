@@ -1,22 +1,24 @@
 """Memory search: queries the index and the embedder; `compaction.memory.recall` ranks the results.
 
 Every outside call has a deadline. If the embedder is slow or broken, the search uses full text alone. `bot.readers`
-says what each person may read of a session. A room may tell aloud of other sessions only what everybody present may
-read; what was said in its own session is told to all who are there, as catching up does.
+says what each person may read of a session, and a search looks at nothing else (`compaction.memory.passage.Readable`).
+A room may tell aloud of other sessions only what everybody present may read; what was said in its own session is told
+to all who are there, as catching up does.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.readers import WHOLE, reading_of
+from bot.readers import read_by_all
 from bot.store.tables import LARGEST_NUMBER
 from compaction.errors import EmbeddingError
-from compaction.memory.passage import PassageId, PassageKind, Scope
+from compaction.memory.passage import ALWAYS, PassageId, Readable, Scope, is_of_others
 from compaction.memory.recall import (
     FULL_TEXT_WEIGHT,
     LIKENESS_WEIGHT,
@@ -29,13 +31,13 @@ from compaction.memory.recall import (
     rank_hits,
     top_passages,
 )
-from compaction.model import Seq, SessionId, Turn, TurnKind
+from compaction.model import Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from bot.memory.access_log import AccessLog
-    from bot.readers import Reader, Reading
+    from bot.readers import Reader
     from bot.store.attendance import AttendanceStore
     from compaction.memory.passage import Passage, RecallIndex
     from compaction.ports import Embedder, TurnStore
@@ -53,6 +55,8 @@ MOST_RECALLED = 50
 MOST_TURNS = 200
 # How long to wait for the query's embedding if no spoken reply depends on it.
 EMBED_TIMEOUT_S = 5.0
+# How often a search is made if people come or go meanwhile.
+SEARCHES = 3
 EVERYWHERE = Scope()
 # The id of no session.
 NO_SESSION = SessionId("")
@@ -91,7 +95,7 @@ class Recall:
         in_view = scope.in_view
         parsed = parse_query(query)
         if not parsed.terms:
-            newest = await self._index.passages(await self._index.newest(scope, limit=limit))
+            newest = await self._index.passages(await self._index.newest(scope, limit=limit), scope.readable)
             scores = fuse_rankings([(FULL_TEXT_WEIGHT, [each.id for each in newest])])
             return rank_hits(parsed, SearchTerms((), {}), newest, scores, limit=limit)
         # What is in view may correct what is not, so it is searched too and left out at the end.
@@ -104,13 +108,35 @@ class Recall:
         finally:
             similarity.cancel()
         scores = fuse_rankings([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
-        found = list(await self._index.passages(top_passages(scores, JUDGED)))
+        found = list(await self._index.passages(top_passages(scores, JUDGED), scope.readable))
         if in_view is not None and len(scores) > JUDGED and sum(not each.is_in(in_view) for each in found) < limit:
             found += await self._crowded_out(choice, replace(scope, in_view=in_view), found, scores)
         # The vector search does not filter out the archive.
         found = [each for each in found if scope.archived or not each.archived]
-        found = [*found, *await self._known_corrections(found)]
+        found = [*found, *await self._known_corrections(found, scope.readable)]
         return rank_hits(parsed, choice, found, scores, likeness=dict(alike), in_view=in_view, limit=limit)
+
+    async def search_for(
+        self,
+        readable: Callable[[], Awaitable[Readable]],
+        query: str,
+        scope: Scope,
+        *,
+        limit: int,
+        embed_within_s: float = EMBED_TIMEOUT_S,
+    ) -> tuple[RecallHit, ...]:
+        """Search for some people; `readable` returns what they may read now. Nothing is found if that changes again and
+        again while the search goes on: somebody comes, or opts out. Raises `StoreError`.
+        """
+        before = await readable()
+        for _ in range(SEARCHES):
+            found = await self.search(
+                query, replace(scope, readable=before), limit=limit, embed_within_s=embed_within_s
+            )
+            if (now := await readable()) == before:
+                return found
+            before = now
+        return ()
 
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
         """Return the turns from `first` to `last` inclusive. Raises `StoreError`."""
@@ -121,9 +147,9 @@ class Recall:
         return tuple(await self._turns.turns(session_id, Seq(first), Seq(last + 1)))
 
     async def _by_words(self, asked: SearchQuery, scope: Scope) -> tuple[SearchTerms, Sequence[PassageId]]:
-        counts = await self._index.count(asked.terms)
+        counts = await self._index.count(asked.terms, scope)
         choice = choose_terms(asked, counts.passages, counts.total)
-        return choice, await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
+        return choice, await self._index.full_text(choice.searched, scope, limit=RANKED)
 
     async def _crowded_out(
         self, choice: SearchTerms, scope: Scope, found: Sequence[Passage], scores: dict[PassageId, float]
@@ -132,12 +158,12 @@ class Recall:
 
         A room that talks about one thing says its words in most of the turns that the reader sees already.
         """
-        ranked = await self._index.full_text(choice.terms, scope, limit=RANKED, newest=choice.newest)
+        ranked = await self._index.full_text(choice.searched, scope, limit=RANKED)
         beyond = fuse_rankings([(FULL_TEXT_WEIGHT, ranked)])
         for each in found:
             beyond.pop(each.id, None)
         scores.update(beyond)
-        return await self._index.passages(top_passages(beyond, JUDGED))
+        return await self._index.passages(top_passages(beyond, JUDGED), scope.readable)
 
     async def _alike(self, query: str, scope: Scope, *, within_s: float) -> Sequence[tuple[PassageId, float]]:
         """Return the passages nearest in meaning; empty if the embedder does not answer in time."""
@@ -154,7 +180,7 @@ class Recall:
             return ()
         return await self._index.find_similar(vector, scope, model=self.embedder.model, limit=RANKED)
 
-    async def _known_corrections(self, found: Sequence[Passage]) -> Sequence[Passage]:
+    async def _known_corrections(self, found: Sequence[Passage], readable: Readable) -> Sequence[Passage]:
         """Return the turns that correct the found ones, as folding recorded, and those that correct these, unless they
         were found too.
         """
@@ -170,7 +196,7 @@ class Recall:
             ids = [each for found_there in by_session for each in found_there if each not in known]
             if not ids:
                 break
-            newest = await self._index.passages(list(dict.fromkeys(ids)))
+            newest = await self._index.passages(list(dict.fromkeys(ids)), readable)
             known.update(ids)
             corrections += newest
         return corrections
@@ -226,15 +252,16 @@ class RoomRecall:
         """Return the scope without the turns of the room's own session from `seq` on."""
         return replace(self.scope, in_view=(self.place.session_id, seq))
 
-    async def narrowed(self, scope: Scope) -> Scope:
-        """Return a scope without the sessions of which somebody present may read nothing. Raises `StoreError`."""
-        return scope if self._audience is None else replace(scope, sessions=await self._audience.sessions())
+    async def search(
+        self, query: str, scope: Scope, *, limit: int, embed_within_s: float = EMBED_TIMEOUT_S
+    ) -> tuple[RecallHit, ...]:
+        """Return at most `limit` hits that everybody present may hear, best first. Raises `StoreError`."""
+        readable = partial(self._readable, scope)
+        return await self._recall.search_for(readable, query, scope, limit=limit, embed_within_s=embed_within_s)
 
-    async def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
-        """Return the hits that everybody present may hear. Raises `StoreError`."""
-        if self._audience is not None:
-            found = await self._audience.allowed(found)
-        return without_withheld(found, self._withheld(self.place.guild_id))
+    async def _readable(self, scope: Scope) -> Readable:
+        readable = Readable() if self._audience is None else await self._audience.readable(scope)
+        return replace(readable, withheld=self._withheld(self.place.guild_id))
 
     async def memory_search(
         self,
@@ -263,13 +290,13 @@ class RoomRecall:
             until=until,
             archived=archived,
         )
-        return await self.allowed(await self._recall.search(query, await self.narrowed(scope), limit=limit))
+        return await self.search(query, scope, limit=limit)
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
         """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""
         withheld = self._withheld(self.place.guild_id)
         turns = await self._recall.turns(self.place.session_id, first, last)
-        return tuple(turn for turn in turns if not withheld or _is_of_others(turn, withheld))
+        return tuple(turn for turn in turns if not withheld or is_of_others(turn, withheld))
 
     def note_shown_hits(self, shown: Sequence[RecallHit], *, asked: Seq | None) -> None:
         """Count the hits of a search that the model got to see as read. `asked`: the turn that is answered."""
@@ -286,7 +313,6 @@ class RoomAudience:
     """The people in one room, or one person alone. `readers`: returns who is there now. `session_id`: the room's own
     session.
 
-    All methods raise `StoreError`.
     """
 
     def __init__(
@@ -296,61 +322,14 @@ class RoomAudience:
         self._attendance = attendance
         self._session_id = session_id
 
-    async def sessions(self) -> frozenset[SessionId] | None:
-        """Return the sessions in which to search; None: all."""
+    async def readable(self, scope: Scope) -> Readable:
+        """Return what all of them may read in a scope. Nobody is told of other sessions in an empty channel. Raises
+        `StoreError`.
+        """
         readers = self._readers()
-        limited = [each.person_id for each in readers if not each.opened]
-        if readers and not limited:
-            return None
-        guild_id = readers[0].guild_id if readers else 0
-        attended = await self._attendance.attended_by_all(guild_id, limited) if limited else frozenset()
-        return attended | {self._session_id}
-
-    async def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
-        """Return the hits that everybody present may read. Nobody is told anything in an empty channel."""
-        elsewhere = {hit.session_id for hit in found} - {self._session_id}
-        people = [each.person_id for each in self._readers()]
-        sessions = await self._attendance.of(elsewhere, people) if elsewhere else {}
-        # Asked again: somebody may have come meanwhile, of whom no attendance was read.
-        readers = self._readers()
-        readings = {each: [reading_of(reader, sessions[each]) for reader in readers] for each in sessions}
-        readings[self._session_id] = [WHOLE]
-        read = (_as_read(hit, readings.get(hit.session_id, ())) for hit in found)
-        return tuple(hit for hit in read if hit is not None)
-
-
-def _as_read(hit: RecallHit, readings: Sequence[Reading]) -> RecallHit | None:
-    """Return a hit with those of the turns around it that may be read; None if it may not be read itself. `readings`:
-    what each of those who get to see it may read of its session; empty: nobody reads it.
-
-    Nobody knows of a gist when the last turn was said that it is about, so it takes somebody who may read all.
-    """
-    turns = tuple(turn for turn in hit.turns if all(reading.reads(turn) for reading in readings))
-    match hit.kind:
-        case PassageKind.TURN:
-            may = any(turn.seq == hit.seq for turn in turns)
-        case PassageKind.NOTE:
-            may = all(reading.covers(hit.at, hit.at) for reading in readings)
-        case PassageKind.SEGMENT:
-            may = all(reading.is_whole for reading in readings)
-    return replace(hit, turns=turns) if may and readings else None
-
-
-def without_withheld(found: Sequence[RecallHit], withheld: frozenset[str]) -> tuple[RecallHit, ...]:
-    """Return the hits that may be shown. `withheld`: the ids of the people who withhold their words.
-
-    While there are any, these are only the other people's own words: summaries, notes and the bot's answers may repeat
-    what was withheld.
-    """
-    if not withheld:
-        return tuple(found)
-    return tuple(
-        replace(hit, turns=tuple(turn for turn in hit.turns if _is_of_others(turn, withheld)))
-        for hit in found
-        if hit.kind is PassageKind.TURN
-        and any(turn.seq == hit.seq and _is_of_others(turn, withheld) for turn in hit.turns)
-    )
-
-
-def _is_of_others(turn: Turn, withheld: frozenset[str]) -> bool:
-    return turn.kind is not TurnKind.ASSISTANT and not any(part.speaker_id in withheld for part in turn.parts)
+        channels = scope.channels
+        if readers and channels is not None and all(channels <= each.allowed & each.opened for each in readers):
+            return Readable()
+        attended = await self._attendance.readable(readers, channels) if readers else ()
+        sessions = {each.id: read_by_all(readers, each) for each in attended}
+        return Readable({**sessions, self._session_id: (ALWAYS,)})

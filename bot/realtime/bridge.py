@@ -280,9 +280,9 @@ class RealtimeBridge:
         self._items.asker = self._prompt.asker_of(question)
         self._prompt.drop_outdated()
         self._answering = question.turn.seq
-        self._tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq)
+        self._tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq, pressed=question.pressed)
         self._items.for_reply = self._material(question, quotes)
-        # What was found for earlier answers is not for everybody who is here by now, and each answer would pay for it.
+        # What was found for an earlier answer has ended with it.
         self._session.delete_tool_calls()
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)

@@ -105,11 +105,18 @@ class AttendanceStore:
             for each, session in found.items()
         }
 
-    async def attended_by_all(self, guild_id: int, people: Collection[str]) -> frozenset[SessionId]:
-        """Return the newest sessions of a server in which each of these people was at some time."""
-        wanted = select(sessions.c.id).where(sessions.c.guild_id == guild_id, *map(_was_there, sorted(people)))
-        newest = wanted.order_by(sessions.c.started_at.desc()).limit(MOST_SEARCHED)
-        return frozenset(map(SessionId, await self._database.values(newest)))
+    async def readable(
+        self, readers: Collection[Reader], channels: Collection[int] | None = None
+    ) -> Collection[AttendedSession]:
+        """Return the newest sessions of which each of these people may read something, with when they were there.
+        `channels`: where; None: anywhere.
+        """
+        wanted = select(sessions.c.id).where(*(readable_by(each, catches_up=False) for each in readers))
+        if channels is not None:
+            wanted = wanted.where(sessions.c.channel_id.in_(sorted(channels)))
+        newest = wanted.order_by(sessions.c.started_at.desc(), sessions.c.id).limit(MOST_SEARCHED)
+        found = await self._database.values(newest)
+        return (await self.of(found, [each.person_id for each in readers])).values()
 
 
 def readable_by(reader: Reader, *, catches_up: bool) -> ColumnElement[bool]:

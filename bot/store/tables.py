@@ -175,8 +175,9 @@ segments = Table(
 )
 
 # The passages that memory search finds (`search.search`): one row for each turn, note, segment, and fact that a
-# model wrote (`search.indexing`). `key`: its seq or id. `own`, `preceding`, `following`: the terms of a turn
-# and of its neighbours. `tags`: see `search.tags`. `embedded_by`: the model that has processed it, null before.
+# model wrote (`search.indexing`). `key`: its seq or id. `heard_from`, `heard_until`: of what time it tells
+# (`compaction.memory.passage.Readable`). `own`: its terms. `tags`: see `search.tags`. `embedded_by`: the model that has
+# processed it, null before.
 passages = Table(
     "passages",
     metadata,
@@ -186,9 +187,9 @@ passages = Table(
     Column("key", Key, nullable=False),
     Column("start_seq", Number),
     Column("at", Float, nullable=False),
+    Column("heard_from", Float, nullable=False, server_default="0"),
+    Column("heard_until", Float, nullable=False, server_default="0"),
     Column("own", Text, nullable=False),
-    Column("preceding", Text, nullable=False),
-    Column("following", Text, nullable=False),
     Column("tags", Text, nullable=False),
     Column("embedded_by", Key),
     Index("one_passage_a_thing", "session_id", "kind", "key", unique=True),

@@ -110,7 +110,6 @@ def quoting_factory(
             audience=RoomAudience(channel.readers, attendance, scope.session_id),
         )
         return QuoteFinder(
-            recall,
             room,
             most=settings.tuning.quotes,
             within_s=settings.tuning.quote_wait_s,

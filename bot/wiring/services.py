@@ -12,7 +12,7 @@ from bot.brain.responder import ModelOrMemory, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tool
 from bot.brain.tools.memory import memory_tools
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.errors import SetupError
 from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
@@ -108,7 +108,7 @@ def toolbox_factory(
             more=partial(more, channel.guild_id),
             personal=chat_tools,
             ask_for_press=channel.ask_for_press,
-            is_present=lambda user_id: any(person.id == user_id for person in channel.members() if not person.is_bot),
+            reach=partial(reach_in, channel),
             language=lambda: channel.language,
         )
         return toolbox

@@ -1,8 +1,12 @@
-"""Passages (what memory search can find), `Scope` (where a search looks), and the port of the search index."""
+"""Passages (what memory search can find), `Scope` (where a search looks), and the port of the search index.
+
+A search finds only what those who get to see it may read (`Readable`), and ranks by nothing else: it finds the same, in
+the same order, as a search of a memory that never had the rest.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType, Protocol, TypeAlias
 
@@ -10,11 +14,24 @@ from compaction.language.terms import UNSPACED, name_terms, normalized_words, te
 from compaction.model import Note, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 # Number of a passage in its index. Passages that are stored later have higher numbers.
 PassageId = NewType("PassageId", int)
 
+
+# How many passages with one term are looked at, the newest. Scoring as many takes about 10 ms.
+MOST_SCORED = 6_000
+# BM25 (Robertson, Zaragoza 2009), in which each term of a passage counts once. The length of a passage is compared with
+# that of a usual turn: that of other passages would tell of them. B is tuned on LoCoMo.
+K1, B = 1.2, 0.4
+TYPICAL_TERMS = 10
+# Beside so many of the best passages turns are looked at that have none of the terms.
+MOST_WITH_NEIGHBOURS = 240
+# What a term of a turn counts for the turns beside it. Tuned as are the weights in `recall`.
+NEIGHBOUR_SHARE = 0.5
+# Longer than any session, in UTC epoch seconds: somebody who may read all of it.
+ALWAYS = (-1.0, 1e11)
 
 # A short text like 'Yeah, exactly' is similar to every other agreement and to nothing that people search for.
 LEAST_EMBEDDED_WORDS = 4
@@ -33,8 +50,34 @@ _KINDS = {Turn: PassageKind.TURN, Note: PassageKind.NOTE, Segment: PassageKind.S
 
 
 @dataclass(frozen=True, slots=True)
+class Readable:
+    """What all who get to see the results of a search may read.
+
+    `sessions`: the stretches of time of each session, in UTC epoch seconds; a passage is read if one of them holds all
+    of it, and a segment only with `ALWAYS`, because it may tell of any turn. None: all of every session. `withheld`:
+    the ids of people who withhold their words. While there are any, only turns of other people are read: notes,
+    summaries, facts and the bot's answers may repeat what was withheld.
+    """
+
+    sessions: Mapping[SessionId, tuple[tuple[float, float], ...]] | None = None
+    withheld: frozenset[str] = frozenset()
+
+    def covers(self, session_id: SessionId, since: float, until: float) -> bool:
+        """Return whether a stretch of time of a session may be read."""
+        if self.sessions is None:
+            return True
+        return any(start <= since and until <= end for start, end in self.sessions.get(session_id, ()))
+
+    def reads(self, session_id: SessionId, source: PassageSource) -> bool:
+        """Return whether a turn, note or segment may be read."""
+        if self.withheld and not (isinstance(source, Turn) and is_of_others(source, self.withheld)):
+            return False
+        return self.covers(session_id, *heard_during(source))
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a search looks. None means no limit; `channels` are voice channels, and `sessions` the only ones to search.
+    """Where a search looks, and for whom (`readable`). None means no limit; `channels` are voice channels.
 
     Times are UTC epoch seconds: `since <= at < until`. `speaker`: a display name, some words of one, or a speaker's id.
     `kinds`: the kinds of passages to find. `in_view`: a session and a seq; turns of that session from that seq on are
@@ -44,31 +87,32 @@ class Scope:
     guild_id: int | None = None
     channels: frozenset[int] | None = None
     session_id: SessionId | None = None
-    sessions: frozenset[SessionId] | None = None
     speaker: str | None = None
     since: float | None = None
     until: float | None = None
     kinds: frozenset[PassageKind] | None = None
     in_view: tuple[SessionId, Seq] | None = None
     archived: bool = False
+    readable: Readable = field(default_factory=Readable)
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the scope excludes everything: its time range is empty, it has no channel or session, or the
-        speaker's name contains no word.
+        """Return whether the scope excludes everything: its time range is empty, it has no channel, nothing may be
+        read, or the speaker's name contains no word.
         """
         empty_time = self.since is not None and self.until is not None and self.since >= self.until
         nobody = self.speaker is not None and not normalized_words(self.speaker)
-        return empty_time or nobody or frozenset() in {self.channels, self.sessions}
+        unread = self.readable.sessions is not None and not self.readable.sessions
+        return empty_time or nobody or unread or self.channels == frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A turn, note or segment that was found.
 
-    `around`: the found turn and the turns around it, in order; empty for notes and segments. `own_terms`: the search
-    terms of the passage. `nearby_terms`: the search terms of the turns before and after it. `replaced_by`: the later
-    turn of the same session that corrects this one, as found when the turns were folded.
+    `around`: the found turn and those turns around it that may be read, in order; empty for notes and segments.
+    `own_terms`: the search terms of the passage. `nearby_terms`: those of the turns before and after it, if they may be
+    read. `replaced_by`: the later turn of the same session that corrects this one, as found when the turns were folded.
     """
 
     id: PassageId
@@ -135,6 +179,22 @@ def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
     return tuple((part.speaker_id, part.speaker) for part in source_parts(source))
 
 
+def heard_during(source: PassageSource) -> tuple[float, float]:
+    """Return the stretch of time of which a passage tells, in UTC epoch seconds: `ALWAYS` for a segment."""
+    match source:
+        case Turn():
+            return source.started_at, source.ended_at
+        case Note():
+            return source.at, source.at
+        case Segment():
+            return ALWAYS
+
+
+def is_of_others(turn: Turn, withheld: Collection[str]) -> bool:
+    """Return whether no part of a turn is of these people, and the bot, which may repeat them, did not say it."""
+    return turn.kind is not TurnKind.ASSISTANT and not any(part.speaker_id in withheld for part in turn.parts)
+
+
 def source_kind(source: PassageSource) -> PassageKind:
     return _KINDS[type(source)]
 
@@ -154,25 +214,23 @@ def text_to_embed(source: PassageSource) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """How many `passages` contain each term, of about `total` passages. Terms that no passage contains are left out."""
+    """How many `passages` of a scope contain each term, of `total` passages, both at most `MOST_SCORED`. Terms that no
+    passage contains are left out.
+    """
 
     passages: Mapping[str, int]
     total: int
 
 
 class RecallIndex(Protocol):
-    """The search index over passages. Raises `StoreError` on any failure."""
+    """The search index over passages. What a scope leaves out changes no result. Raises `StoreError` on any failure."""
 
-    async def count(self, terms: Sequence[str]) -> TermCounts:
-        """Return how many passages have each term in their own text or in a neighbouring turn."""
+    async def count(self, terms: Sequence[str], scope: Scope) -> TermCounts:
+        """Return how many passages in the scope have each term."""
 
-    async def full_text(
-        self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
-    ) -> Sequence[PassageId]:
-        """Return the passages with any of the terms, best first by BM25. Terms of neighbouring turns count half. None
-        without terms.
-
-        `newest`: search only about this many of the newest passages.
+    async def full_text(self, weights: Mapping[str, float], scope: Scope, *, limit: int) -> Sequence[PassageId]:
+        """Return the passages with any of these terms, best first, and the turns beside the best ones. `weights`: what
+        each term counts. A term of the turns beside a passage that are in the scope counts `NEIGHBOUR_SHARE`.
         """
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
@@ -186,8 +244,8 @@ class RecallIndex(Protocol):
         `model`: the name of the embedding model. Only embeddings of this model are compared.
         """
 
-    async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        """Return these passages in this order. Deleted passages are left out."""
+    async def passages(self, ids: Sequence[PassageId], readable: Readable) -> Sequence[Passage]:
+        """Return these passages in this order. Those that are deleted or may not be read are left out."""
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         """Return the passages of these turns, in order of seq."""

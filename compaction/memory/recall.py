@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import normalized_words, query_terms
 from compaction.language.text import QUESTION_MARKS
-from compaction.memory.passage import PassageKind, source_kind, source_parts
+from compaction.memory.passage import MOST_SCORED, NEIGHBOUR_SHARE, PassageKind, source_kind, source_parts
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ RANK_CONSTANT = 10
 # longer query is usually a pasted page, and its rare words say what the page is about.
 MAX_TERMS_READ = 64
 MAX_QUERY_TERMS = 24
-# How many passages may be scored for one query. Scoring 6,000 takes about 10 ms. For very common terms, only the newest
-# passages are searched.
-MAX_SCORED = 6_000
 # Embeddings count less than full text. They find other words for the same thing, but also passages that are only
 # related.
 FULL_TEXT_WEIGHT = 1.0
@@ -44,7 +41,6 @@ _NEIGHBOURS = 1
 SPEAKER_BOOST = 1.2
 # A question rarely holds the answer, but a turn next to it may.
 QUESTION_WEIGHT = 0.9
-NEIGHBOUR_SHARE = 0.5
 # What people asked the bot, and what it answered, comes after what they told.
 ASKED_BOT_WEIGHT = 0.4
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
@@ -70,15 +66,15 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """The terms to search for, rarest first, and the weight of each term of the query (0.0 or more).
-
-    `newest`: search only this many of the newest passages, because the terms are very common. None searches all
-    passages.
-    """
+    """The terms to search for, rarest first, and the weight of each term of the query (0.0 or more)."""
 
     terms: tuple[str, ...]
     weights: Mapping[str, float]
-    newest: int | None = None
+
+    @property
+    def searched(self) -> Mapping[str, float]:
+        """Return the terms to search for, with their weights."""
+        return {term: self.weights[term] for term in self.terms}
 
     def weight_in(self, spoken: frozenset[str]) -> float:
         """Return the total weight of the query's terms that are among `spoken`."""
@@ -141,12 +137,10 @@ def choose_terms(query: SearchQuery, counts: Mapping[str, int], total: int) -> S
     scored = 0
     for term in ranked[:MAX_QUERY_TERMS]:
         scored += counts[term]
-        if chosen and scored > MAX_SCORED:
+        if chosen and scored > MOST_SCORED:
             break
         chosen.append(term)
-    is_common = chosen and counts[chosen[0]] > MAX_SCORED
-    newest = max(1, total * MAX_SCORED // counts[chosen[0]]) if is_common else None
-    return SearchTerms(tuple(chosen), weights, newest)
+    return SearchTerms(tuple(chosen), weights)
 
 
 def fuse_rankings(rankings: Iterable[tuple[float, Sequence[PassageId]]]) -> dict[PassageId, float]:

@@ -7,13 +7,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from compaction.language.terms import normalized_words
 from compaction.memory.passage import (
+    K1,
+    MOST_WITH_NEIGHBOURS,
+    NEIGHBOUR_SHARE,
+    TYPICAL_TERMS,
+    B,
     Passage,
     PassageId,
     PassageSource,
+    Readable,
     Scope,
     TermCounts,
     source_kind,
@@ -24,13 +30,12 @@ from compaction.memory.passage import (
 from compaction.model import Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from compaction.ports import Embedder
 
-# The constants of BM25 that SQLite's FTS5 uses.
-K1, B = 1.2, 0.75
-COLUMN_WEIGHTS = (1.0, 0.5, 0.5)
+# A session, and the seq of a turn in it.
+_Place: TypeAlias = tuple[SessionId, int]
 
 
 def _speaker_matches(wanted: str, speakers: Iterable[tuple[str, str]]) -> bool:
@@ -59,13 +64,23 @@ class _Entry:
     def at(self) -> float:
         return Passage(self.id, self.session_id, self.source).at
 
+    @property
+    def place(self) -> _Place:
+        """Return the session and seq of a turn, and what no turn has for others."""
+        return (self.session_id, self.source.seq if isinstance(self.source, Turn) else -self.id)
+
+    def beside(self, found: Mapping[_Place, _Entry]) -> list[_Entry]:
+        """Return the turns before and after this one, if it is one, that are among `found`."""
+        session_id, seq = self.place
+        steps = (-1, 1) if isinstance(self.source, Turn) else ()
+        return [found[session_id, seq + step] for step in steps if (session_id, seq + step) in found]
+
 
 class InMemoryRecallIndex:
     """Keeps all passages in a list."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
-        self._turns: dict[tuple[SessionId, int], _Entry] = {}
         self.model = "fake"
 
     def add(
@@ -80,12 +95,9 @@ class InMemoryRecallIndex:
         entry = _Entry(PassageId(len(self._entries) + 1), session_id, guild_id, channel_id, source)
         entry.own = source_terms(source)
         self._entries.append(entry)
-        if isinstance(source, Turn):
-            self._turns[session_id, source.seq] = entry
 
     def forget(self, session_id: SessionId, seq: int) -> None:
         """Remove a turn."""
-        del self._turns[session_id, seq]
         self._entries = [
             each
             for each in self._entries
@@ -106,28 +118,26 @@ class InMemoryRecallIndex:
             if each.vector is None and text is not None:
                 (each.vector,) = await embedder.embed([text])
 
-    async def count(self, terms: Sequence[str]) -> TermCounts:
+    async def count(self, terms: Sequence[str], scope: Scope) -> TermCounts:
         """Return for each term how many passages contain it."""
-        counts = Counter(term for each in self._entries for term in set().union(*self._columns(each)))
-        return TermCounts({term: counts[term] for term in terms if term in counts}, len(self._entries))
+        found = self._within(scope)
+        counts = Counter(term for each in found for term in set(each.own))
+        return TermCounts({term: counts[term] for term in terms if term in counts}, len(found))
 
-    async def full_text(
-        self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
-    ) -> Sequence[PassageId]:
+    async def full_text(self, weights: Mapping[str, float], scope: Scope, *, limit: int) -> Sequence[PassageId]:
         """Return the passages with any of the terms, best match first."""
-        columns = [self._columns(each) for each in self._entries]
-        commonness = Counter(term for each in columns for term in set().union(*each))
-        average = sum(len(column) for each in columns for column in each) / max(1, len(columns))
-        found = [
-            (self._bm25(each, terms, commonness, average), -each.id, each)
-            for each in self._newest(newest)
-            if self._inside(each, scope) and any(set(terms) & set(column) for column in self._columns(each))
-        ]
-        return tuple(each.id for _, _, each in sorted(found, key=lambda each: (-each[0], each[1]))[:limit])
+        inside = {each.place: each for each in self._within(scope)}
+        found = {place: each for place, each in inside.items() if not weights.keys().isdisjoint(each.own)}
+        scores = {each.id: self._bm25(each, weights, found) for each in found.values()}
+        best = sorted(found.values(), key=lambda each: (-scores[each.id], -each.id))[:MOST_WITH_NEIGHBOURS]
+        beside = {near.place: near for each in best for near in each.beside(inside) if near.place not in found}
+        scores |= {each.id: self._bm25(each, weights, found) for each in beside.values()}
+        ranked = sorted((*best, *beside.values()), key=lambda each: (-scores[each.id], -each.id))
+        return tuple(each.id for each in ranked[:limit])
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
         """Return the newest passages in the scope, newest first."""
-        return tuple([each.id for each in reversed(self._entries) if self._inside(each, scope)][:limit])
+        return tuple([each.id for each in reversed(self._within(scope))][:limit])
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
@@ -135,15 +145,16 @@ class InMemoryRecallIndex:
         """Return the passages most similar to `vector`."""
         found = [
             (each.id, math.fsum(a * b for a, b in zip(vector, each.vector, strict=True)))
-            for each in self._entries
-            if each.vector is not None and model == self.model and self._inside(each, scope)
+            for each in self._within(scope)
+            if each.vector is not None and model == self.model
         ]
         return tuple(sorted(found, key=lambda each: (-each[1], -each[0]))[:limit])
 
-    async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
+    async def passages(self, ids: Sequence[PassageId], readable: Readable) -> Sequence[Passage]:
         """Return the passages with these ids, in the given order."""
-        by_id = {each.id: each for each in self._entries}
-        return tuple(self._passage(by_id[each]) for each in dict.fromkeys(ids) if each in by_id)
+        found = {each.place: each for each in self._within(Scope(readable=readable, archived=True))}
+        by_id = {each.id: each for each in found.values()}
+        return tuple(self._passage(by_id[each], found) for each in dict.fromkeys(ids) if each in by_id)
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         """Return the ids of the passages of these turns."""
@@ -154,29 +165,19 @@ class InMemoryRecallIndex:
         ]
         return tuple(passage_id for _, passage_id in sorted(found))
 
-    def _newest(self, newest: int | None) -> list[_Entry]:
-        if newest is None or not self._entries:
-            return self._entries
-        return [each for each in self._entries if each.id > self._entries[-1].id - newest]
+    def _within(self, scope: Scope) -> list[_Entry]:
+        return [each for each in self._entries if self._inside(each, scope)]
 
-    def _turn(self, session_id: SessionId, seq: int) -> _Entry | None:
-        return self._turns.get((session_id, seq))
-
-    def _columns(self, entry: _Entry) -> tuple[tuple[str, ...], ...]:
-        if not isinstance(entry.source, Turn):
-            return (entry.own, (), ())
-        beside = (self._turn(entry.session_id, entry.source.seq + step) for step in (-1, 1))
-        return (entry.own, *(() if each is None else each.own for each in beside))
-
-    def _bm25(self, entry: _Entry, wanted: Sequence[str], commonness: Counter[str], average: float) -> float:
-        columns = self._columns(entry)
-        length = sum(map(len, columns))
-        score = 0.0
-        for term in wanted:
-            with_term = commonness[term]
-            idf = max(1e-6, math.log((len(self._entries) - with_term + 0.5) / (with_term + 0.5)))
-            often = sum(weight * column.count(term) for weight, column in zip(COLUMN_WEIGHTS, columns, strict=True))
-            score += idf * often * (K1 + 1) / (often + K1 * (1 - B + B * length / average))
+    def _bm25(self, entry: _Entry, weights: Mapping[str, float], found: Mapping[_Place, _Entry]) -> int:
+        """Return the score of a passage; what is beside it counts if it was `found` too."""
+        score = 0
+        for term, weight in weights.items():
+            near = [len(each.own) for each in entry.beside(found) if term in each.own]
+            own = term in entry.own
+            often = own + NEIGHBOUR_SHARE * len(near)
+            size = len(entry.own) if own else sum(near)
+            length = 1 - B + B * size / TYPICAL_TERMS
+            score += round(1e6 * weight * often * (K1 + 1) / (often + K1 * length))
         return score
 
     def _inside(self, entry: _Entry, scope: Scope) -> bool:
@@ -188,7 +189,7 @@ class InMemoryRecallIndex:
             and scope.guild_id in (None, entry.guild_id)
             and (scope.channels is None or entry.channel_id in scope.channels)
             and scope.session_id in (None, entry.session_id)
-            and (scope.sessions is None or entry.session_id in scope.sessions)
+            and scope.readable.reads(entry.session_id, source)
             and (scope.kinds is None or source_kind(source) in scope.kinds)
             and (scope.speaker is None or _speaker_matches(scope.speaker, source_speakers(source)))
             and (scope.since is None or entry.at >= scope.since)
@@ -196,18 +197,19 @@ class InMemoryRecallIndex:
             and not (viewed and scope.in_view is not None and seq is not None and seq >= scope.in_view[1])
         )
 
-    def _passage(self, entry: _Entry) -> Passage:
-        own, before, after = self._columns(entry)
+    def _passage(self, entry: _Entry, found: Mapping[_Place, _Entry]) -> Passage:
         around: tuple[Turn, ...] = ()
         if isinstance(entry.source, Turn):
-            beside = (self._turn(entry.session_id, entry.source.seq + step) for step in range(-1, 4))
-            around = tuple(each.source for each in beside if each is not None and isinstance(each.source, Turn))
+            near = (found.get((entry.session_id, entry.source.seq + step)) for step in range(-1, 4))
+            around = tuple(each.source for each in near if each is not None and isinstance(each.source, Turn))
+        nearby = frozenset(term for each in entry.beside(found) for term in each.own)
+        corrected = (entry.session_id, entry.replaced_by) in found
         return Passage(
             entry.id,
             entry.session_id,
             entry.source,
-            frozenset(own),
-            frozenset(before) | frozenset(after),
+            frozenset(entry.own),
+            nearby,
             around,
-            entry.replaced_by,
+            entry.replaced_by if corrected else None,
         )

@@ -1,6 +1,10 @@
 """The tools of one room: offers them for a question, then checks, runs and bounds the calls, and keeps the last ones.
 
 Every tool call of a model passes through here. A call never raises: each failure becomes a sentence for the model.
+
+A result belongs to those who may use its tool. It ends with its reply, unless everybody whom a later answer reaches may
+use the tool then, and was reached when it was called: what a tool finds may depend on who is there. What the bot has
+said from it is said.
 """
 
 from __future__ import annotations
@@ -8,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.brain.tools.frozen_calls import LAPSE_S, FrozenCall, FrozenCalls
-from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, read_arguments
+from bot.brain.tools.tool import FAILURES, NOBODY, Asker, ToolError, anybody, read_arguments
 from bot.channel.port import ChatError
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
 from bot.texts.catalogue import ENGLISH
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
-    from bot.channel.port import CallMessage
+    from bot.channel.port import CallMessage, RoomChannel
     from compaction.model import Seq
     from compaction.payload import MessageToolCall
 
@@ -51,12 +55,63 @@ async def _no_chat(*_: object) -> CallMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """Whom an answer reaches, and the channels that all who are in the voice channel may enter."""
+
+    people: tuple[Asker, ...] = ()
+    channels: frozenset[int] = frozenset()
+
+    def of_answer_to(self, asker: Asker) -> Reach:
+        """Return whom the answer to a question reaches. Anybody may read a written one."""
+        others = tuple(each for each in self.people if each.user_id != asker.user_id)
+        asked = () if asker.user_id is None else (asker,)
+        return replace(self, people=(*asked, *others, *(() if asker.typed is None else (NOBODY,))))
+
+
+def reach_in(channel: RoomChannel) -> Reach:
+    """Return whom what is said in a voice channel reaches now."""
+    people = (each for each in channel.members() if not each.is_bot)
+    listening = tuple(Asker(each.id, each.name, present=True, roles=each.roles) for each in people)
+    return Reach(listening, channel.shared_channels())
+
+
+@dataclass(frozen=True, slots=True)
+class Knowers:
+    """Who may know what tools returned: who `permits` allows, of those whom the first answer from it reached."""
+
+    permits: tuple[Callable[[Asker], bool], ...] = ()
+    reach: Reach = Reach()
+
+    def include(self, reach: Reach) -> bool:
+        """Return whether all whom an answer reaches now may know it."""
+        reached = {each.user_id for each in self.reach.people}
+        return self.reach.channels <= reach.channels and all(
+            each.user_id in reached and self.permit(each) for each in reach.people
+        )
+
+    def permit(self, asker: Asker) -> bool:
+        """Return whether somebody may use all of the tools now."""
+        return all(permits(asker) for permits in self.permits)
+
+    def and_of(self, others: Knowers) -> Knowers:
+        """Return who may know what was made of this and of something else."""
+        among = {each.user_id for each in others.reach.people}
+        people = tuple(each for each in self.reach.people if each.user_id in among)
+        channels = self.reach.channels | others.reach.channels
+        return Knowers((*self.permits, *others.permits), Reach(people, channels))
+
+
+@dataclass(frozen=True, slots=True)
 class ToolExchange:
-    """One step of a reply: the model's calls and their results, in order. `text`: what the model said before them."""
+    """One step of a reply: the model's calls and their results, in order. `text`: what the model said before them.
+
+    `knowers`: who may know the results; arguments and later steps may repeat them.
+    """
 
     calls: tuple[MessageToolCall, ...]
     results: tuple[ToolResult, ...]
     text: str = ""
+    knowers: Knowers = Knowers()
 
     def messages(self) -> list[ChatMessage]:
         """Return the step as chat messages: the calls, then a result for each."""
@@ -68,7 +123,8 @@ class ToolExchange:
 
 
 class ToolExchanges:
-    """The tool steps of a room's last replies, by the turn of the question. They stay in the prompt, right after it.
+    """The tool steps of a room's last replies, by the turn of the question. They stay in the prompt, right after it,
+    while all whom the answer reaches may know them (`QuestionTools.earlier`).
 
     A model can answer 'And what does it say further down?' only if it still has the file. The token budget
     (`compaction.budget.tool_outputs`) shortens results with age; this only drops the oldest questions.
@@ -95,20 +151,24 @@ class ToolExchanges:
         self._by_turn.clear()
         self.clearings += 1
 
+    def steps(self, turns: Container[int]) -> dict[int, tuple[ToolExchange, ...]]:
+        """Return the steps of the recorded questions among `turns`, by turn, the newest question first."""
+        return {turn: steps for turn, steps in reversed(self._by_turn.items()) if turn in turns}
+
     def messages(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
-        """Return the messages of the recorded questions among `turns`, by turn, the newest question first."""
-        return {
-            turn: [message for step in steps for message in step.messages()]
-            for turn, steps in reversed(self._by_turn.items())
-            if turn in turns
-        }
+        """Return the same as messages."""
+        return {turn: _messages(steps) for turn, steps in self.steps(turns).items()}
+
+
+def _messages(steps: Sequence[ToolExchange]) -> list[ChatMessage]:
+    return [message for step in steps for message in step.messages()]
 
 
 class Toolbox:
     """The tools of a room. `more`: returns tools that can change, such as those of MCP servers. `personal`: returns the
     tools that act with the permissions of the person who asks.
 
-    `ask_for_press`: posts a call that waits. `is_present`: returns whether a person is in the channel now. `language`:
+    `ask_for_press`: posts a call that waits. `reach`: returns whom what is said in the channel reaches now. `language`:
     returns that of the channel, as a Discord locale.
     """
 
@@ -119,7 +179,7 @@ class Toolbox:
         more: Callable[[], Sequence[RoomTool]] = tuple,
         personal: Callable[[Asker], Sequence[RoomTool]] = lambda _: (),
         ask_for_press: ShowCall = _no_chat,
-        is_present: Callable[[int], bool] = lambda _: False,
+        reach: Callable[[], Reach] = Reach,
         language: Callable[[], str] = lambda: ENGLISH,
         lapse_s: float = LAPSE_S,
     ) -> None:
@@ -127,7 +187,7 @@ class Toolbox:
         self._more = more
         # Add more that act for the person who asks.
         self.personal = [personal]
-        self._is_present = is_present
+        self.reach = reach
         self.language = language
         # The calls and results of the last questions.
         self.exchanges = ToolExchanges()
@@ -157,14 +217,17 @@ class Toolbox:
 
     def _find_for_press(self, name: str, user_id: int, roles: frozenset[int]) -> RoomTool | None:
         """Return a tool as it is now, if whoever presses may have it run now."""
-        asker = Asker(user_id, present=self._is_present(user_id), roles=roles)
+        is_present = any(each.user_id == user_id for each in self.reach().people)
+        asker = Asker(user_id, present=is_present, roles=roles)
         tool = self.find(name, asker)
         return None if tool is None or tool.refusal(asker) is not None else tool
 
-    def for_asker(self, asker: Asker = NOBODY, *, answering: Seq | None = None) -> QuestionTools:
-        """Return what runs the calls for one question. `answering`: its turn."""
+    def for_asker(
+        self, asker: Asker = NOBODY, *, answering: Seq | None = None, pressed: FrozenCall | None = None
+    ) -> QuestionTools:
+        """Return what runs the calls for one question. `answering`: its turn. `pressed`: the call that is reported."""
         self.question = answering
-        return QuestionTools(self, asker, answering)
+        return QuestionTools(self, asker, answering, pressed)
 
     def drop_derived(self) -> None:
         """Forget the results, and end the calls that wait or run: words that may not be used any more may be in all of
@@ -179,10 +242,16 @@ class QuestionTools:
     Discord locale.
     """
 
-    def __init__(self, toolbox: Toolbox, asker: Asker, answering: Seq | None = None) -> None:
+    def __init__(
+        self, toolbox: Toolbox, asker: Asker, answering: Seq | None = None, pressed: FrozenCall | None = None
+    ) -> None:
         self._toolbox = toolbox
         self._asker = asker
         self._answering = answering
+        self._pressed = pressed
+        # Who may know what the model of this question reads, and so what it makes of it.
+        permits = () if pressed is None else (pressed.tool.permits,)
+        self._knowers = Knowers(permits, toolbox.reach().of_answer_to(asker))
         self.language = toolbox.language()
         # Whether the answer is written below a message.
         self.is_written = asker.typed is not None
@@ -208,7 +277,27 @@ class QuestionTools:
         if self._is_current():
             recorded = [result for step in steps for result in step.results]
             cut_off = [ToolExchange((call,), (waiting,)) for call, waiting in frozen if waiting not in recorded]
-            self._toolbox.exchanges.record(turn, [*steps, *cut_off])
+            kept = [replace(step, knowers=self._knowers) for step in (*steps, *cut_off)]
+            self._toolbox.exchanges.record(turn, kept)
+
+    def earlier(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
+        """Return the steps of earlier replies to these turns that the model may read now, by turn: those that all may
+        know whom the answer reaches. Those of this same question, and of the call whose result is told, are for its
+        asker.
+        """
+        reach = self._toolbox.reach().of_answer_to(self._asker)
+        shown: dict[int, list[ChatMessage]] = {}
+        for turn, steps in self._toolbox.exchanges.steps(turns).items():
+            results = [result for step in steps for result in step.results]
+            is_same = turn == self._answering or (self._pressed is not None and self._pressed in results)
+            known = [
+                step for step in steps if step.knowers.include(reach) or (is_same and step.knowers.permit(self._asker))
+            ]
+            for step in known:
+                self._knowers = self._knowers.and_of(step.knowers)
+            if known:
+                shown[turn] = _messages(known)
+        return shown
 
     async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[ToolResult, ...]:
         """Run the calls that a model made at once; return their results for the model. A call that has to wait for a
@@ -229,6 +318,8 @@ class QuestionTools:
     async def _run_logged(self, call: MessageToolCall) -> ToolResult:
         started = time.monotonic()
         tool = self._toolbox.find(call.name, self._asker)
+        if tool is not None and tool.permits is not anybody:
+            self._knowers = replace(self._knowers, permits=(*self._knowers.permits, tool.permits))
         outcome, output = await self._run(tool, call)
         # Ends after which nobody has what the tool was called for.
         if outcome in FAILURES and self._answering is not None:

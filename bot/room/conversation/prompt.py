@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bot.brain.reply import Question
     from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
-    from bot.channel.port import RoomChannel
     from bot.guild import PromptPolicy
     from bot.llm.port import ChatMessage, ChatModelError
     from bot.participation.participation import Participation
@@ -65,8 +64,6 @@ class PromptBuilder:
         self._quoting = quoting
         self._toolbox = toolbox
         self._external_changes = session.timeline.external_changes
-        self._channels = session.channel.shared_channels()
-        self._people = _people_in(session.channel)
 
     async def build_context(self, question: Question) -> ModelContext:
         """Return the prompt for `question`. Raises `CompactionError`."""
@@ -88,6 +85,7 @@ class PromptBuilder:
             policy=policy,
             toolbox=self._toolbox,
             asker=asker,
+            pressed=question.pressed,
             may_skip=question.may_skip,
             language=question.language,
         )
@@ -195,17 +193,12 @@ class PromptBuilder:
         return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
 
     def drop_outdated(self) -> None:
-        """Drop tool results that may contain somebody's forgotten words, or words that somebody who came since may not
-        read, and calls with such forgotten words that run or wait for a press.
+        """Drop results of tools that may contain somebody's forgotten words, and calls with such words that run or wait
+        for a press.
         """
-        channels, people = self._channel.shared_channels(), _people_in(self._channel)
-        forgotten = self._timeline.external_changes != self._external_changes
-        if forgotten:
+        if self._timeline.external_changes != self._external_changes:
             self._toolbox.drop_derived()
-        elif not (self._channels <= channels and people <= self._people):
-            self._toolbox.exchanges.clear()
-        self._external_changes, self._channels = self._timeline.external_changes, channels
-        self._people = people
+        self._external_changes = self._timeline.external_changes
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
         guild = "" if policy is None else policy.instructions
@@ -271,7 +264,3 @@ def sent_prompt(
         summary_revision=session.summary_revision,
         max_input_tokens=session.max_input_tokens,
     )
-
-
-def _people_in(channel: RoomChannel) -> frozenset[int]:
-    return frozenset(person.id for person in channel.members() if not person.is_bot)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from bot.store.search.tags import ARCHIVED_TAG
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
     from bot.shards import Shards, Succession
+    from bot.store.dialects.search_sql import SearchSql
     from compaction.errors import StoreError
-    from compaction.memory.passage import Scope
 
 
 # What people read of a failure. The log and `doctor` have the database's address and the remedy.
@@ -51,19 +49,7 @@ class DialectSql:
     # `guild`, `session`, `until` (UTC epoch seconds). Returns the id, as JSON, of everybody who spoke before that time
     # in the other sessions of that guild.
     speakers_elsewhere: str
-    # Terms. Returns rows of (term, passages with it); the first row has the number of all passages, and no term.
-    count_terms: Callable[[Sequence[str]], Query]
-    # Terms, scope, limit, how many of the newest passages to look at. Returns ids, the best first.
-    search_words: Callable[[Sequence[str], Scope, int, int | None], Query]
-    # Scope, limit. Returns ids, the newest first.
-    search_newest: Callable[[Scope, int], Query]
-
-
-class Query(NamedTuple):
-    """A SELECT and its named parameters. Lists among them are JSON."""
-
-    sql: str
-    values: Mapping[str, object]
+    search: SearchSql
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,35 +100,3 @@ class Dialect(Protocol):
         """
 
     async def aclose(self) -> None: ...
-
-
-def row_conditions(scope: Scope, newest: int | None) -> tuple[list[str], dict[str, object]]:
-    """Return the conditions that are not tags. Times also become a range of row ids, which the index can use."""
-    conditions: list[str] = []
-    values: dict[str, object] = {}
-    within: list[str] = []
-    if scope.since is not None:
-        within.append("at >= :since")
-        values["since"] = scope.since
-    if scope.until is not None:
-        within.append("at < :until")
-        values["until"] = scope.until
-    if within:
-        of_time = f"FROM passages WHERE {' AND '.join(within)}"
-        conditions += [f"p.{each}" for each in within]
-        conditions.append(f"p.id BETWEEN (SELECT min(id) {of_time}) AND (SELECT max(id) {of_time})")
-    if not scope.archived:
-        conditions.append("p.tags NOT LIKE :archived")
-        values["archived"] = f"%{ARCHIVED_TAG}%"
-    if newest is not None:
-        conditions.append("p.id > (SELECT max(id) FROM passages) - :newest")
-        values["newest"] = newest
-    if scope.sessions is not None:
-        # Not as tags: BM25 would score a rare session higher.
-        names = {f"session{number}": session_id for number, session_id in enumerate(sorted(scope.sessions))}
-        conditions.append(f"p.session_id IN ({', '.join(f':{name}' for name in names)})")
-        values |= names
-    if scope.in_view is not None:
-        conditions.append("NOT (p.session_id = :viewed AND p.start_seq IS NOT NULL AND p.start_seq >= :viewed_from)")
-        values["viewed"], values["viewed_from"] = scope.in_view
-    return conditions, values

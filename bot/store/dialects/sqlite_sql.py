@@ -1,4 +1,4 @@
-"""SQLite's queries: JSON functions for lists, and FTS5 for full text, which ranks by BM25 itself.
+"""SQLite's queries: JSON functions for lists, and FTS5 for the index of words.
 
 Its errors become plain sentences that say what to do.
 """
@@ -8,83 +8,67 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
 
-from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql, Query, row_conditions
-from bot.store.search.tags import FACT_KIND, NOTHING_TAG, place_tags, tag_clauses
+from bot.store.dialects.port import AWAY, BROKEN, FULL, UNWRITABLE, DialectSql
+from bot.store.dialects.search_sql import Conditions, Matched, SearchSql
+from bot.store.search.tags import NOTHING_TAG, left_out_tags, tag_clauses
 from bot.texts.text import OperatorText
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection
     from pathlib import Path
 
     from bot.store.search.tags import Clauses
     from compaction.memory.passage import Scope
 
-# Column weights: a turn's own words 1, its neighbours' words 0.5, tags 0.
-_RANK = "bm25(1.0, 0.5, 0.5, 0.0)"
-_INDEXED = "passage_index f JOIN passages p ON p.id = f.rowid"
-_COUNTS = """
-    SELECT NULL, max(id) FROM passages
-    UNION ALL SELECT term, doc FROM passage_terms WHERE term IN (SELECT value FROM json_each(:terms))
-"""
+_READABLE = "SELECT value ->> 0 AS session_id, value ->> 1 AS since, value ->> 2 AS until FROM json_each(:readable)"
+_TAGS = "instr(' ' || p.tags || ' '"
 
 
-def _count_terms(terms: Sequence[str]) -> Query:
-    return Query(_COUNTS, {"terms": json.dumps(list(terms))})
+def _matched(name: str) -> Matched:
+    source = "passage_index f CROSS JOIN passages p ON p.id = f.rowid"
+    return Matched(source, "f.rowid", f"passage_index MATCH :{name}")
 
 
-def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | None) -> Query:
-    # BM25 scores every word of the query, so tags that half the passages have are checked in the row instead.
-    conditions, values = row_conditions(scope, newest)
-    narrow = replace(scope, guild_id=None, channels=None)
-    values["match"] = match_expression(any_term_query(terms), tag_clauses(narrow))
-    conditions += ["passage_index MATCH :match", f"rank MATCH '{_RANK}'"]
-    for tags in place_tags(scope):
+def _match(term: str | None, scope: Scope) -> str:
+    return match_expression(term, tag_clauses(scope), left_out_tags(scope))
+
+
+def _tagged(scope: Scope) -> Conditions:
+    conditions: list[str] = []
+    values: dict[str, object] = {}
+    for alternatives in tag_clauses(scope):
+        either = [" AND ".join(map(_has_tag, sorted(needed))) for needed in alternatives if needed]
+        conditions.append(f"({' OR '.join(either) or 'false'})")
         # With a space on both sides: a name's tag may end like the tag of a channel.
-        conditions.append("(" + " OR ".join(f"instr(' ' || p.tags, :{tag}) > 0" for tag in tags) + ")")
-        values |= {tag: f" {tag} " for tag in tags}
-    return _select_ids(_INDEXED, conditions, values, "f.rank", limit)
+        values |= {tag: f" {tag} " for needed in alternatives for tag in needed}
+    if left_out := left_out_tags(scope):
+        values["left_out"] = json.dumps([f" {tag} " for tag in sorted(left_out)])
+        conditions.append(f"NOT EXISTS (SELECT 1 FROM json_each(:left_out) WHERE {_TAGS}, value) > 0)")  # noqa: S608
+    return Conditions(tuple(conditions), values)
 
 
-def _search_newest(scope: Scope, limit: int) -> Query:
-    conditions, values = row_conditions(scope, None)
-    conditions.append(f"p.kind <> '{FACT_KIND}'")
-    match = match_expression("", tag_clauses(scope))
-    if not match:
-        return _select_ids("passages p", conditions, values, "p.id DESC", limit)
-    values["match"] = match
-    conditions.append("passage_index MATCH :match")
-    return _select_ids(_INDEXED, conditions, values, "f.rowid DESC", limit)
+def _has_tag(tag: str) -> str:
+    return f"{_TAGS}, :{tag}) > 0"
 
 
-def _select_ids(source: str, conditions: Sequence[str], values: Mapping[str, object], order: str, limit: int) -> Query:
-    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
-    # No outside text is in the SQL: words are parameters.
-    sql = f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit"  # noqa: S608
-    return Query(sql, {**values, "limit": limit})
-
-
-def any_term_query(terms: Sequence[str]) -> str:
-    """Return the FTS5 query for passages with any of `terms` in them or in their neighbours."""
-    return f"{{own preceding following}} : ({' OR '.join(map(_quoted, terms))})" if terms else ""
-
-
-def match_expression(words: str, clauses: Clauses) -> str:
-    """Return the FTS5 query for `words` (a query or empty) within the clauses. An empty result means no condition.
+def match_expression(term: str | None, clauses: Clauses, left_out: Collection[str] = ()) -> str:
+    """Return the FTS5 query for passages with a term (None: any) within the clauses, without any of the tags that are
+    `left_out`, which take a clause. An empty result means no condition.
 
     Terms and tags contain only letters and digits, so FTS5 cannot mistake them for syntax.
     """
-    wanted = [f"({words})"] if words else []
+    wanted = [] if term is None else [f"({{own}} : {_quoted(term)})"]
     for alternatives in clauses:
         either = [f"({' AND '.join(map(_quoted, sorted(needed)))})" for needed in alternatives if needed]
         # A clause without alternatives matches nothing.
         wanted.append(f"({{tags}} : ({' OR '.join(either) or _quoted(NOTHING_TAG)}))")
-    return " AND ".join(wanted)
+    query = " AND ".join(wanted)
+    return f"({query}) NOT ({{tags}} : ({' OR '.join(map(_quoted, sorted(left_out)))}))" if left_out else query
 
 
 def _quoted(term: str) -> str:
@@ -104,9 +88,7 @@ SQLITE_SQL = DialectSql(
         json_each(turns.parts) AS part
         WHERE sessions.guild_id = :guild AND sessions.id <> :session AND turns.started_at < :until
     """,
-    count_terms=_count_terms,
-    search_words=_search_words,
-    search_newest=_search_newest,
+    search=SearchSql(_matched, _match, _tagged, "CROSS JOIN", _READABLE),
 )
 
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, select, update
+from sqlalchemy import select, update
 
 from bot.store import rows
 from bot.store.inserts import add_all_once, add_once
-from bot.store.search.tags import FACT_KIND, passage_tags
+from bot.store.search.tags import FACT_KIND, FACT_TAG, passage_tags
 from bot.store.tables import corrections, passages, segments, sessions
 from compaction.language.terms import name_terms, terms
-from compaction.memory.passage import PassageKind, source_kind, source_terms
+from compaction.memory.passage import PassageKind, heard_during, source_kind, source_terms
 from compaction.model import FactKind, Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ async def index_source(connection: AsyncConnection, session_id: SessionId, sourc
     """Index `source`, which is not indexed, inside the write transaction that stores it."""
     match source:
         case Turn():
-            await _index_turn(connection, session_id, source)
+            if not source.tombstone:
+                place = await _place_of(connection, session_id)
+                values = _values(session_id, source, place, str(source.seq), source.seq, source.started_at)
+                await add_once(connection, passages, values)
         case Note():
             place = await _place_of(connection, session_id)
             await add_once(connection, passages, _values(session_id, source, place, source.id, None, source.at))
@@ -63,33 +66,6 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
         await _index_facts(connection, session_id, each)
 
 
-async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:
-    """Index a turn together with its neighbours' terms, and add its terms to theirs."""
-    if turn.tombstone:
-        return
-    before, after = turn.seq - 1, turn.seq + 1
-    place = await _place_of(connection, session_id)
-    values = _values(session_id, turn, place, str(turn.seq), turn.seq, turn.started_at)
-    here = passages.c.start_seq
-    # One statement for both, because people wait for each turn to be stored.
-    beside = (
-        update(passages)
-        .where(
-            passages.c.session_id == session_id,
-            passages.c.kind == PassageKind.TURN.value,
-            here.in_((before, after)),
-        )
-        .values(
-            following=case((here == before, values["own"]), else_=passages.c.following),
-            preceding=case((here == after, values["own"]), else_=passages.c.preceding),
-        )
-        .returning(here, passages.c.own)
-    )
-    around = {row.start_seq: row.own for row in await connection.execute(beside)}
-    values |= {"preceding": around.get(before, ""), "following": around.get(after, "")}
-    await add_once(connection, passages, values)
-
-
 async def _place_of(connection: AsyncConnection, session_id: SessionId) -> Any:
     of_session = select(sessions.c.guild_id, sessions.c.channel_id).where(sessions.c.id == session_id)
     return (await connection.execute(of_session)).one()
@@ -98,15 +74,16 @@ async def _place_of(connection: AsyncConnection, session_id: SessionId) -> Any:
 def _values(
     session_id: SessionId, source: PassageSource, place: Any, key: str, start: Seq | None, at: float
 ) -> dict[str, object]:
+    heard_from, heard_until = heard_during(source)
     return {
         "session_id": session_id,
         "kind": source_kind(source).value,
         "key": key,
         "start_seq": start,
         "at": at,
+        "heard_from": heard_from,
+        "heard_until": heard_until,
         "own": " ".join(source_terms(source)),
-        "preceding": "",
-        "following": "",
         "tags": passage_tags(source, session_id, place.guild_id, place.channel_id),
     }
 
@@ -115,7 +92,7 @@ async def _index_facts(connection: AsyncConnection, session_id: SessionId, segme
     """Index the facts of a segment that a model wrote, inside a write transaction. A turn must be indexed before.
 
     A fact has one passage for each turn that it cites, with the time and the tags of the turn, so that every filter
-    judges it as it judges the turn.
+    judges it as it judges the turn. But somebody who may read only some of the cited turns may not read it.
     """
     written = [
         (f"{segment.id}#{index}.{seq}", seq, fact)
@@ -125,12 +102,14 @@ async def _index_facts(connection: AsyncConnection, session_id: SessionId, segme
     ]
     if not written:
         return
-    cited = select(passages.c.start_seq, passages.c.at, passages.c.tags).where(
+    cited = select(passages).where(
         passages.c.session_id == session_id,
         passages.c.kind == PassageKind.TURN.value,
         passages.c.start_seq.in_({seq for _, seq, _ in written}),
     )
     turns = {row.start_seq: row for row in await connection.execute(cited)}
+    # A turn that was forgotten meanwhile takes its facts with it.
+    written = [each for each in written if turns.keys() >= set(each[2].turns)]
     values: list[dict[str, object]] = [
         {
             "session_id": session_id,
@@ -138,13 +117,12 @@ async def _index_facts(connection: AsyncConnection, session_id: SessionId, segme
             "key": key,
             "start_seq": seq,
             "at": turns[seq].at,
+            "heard_from": min(turns[each].heard_from for each in fact.turns),
+            "heard_until": max(turns[each].heard_until for each in fact.turns),
             "own": " ".join(dict.fromkeys((*name_terms(fact.speaker), *terms(fact.text)))),
-            "preceding": "",
-            "following": "",
-            "tags": turns[seq].tags,
+            "tags": f"{turns[seq].tags} {FACT_TAG}",
         }
         for key, seq, fact in written
-        if seq in turns
     ]
     if values:
         await add_all_once(connection, passages, values)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.dialects.port import Query
+    from bot.store.dialects.search_sql import Query
     from bot.store.search.vector_store import VectorStore
-    from compaction.memory.passage import Passage, Scope
+    from compaction.memory.passage import Passage, Readable, Scope
     from compaction.model import Seq, SessionId
 
 
@@ -33,22 +33,22 @@ class SqlRecallIndex:
         self._database = database
         self._vectors = vectors
 
-    async def count(self, terms: Sequence[str]) -> TermCounts:
-        (_, total), *found = await self._database.rows(*self._database.sql.count_terms(terms))
-        return TermCounts(dict(found), total or 0)
+    async def count(self, terms: Sequence[str], scope: Scope) -> TermCounts:
+        if scope.is_empty:
+            return TermCounts({}, 0)
+        found = dict(await self._database.rows(*self._database.sql.search.count_terms(terms, scope)))
+        return TermCounts({term: found[at] for at, term in enumerate(terms) if found[at]}, found[-1])
 
-    async def full_text(
-        self, terms: Sequence[str], scope: Scope, *, limit: int, newest: int | None = None
-    ) -> Sequence[PassageId]:
-        if not terms or scope.is_empty:
+    async def full_text(self, weights: Mapping[str, float], scope: Scope, *, limit: int) -> Sequence[PassageId]:
+        if not weights or scope.is_empty:
             return ()
-        found = await self._ids(self._database.sql.search_words(terms, scope, limit, newest))
+        found = await self._ids(self._database.sql.search.search_words(weights, scope, limit))
         return tuple(dict.fromkeys((await self._turns_of(found)).values()))
 
     async def newest(self, scope: Scope, *, limit: int) -> Sequence[PassageId]:
         if scope.is_empty:
             return ()
-        return await self._ids(self._database.sql.search_newest(scope, limit))
+        return await self._ids(self._database.sql.search.search_newest(scope, limit))
 
     async def find_similar(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
@@ -70,9 +70,9 @@ class SqlRecallIndex:
             cited = await _cited_turns(connection, ids)
         return {each: cited.get(each, each) for each in ids}
 
-    async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
+    async def passages(self, ids: Sequence[PassageId], readable: Readable) -> Sequence[Passage]:
         async with self._database.reading() as connection:
-            return await read_passages(connection, ids)
+            return await read_passages(connection, ids, readable)
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         of_turns = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.TURN.value)

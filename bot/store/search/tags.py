@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from compaction.language.terms import normalized_words
 from compaction.memory.passage import PassageKind, source_kind, source_speakers
+from compaction.model import Turn, TurnKind
 
 if TYPE_CHECKING:
     from compaction.memory.passage import PassageSource, Scope
@@ -21,6 +22,10 @@ FACT_KIND = "fact"
 
 # A segment in the archive.
 ARCHIVED_TAG = "karchived"
+
+# What the bot said, and what a model wrote of a turn: withheld words may be in them.
+ASSISTANT_TAG = "kassistant"
+FACT_TAG = "kfact"
 
 # A tag that no passage has.
 NOTHING_TAG = "knothing"
@@ -37,6 +42,8 @@ def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | N
         session_tag(session_id),
         kind_tag(source_kind(source)),
     ]
+    if isinstance(source, Turn) and source.kind is TurnKind.ASSISTANT:
+        tags.append(ASSISTANT_TAG)
     for speaker_id, name in source_speakers(source):
         tags += [name_tag(word) for word in normalized_words(name)]
         if speaker_id:
@@ -69,7 +76,7 @@ def _digest(text: str) -> str:
 
 
 def tag_clauses(scope: Scope) -> Clauses:
-    """Return the clauses of a scope. They leave out its times and its view, which are not tags."""
+    """Return the clauses of a scope. They leave out its times and its view, which are not tags, and `left_out_tags`."""
     clauses: list[tuple[frozenset[str], ...]] = []
     if scope.guild_id is not None:
         clauses.append((frozenset({f"g{scope.guild_id}"}),))
@@ -79,19 +86,21 @@ def tag_clauses(scope: Scope) -> Clauses:
         clauses.append((frozenset({session_tag(scope.session_id)}),))
     if scope.kinds is not None:
         clauses.append(tuple(frozenset({kind_tag(kind)}) for kind in sorted(scope.kinds)))
+    if scope.readable.withheld:
+        clauses.append((frozenset({kind_tag(PassageKind.TURN)}),))
     if scope.speaker is not None:
         named = frozenset(name_tag(word) for word in normalized_words(scope.speaker))
         clauses.append((named, frozenset({speaker_tag(scope.speaker.strip())})))
     return tuple(clauses)
 
 
-def tags_match(clauses: Clauses, tags: frozenset[str]) -> bool:
-    """Return whether these tags match every clause. An alternative without tags matches nothing."""
-    return all(any(needed and needed <= tags for needed in alternatives) for alternatives in clauses)
+def left_out_tags(scope: Scope) -> frozenset[str]:
+    """Return the tags of which a passage may have none, since people withhold their words (`Readable.withheld`)."""
+    withheld = scope.readable.withheld
+    return frozenset({ASSISTANT_TAG, FACT_TAG, *map(speaker_tag, withheld)}) if withheld else frozenset()
 
 
-def place_tags(scope: Scope) -> tuple[tuple[str, ...], ...]:
-    """Return the guild and channel tags of a scope: of each of these, a passage must have one. Half of them may."""
-    guild = () if scope.guild_id is None else ((f"g{scope.guild_id}",),)
-    channels = () if scope.channels is None else (tuple(f"c{each}" for each in sorted(scope.channels)),)
-    return (*guild, *channels)
+def tags_match(scope: Scope, tags: frozenset[str]) -> bool:
+    """Return whether a passage with these tags is in a scope. An alternative without tags matches nothing."""
+    matches = all(any(needed and needed <= tags for needed in alternatives) for alternatives in tag_clauses(scope))
+    return matches and left_out_tags(scope).isdisjoint(tags)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import String, cast, delete, exists, func, insert, or_, select, update
+from sqlalchemy import String, and_, cast, delete, exists, func, insert, not_, or_, select, update
 
 from bot.store import rows
 from bot.store.search.passages import read_passages
@@ -19,18 +19,19 @@ from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from bot.tuning import UNTUNED
 from compaction.language.terms import normalized_words
-from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, text_to_embed
+from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind, Readable, text_to_embed
+from compaction.model import TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from sqlalchemy import Select
+    from sqlalchemy import ColumnElement, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
     from compaction.memory.passage import Scope
-    from compaction.model import Fact
+    from compaction.model import Fact, SessionId
 
 # Rows converted to floats at once, in a buffer that stays in the processor's cache. With blocks of 4,096 rows the
 # buffer was allocated each time, and a search took 200 ms instead of 10.
@@ -38,7 +39,12 @@ _BLOCK_ROWS = 256
 _MAX_BYTE = 127.0
 _LEAST = 1e-30
 # The fields of a row besides its vector; sessions and tags as numbers.
-_ABOUT = np.dtype([("id", "i8"), ("seq", "i8"), ("at", "f8"), ("session", "i4"), ("tags", "i4"), ("scale", "f4")])
+_ABOUT = np.dtype(
+    [
+        ("id", "i8"), ("seq", "i8"), ("at", "f8"), ("heard_from", "f8"), ("heard_until", "f8"), ("session", "i4"),
+        ("tags", "i4"), ("scale", "f4"),
+    ]
+)  # fmt: skip
 # Rows read at once: they block the event loop for about 2 ms.
 PAGE_ROWS = 1_000
 # A set that is too large keeps this share of what it may have, so that it is not cut with each new vector.
@@ -130,25 +136,46 @@ class VectorSet:
         """Return the numbers of the rows in a scope."""
         about = self._about[: self._count]
         mask = np.ones(self._count, dtype=bool)
-        if clauses := tag_clauses(scope):
-            fits = np.array([tags_match(clauses, tags) for tags in self._tag_sets], dtype=bool)
+        if tag_clauses(scope):
+            fits = np.array([tags_match(scope, tags) for tags in self._tag_sets], dtype=bool)
             mask &= fits[about["tags"]]
         if scope.since is not None:
             mask &= about["at"] >= scope.since
         if scope.until is not None:
             mask &= about["at"] < scope.until
-        if scope.sessions is not None:
-            known = [self._session_codes[each] for each in scope.sessions if each in self._session_codes]
-            mask &= np.isin(about["session"], known)
+        if scope.readable.sessions is not None:
+            mask &= self._covered(scope.readable.sessions, about)
         if scope.in_view is not None:
             session, seq = scope.in_view
             mask &= (about["session"] != self._session_codes.get(session, -1)) | (about["seq"] < seq)
         return np.flatnonzero(mask)
 
+    def _covered(
+        self, readable: Mapping[SessionId, Sequence[tuple[float, float]]], about: NDArray[np.void]
+    ) -> NDArray[np.bool_]:
+        """Return which rows are held by a stretch of their session (`Readable.covers`)."""
+        stretches = sorted(
+            (self._session_codes[session_id], start, end)
+            for session_id, stretches in readable.items()
+            if session_id in self._session_codes
+            for start, end in stretches
+        )
+        if not stretches:
+            return np.zeros(len(about), dtype=bool)
+        codes, starts, ends = (np.array(column) for column in zip(*stretches, strict=True))
+        # Sorted by session and start as one number each. Those of a session do not overlap, so of each row only the
+        # last one that begins before it can hold it.
+        keys = np.empty(len(about), dtype=np.complex128)
+        keys.real, keys.imag = about["session"], about["heard_from"]
+        last = np.searchsorted(codes + 1j * starts, keys, side="right") - 1
+        held = (last >= 0) & (codes[last] == about["session"]) & (about["heard_until"] <= ends[last])
+        return np.asarray(held, dtype=bool)
+
     def _about_row(self, each: Any) -> tuple[float, ...]:
         session = self._session_codes.setdefault(each.session_id, len(self._session_codes))
         seq = -1 if each.start_seq is None else each.start_seq
-        return (each.passage_id, seq, each.at, session, self._tag_code(each.tags), each.scale)
+        tags = self._tag_code(each.tags)
+        return (each.passage_id, seq, each.at, each.heard_from, each.heard_until, session, tags, each.scale)
 
     def _tag_code(self, tags: str) -> int:
         code = self._tag_codes.get(tags)
@@ -230,7 +257,8 @@ class VectorStore:
     async def unembedded(self, *, limit: int) -> Sequence[tuple[PassageId, str | None]]:
         """Return passages without an embedding, newest first, with the text to embed (None: it needs none).
 
-        A session with the words of somebody who opted out there waits, because an embedder may be another's server.
+        What may hold words of somebody who opted out there waits, because an embedder may be another's server: in a
+        session with such words, all but the turns of other people.
         """
         wanted = (
             select(passages.c.id, passages.c.session_id, passages.c.kind, passages.c.key)
@@ -240,9 +268,9 @@ class VectorStore:
         )
         async with self._database.reading() as connection:
             if withheld := (await connection.scalars(_select_withheld_sessions())).all():
-                wanted = wanted.where(passages.c.session_id.not_in(withheld))
+                wanted = wanted.where(or_(passages.c.session_id.not_in(withheld), _is_turn_of_others()))
             waiting = (await connection.execute(wanted)).all()
-            found = await read_passages(connection, [row.id for row in waiting])
+            found = await read_passages(connection, [row.id for row in waiting], Readable())
             texts = {each.id: text_to_embed(each.source) for each in found}
             for row in waiting:
                 if row.kind == FACT_KIND:
@@ -282,6 +310,22 @@ def _select_withheld_sessions() -> Select[str]:
     return select(sessions.c.id).where(sessions.c.id.in_(waiting), opted_out.correlate(sessions).exists())
 
 
+def _is_turn_of_others() -> ColumnElement[bool]:
+    """Return whether a passage is a turn of which no part is of the bot, or of somebody who opted out there."""
+    opted_out = exists().where(
+        sessions.c.id == turns.c.session_id,
+        hearing_opt_outs.c.guild_id == sessions.c.guild_id,
+        may_have_part_of(cast(hearing_opt_outs.c.person_id, String)),
+    )
+    of_others = exists().where(
+        turns.c.session_id == passages.c.session_id,
+        turns.c.seq == passages.c.start_seq,
+        turns.c.kind != TurnKind.ASSISTANT.value,
+        not_(opted_out.correlate(turns)),
+    )
+    return and_(passages.c.kind == PassageKind.TURN.value, of_others.correlate(passages))
+
+
 async def _text_of_fact(connection: AsyncConnection, session_id: str, key: str) -> str | None:
     """Return the text of a fact to embed, or None if an embedding would not help."""
     segment_id, _, place = key.rpartition("#")
@@ -302,6 +346,8 @@ def _of_model(model: str) -> Select[Any]:
         passages.c.session_id,
         passages.c.start_seq,
         passages.c.at,
+        passages.c.heard_from,
+        passages.c.heard_until,
         passages.c.tags,
         passage_vectors.c.scale,
         passage_vectors.c.vector,

@@ -16,7 +16,7 @@ from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt, build_realtime_instructions
 from bot.brain.tools.built_in import attachment_tools, link_tool
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool
-from bot.brain.tools.toolbox import Toolbox, ToolExchange
+from bot.brain.tools.toolbox import Reach, Toolbox, ToolExchange
 from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
 from bot.llm.port import ChatRole
@@ -104,7 +104,7 @@ class House:
                 ),
             ],
             ask_for_press=self.channel.ask_for_press,
-            is_present=lambda user_id: user_id == ADA.user_id,
+            reach=lambda: Reach((ADA,)),
         )
 
     async def _ban(self, arguments: Mapping[str, object]) -> str:

@@ -26,7 +26,7 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.memory.passage import TermCounts
+    from compaction.memory.passage import Scope, TermCounts
     from compaction.model import Turn
     from compaction.summary.port import FoldRequest
 
@@ -54,10 +54,8 @@ async def asked_of_the_summary(room: Room) -> tuple[InMemoryRecallIndex, Turn]:
 
 def quoting(index: InMemoryRecallIndex, room: Room, *, wait_s: float = PATIENCE_S) -> QuoteFinder:
     """Return a quote finder for the replies of a room. `wait_s`: how long it waits; a busy machine takes its time."""
-    recall = Recall(index, room.store)
     return QuoteFinder(
-        recall,
-        RoomRecall(recall, RecallScope(EVENING, 1, 10)),
+        RoomRecall(Recall(index, room.store), RecallScope(EVENING, 1, 10)),
         within_s=wait_s,
         max_input_tokens=20_000,
         zone=UTC,
@@ -138,15 +136,15 @@ async def test_what_the_bot_told_once_it_can_tell_again() -> None:
 class Slow(InMemoryRecallIndex):
     """An index that never answers."""
 
-    async def count(self, terms: Sequence[str]) -> TermCounts:
+    async def count(self, terms: Sequence[str], scope: Scope) -> TermCounts:
         await asyncio.get_running_loop().create_future()
-        return await super().count(terms)
+        return await super().count(terms, scope)
 
 
 class Failing(InMemoryRecallIndex):
     """An index whose disk is gone."""
 
-    async def count(self, terms: Sequence[str]) -> TermCounts:
+    async def count(self, terms: Sequence[str], scope: Scope) -> TermCounts:
         raise StoreError("The disk is gone.")
 
 

@@ -78,3 +78,10 @@ def test_quotes_from_other_sessions_are_left_out_for_anybody_who_opted_out() -> 
     visible = SpeechFilter(frozenset({"chloe"}), EVERYBODY)
     assert visible.prompt_part(make_part("user", PartKind.RECALL, SECRET), SAID) is None
     assert visible.prompt_part(make_part("user", PartKind.SUMMARY, SECRET), SAID) == SECRET
+
+
+def test_results_of_tools_are_shown_to_the_operator_alone() -> None:
+    """Whoever manages a server and may read all that was said there need not be allowed to use every tool."""
+    part = make_part("tool", PartKind.TOOL, SECRET)
+    assert SpeechFilter(frozenset(), EVERYBODY).prompt_part(part, SAID) == SECRET
+    assert SpeechFilter(frozenset(), EVERYBODY, is_operator=False).prompt_part(part, SAID) is None

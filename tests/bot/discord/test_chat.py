@@ -19,7 +19,7 @@ from aiohttp.test_utils import TestServer
 from bot.brain.tools.built_in import attachment_tools
 from bot.brain.tools.frozen_calls import LAPSED, WORDLESS
 from bot.brain.tools.tool import Asker, RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.channel.port import CallRequest, ChatError
 from bot.discord.chat import DiscordChat, call_text
 from bot.discord.connection import connected
@@ -305,7 +305,7 @@ async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -
     ask = [MessageToolCall("c", tool.name, json.dumps({"path": "plan.txt", "text": "Coffee at nine."}))]
     async with connected(settings_for(local), ROOMS) as client:
         room_channel = room_channel_in(client, LOUNGE)
-        toolbox = Toolbox([tool], ask_for_press=room_channel.ask_for_press, is_present=lambda user_id: user_id == ADA)
+        toolbox = Toolbox([tool], ask_for_press=room_channel.ask_for_press, reach=lambda: Reach((Asker(ADA),)))
         use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
         await use.run_all(ask)
         (posted,) = local.messages
@@ -370,7 +370,7 @@ async def test_a_hidden_order_is_seen_and_its_outcome_told_over_the_wire(local: 
     tool = RoomTool("mail_send", "", {"type": "object"}, send, server="mail", title="send")
     async with connected(settings_for(local), ROOMS) as client:
         ask_for_press = room_channel_in(client, LOUNGE).ask_for_press
-        toolbox = Toolbox([tool], ask_for_press=ask_for_press, is_present=lambda user_id: user_id == ADA)
+        toolbox = Toolbox([tool], ask_for_press=ask_for_press, reach=lambda: Reach((Asker(ADA, present=True),)))
         use = toolbox.for_asker(Asker(ADA, "Ada", present=True))
         (call,) = await use.run_all([MessageToolCall("c", tool.name, json.dumps(given))])
         (posted,) = local.messages
@@ -419,7 +419,7 @@ async def test_the_file_that_the_card_names_is_read_over_the_wire(local: LocalDi
                 room_channel.chat_for(asker.user_id), asker, max_bytes=1_000, zone=UTC
             ),
             ask_for_press=room_channel.ask_for_press,
-            is_present=lambda user_id: user_id == ADA,
+            reach=lambda: Reach((Asker(ADA, present=True),)),
         )
         shown_id = drop(1)
         asks = MessageToolCall("c", "read_attachment_of_others", json.dumps({"file": "notes"}))

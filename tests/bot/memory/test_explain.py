@@ -47,9 +47,7 @@ class Replies:
         vectors = VectorStore(evening.database)
         recall = Recall(SqlRecallIndex(evening.database, vectors), evening.store)
         room = RoomRecall(recall, RecallScope(evening.session_id, GUILD, CHANNEL))
-        self._quoting = QuoteFinder(
-            recall, room, within_s=PATIENCE_S, max_input_tokens=evening.max_input_tokens, zone=EAST
-        )
+        self._quoting = QuoteFinder(room, within_s=PATIENCE_S, max_input_tokens=evening.max_input_tokens, zone=EAST)
 
     async def ask(self, question: str, speaker: str = "Bob") -> ModelContext:
         """Let somebody ask a question, and send the prompt for the answer as a room does."""

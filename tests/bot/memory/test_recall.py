@@ -190,7 +190,7 @@ async def test_a_failing_store_is_told() -> None:
     """If the store fails, the search raises its error and cancels the running embedding."""
     index, store = await evening(*SAID)
 
-    async def refuse(terms: Sequence[str]) -> None:
+    async def refuse(terms: Sequence[str], scope: Scope) -> None:
         raise StoreError("The disk is gone.")
 
     index.count = refuse  # type: ignore[assignment,method-assign]

@@ -10,7 +10,7 @@ import pytest
 
 from bot.brain.tools.frozen_calls import WAITS, FrozenCall
 from bot.brain.tools.tool import Asker, RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.realtime.bridge import SAY_SO
 from compaction.payload import MessageToolCall
 from tests.bot.realtime.bridge_scene import desk, echo
@@ -50,7 +50,7 @@ def a_room() -> tuple[Toolbox, FakeRoomChannel, list[str]]:
     toolbox = Toolbox(
         [RoomTool("post", "", {"type": "object"}, post)],
         ask_for_press=channel.ask_for_press,
-        is_present=lambda user_id: user_id == ADA.id,
+        reach=lambda: Reach((Asker(ADA.id, "Ada", present=True),)),
     )
     return toolbox, channel, done
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.brain.tools.toolbox import Toolbox, ToolExchange
 from bot.memory.access_log import AccessLog
 from bot.memory.explain import Explainer
 from bot.memory.people import PeopleBook
@@ -130,7 +129,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
 
 async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path: Path) -> None:
     """A fact from another channel is in a prompt only while everybody present may enter that channel, or if the person
-    that it is about asks. When somebody comes who may not, earlier results of tools are dropped from the prompt.
+    that it is about asks.
     """
     async with KeptHouse(tmp_path) as house:
         house.channel.people = [ADA, BO]
@@ -143,18 +142,12 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
             room.close("left")
             await settle(task.done)
         house.channel.channel_id = 20
-        tools = Toolbox()
-        house.toolbox = lambda *_: tools
         asked = [(ADA, set(), "Lisbon"), (BO, set(), "Bruno"), (BO, {21}, "Lisbon Bruno"), (BO, set(), "Bruno")]
         async with living(house) as (room, task):
             for number, (person, shared, _) in enumerate(asked, start=2):
                 house.channel.shared = shared
                 await house.say(person.id, f"Roomtone, what is number {number}?")
                 await house.reply(number)
-                if shared:
-                    tools.exchanges.record(Seq(0), [ToolExchange((), ())])
-                    assert tools.exchanges.messages({0})
-            assert not tools.exchanges.messages({0})
             room.close("left")
             await settle(task.done)
         sent = house.of(events.ContextBuilt)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
 from bot.llm.port import ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.participation.settings import ParticipationSettings
@@ -152,7 +153,7 @@ def furnish(house: House, model: Thinker) -> list[str]:
     toolbox = Toolbox(
         [RoomTool("note", "Notes.", {"type": "object"}, note)],
         ask_for_press=house.channel.ask_for_press,
-        is_present=lambda user_id: any(person.id == user_id for person in house.channel.members()),
+        reach=partial(reach_in, house.channel),
     )
     house.toolbox = lambda *_: toolbox
     house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)

@@ -56,9 +56,13 @@ async def test_only_sessions_that_all_attended_are_searched(place: Place) -> Non
     """One of them who was not there is enough to leave a session out."""
     async with Evening(place) as evening:
         store = await ada_and_bob(evening)
-        assert await store.attended_by_all(GUILD, [ADA, BOB]) == {evening.session_id}
-        assert await store.attended_by_all(GUILD, [ADA, "3003"]) == frozenset()
-        assert await store.attended_by_all(GUILD + 1, [ADA]) == frozenset()
+        here = frozenset({CHANNEL})
+        both = [Reader(each, GUILD, here) for each in (ADA, BOB)]
+        opened = Reader("3003", GUILD, here, opened=here)
+        assert [each.id for each in await store.readable([*both, opened], here)] == [evening.session_id]
+        assert not await store.readable([*both, Reader("3003", GUILD, here)])
+        assert not await store.readable([Reader(ADA, GUILD + 1, here)])
+        assert not await store.readable(both, frozenset())
 
 
 async def test_it_goes_with_the_session(place: Place) -> None:

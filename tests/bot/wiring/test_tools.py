@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from bot.brain.tools.toolbox import Toolbox
-    from compaction.model import SessionId
+    from bot.readers import Reader
 
 ADA = Asker(1, "Ada", present=True)
 HERE = RecallScope(EVENING, 1, 10)
@@ -31,15 +31,10 @@ HERE = RecallScope(EVENING, 1, 10)
 class NobodyElsewhere:
     """The attendance of people who were in no other session."""
 
-    async def attended_by_all(self, guild_id: int, people: Collection[str]) -> frozenset[SessionId]:
+    async def readable(self, readers: Collection[Reader], channels: Collection[int] | None) -> tuple[()]:
         """Return no session."""
-        del guild_id, people
-        return frozenset()
-
-    async def of(self, session_ids: Collection[SessionId], people: Collection[str]) -> dict[SessionId, object]:
-        """Return no session."""
-        del session_ids, people
-        return {}
+        del readers, channels
+        return ()
 
 
 async def toolbox(

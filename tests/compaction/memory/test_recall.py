@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.language.terms import terms
-from compaction.memory.passage import Passage, PassageId, PassageKind, source_text, text_to_embed
+from compaction.memory.passage import MOST_SCORED, Passage, PassageId, PassageKind, source_text, text_to_embed
 from compaction.memory.recall import (
     MAX_QUERY_TERMS,
-    MAX_SCORED,
     RecallHit,
     SearchTerms,
     choose_terms,
@@ -185,9 +184,8 @@ def test_chosen_terms_are_rare_and_few(counts: dict[str, int], total: int) -> No
     assert chosen == sorted(chosen)
     assert all(count > 0 for count in chosen)
     assert len(chosen) <= MAX_QUERY_TERMS
-    assert len(chosen) <= 1 or sum(chosen) <= MAX_SCORED
+    assert len(chosen) <= 1 or sum(chosen) <= MOST_SCORED
     assert set(choice.weights) == set(asked.terms)
-    assert (choice.newest is not None) == bool(chosen and chosen[0] > MAX_SCORED)
 
 
 def test_a_choice_weighs_what_it_is_told() -> None:

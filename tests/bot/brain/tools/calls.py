@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import Asker, RoomTool, anybody
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.channel.port import Person
 from compaction.payload import MessageToolCall
 from tests.fakes.room_channel import FakeRoomChannel
@@ -53,7 +54,7 @@ class Desk:
             [self.echo, self.post],
             more=lambda: self.more,
             ask_for_press=self.channel.ask_for_press,
-            is_present=lambda user_id: any(person.id == user_id for person in self.channel.members()),
+            reach=partial(reach_in, self.channel),
             lapse_s=lapse_s,
         )
 

@@ -23,7 +23,7 @@ from bot.brain.tools.built_in import (
 )
 from bot.brain.tools.frozen_calls import WAITS
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, ToolError
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.channel.port import ChatError
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
@@ -92,7 +92,7 @@ async def test_a_file_of_somebody_else_waits_for_a_press() -> None:
     chat.drop("notes.txt", b"The gate code is 4411.")
     chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
     tools = attachment_tools(chat, ADA, max_bytes=20_000, zone=UTC)
-    toolbox = Toolbox(tools, ask_for_press=channel.ask_for_press, is_present=lambda user_id: user_id == ADA.user_id)
+    toolbox = Toolbox(tools, ask_for_press=channel.ask_for_press, reach=lambda: Reach((ADA,)))
     use = toolbox.for_asker(ADA)
     for arguments in ("{}", '{"file": "diary"}'):
         found = await told(use, MessageToolCall("c", "read_attachment", arguments))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import Asker, RoomTool
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.payload import MessageToolCall
 from tests.bot.brain.test_responder import CONTEXT, Thinker
@@ -60,7 +60,7 @@ async def play(said: dict[str, Any], *, pressed: bool) -> tuple[list[str], list[
     toolbox = Toolbox(
         [tool(name) for name in TOOLS],
         ask_for_press=channel.ask_for_press,
-        is_present=lambda user_id: user_id == ADA.id,
+        reach=lambda: Reach((Asker(ADA.id, "Ada", present=True),)),
     )
     answer: tuple[StreamItem, ...] = ("I see.", END)
     if "call" in said:

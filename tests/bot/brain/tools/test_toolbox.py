@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from structlog.testing import capture_logs
 
-from bot.brain.tools.tool import NOBODY, ToolError
-from bot.brain.tools.toolbox import MOST_QUESTIONS, MOST_STEPS, OUTDATED, Toolbox, ToolExchange, ToolExchanges
+from bot.brain.tools.tool import NOBODY, Asker, ToolError
+from bot.brain.tools.toolbox import (
+    MOST_QUESTIONS,
+    MOST_STEPS,
+    OUTDATED,
+    Reach,
+    Toolbox,
+    ToolExchange,
+    ToolExchanges,
+)
 from bot.texts.text import OperatorText, Text
 from compaction.errors import StoreError
 from compaction.model import Seq
@@ -18,6 +26,7 @@ from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
 
 if TYPE_CHECKING:
     from bot.brain.tools.tool import RoomTool
+    from bot.channel.port import TypedMessage
 
 
 async def test_what_a_tool_says_is_marked_as_data() -> None:
@@ -136,6 +145,83 @@ async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_ou
     use.record(Seq(7), [step])
     assert desk.toolbox.exchanges.messages({6, 7}) == {}
     assert desk.channel.calls == []
+
+
+ROLE = 7
+BOSS = replace(ADA, roles=frozenset({ROLE}))
+BO_THERE, CY_THERE = Asker(2, "Bo", present=True), Asker(3, "Cy", present=True)
+BOSS_TOO = replace(BO_THERE, roles=frozenset({ROLE}))
+TYPED = replace(BOSS, typed=cast("TypedMessage", object()))
+
+
+class Pay(Desk):
+    """A room in which only a role may use a tool, and somebody who has it asked. `people`: who is there now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.people: tuple[Asker, ...] = (BOSS, BO_THERE)
+        self.channels = frozenset({1, 2})
+        pay = replace(self.echo, name="pay", permits=lambda asker: ROLE in asker.roles)
+        self.room = Toolbox([self.echo, pay], reach=lambda: Reach(self.people, self.channels))
+
+    async def ask(self, name: str, asker: Asker = BOSS, *, turn: int = 7, reads: bool = False) -> None:
+        """Let somebody ask, for whom a tool is called. `reads`: the model has read what was found before."""
+        use = self.room.for_asker(asker, answering=Seq(turn))
+        if reads:
+            use.earlier(range(99))
+        results = await use.run_all([a_call(name)])
+        use.record(Seq(turn), [ToolExchange((a_call(name),), results)])
+
+    def read_by(self, asker: Asker, *people: Asker, turn: int = 9) -> list[int]:
+        """Return of which turns the model reads results for a question of somebody, with these people there too."""
+        self.people = (asker, *people)
+        return sorted(self.room.for_asker(asker, answering=Seq(turn)).earlier(range(99)))
+
+
+async def test_a_result_is_for_those_who_may_use_its_tool() -> None:
+    """Everybody who hears an answer counts, and whoever came since does not know it. In its own question it is for who
+    asked, as they are now.
+    """
+    desk = Pay()
+    await desk.ask("pay")
+    for asker, others, turn, reads in (
+        (BOSS, (), 9, True),
+        (BOSS, (BOSS_TOO,), 9, True),
+        (BOSS, (BO_THERE,), 9, False),
+        (BO_THERE, (BOSS,), 9, False),
+        (BO_THERE, (), 9, False),
+        (ADA, (), 9, False),
+        (BOSS, (replace(CY_THERE, roles=frozenset({ROLE})),), 9, False),
+        (replace(BOSS, present=False), (), 9, True),
+        (TYPED, (), 9, False),
+        (BOSS, (BO_THERE,), 7, True),
+        (ADA, (), 7, False),
+    ):
+        assert bool(desk.read_by(asker, *others, turn=turn)) is reads, (asker, others, turn)
+
+
+async def test_what_was_found_for_who_was_there_is_not_for_others() -> None:
+    """Anybody may use the tool, but what it finds depends on who is there, and on which channels they may enter."""
+    desk = Pay()
+    await desk.ask("echo")
+    assert desk.read_by(BO_THERE, BOSS)
+    assert desk.read_by(BO_THERE)
+    assert not desk.read_by(BO_THERE, CY_THERE)
+    desk.channels = frozenset({1})
+    assert not desk.read_by(BO_THERE)
+    desk.channels = frozenset({1, 2, 3})
+    assert desk.read_by(BO_THERE)
+
+
+async def test_what_was_made_of_a_result_is_as_secret() -> None:
+    """A model that has read a result may put it into the arguments of any tool."""
+    desk = Pay()
+    desk.people = (BOSS, BOSS_TOO)
+    await desk.ask("pay")
+    await desk.ask("echo", turn=8, reads=True)
+    await desk.ask("echo", turn=9)
+    assert desk.read_by(BOSS, BOSS_TOO, turn=10) == [7, 8, 9]
+    assert desk.read_by(BOSS, BO_THERE, turn=10) == [9]
 
 
 STEP = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",), "Hm.")

@@ -9,10 +9,10 @@ import pytest_asyncio
 
 from bot.store.database import open_database
 from compaction.language.terms import terms
-from compaction.memory.passage import PassageKind, Scope, source_text
+from compaction.memory.passage import PassageKind, Readable, Scope, source_text
 from compaction.model import Seq
 from tests.bot.store.search.test_search import SearchedRoom
-from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, segment, turn
+from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, counting, segment, turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,8 +40,8 @@ async def room(place: Place) -> AsyncIterator[SearchedRoom]:
 
 async def found(room: SearchedRoom, query: str, scope: Scope | None = None) -> list[str]:
     """Return the texts that words find."""
-    ids = await room.index.full_text(terms(query), scope or Scope(), limit=9)
-    return [source_text(each.source) for each in await room.index.passages(ids)]
+    ids = await room.index.full_text(counting(terms(query)), scope or Scope(), limit=9)
+    return [source_text(each.source) for each in await room.index.passages(ids, Readable())]
 
 
 async def facts(room: SearchedRoom) -> int:
@@ -56,7 +56,7 @@ async def test_words_of_a_fact_find_its_turn(room: SearchedRoom) -> None:
     await room.add(EVENING, written())
     assert (await found(room, "lives")).count(SAID) == 1
     assert (await found(room, "lives lindengasse")).count(SAID) == 1
-    (passage,) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(1)]))
+    (passage,) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(1)]), Readable())
     assert set(terms("lives")) <= passage.own_terms
 
 
@@ -82,7 +82,7 @@ async def test_a_facts_embedding_leads_to_its_turn(room: SearchedRoom) -> None:
     await room.embed()
     (vector,) = await LetterEmbedder().embed([f"{FACT}"])
     near = await room.index.find_similar(vector, Scope(), model=LetterEmbedder.model, limit=9)
-    (best,) = await room.index.passages([near[0][0]])
+    (best,) = await room.index.passages([near[0][0]], Readable())
     assert source_text(best.source) == SAID
     assert len({passage_id for passage_id, _ in near}) == len(near)
 
@@ -90,7 +90,7 @@ async def test_a_facts_embedding_leads_to_its_turn(room: SearchedRoom) -> None:
 async def test_a_fact_is_no_hit_of_its_own(room: SearchedRoom) -> None:
     """Facts are not among the newest passages, and a fact in somebody's own words needs no way to its turn."""
     await room.add(EVENING, *TURNS, written())
-    newest = await room.index.passages(await room.index.newest(Scope(), limit=9))
+    newest = await room.index.passages(await room.index.newest(Scope(), limit=9), Readable())
     assert len(newest) == len(TURNS) + 1
     quoted = segment(3, 4, "More.", "Above a bakery!")
     await room.add(EVENING, turn(3, "Yes."), quoted)

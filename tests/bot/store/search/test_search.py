@@ -20,7 +20,7 @@ from bot.store.sessions import Sessions
 from bot.store.tables import turns
 from bot.store.turns import SqlTurnStore
 from compaction.language.terms import terms
-from compaction.memory.passage import Scope, source_text
+from compaction.memory.passage import Readable, Scope, source_text
 from compaction.model import CompactionState, FactKind, Note, Seq, SessionId, Turn
 from compaction.ports import Landing
 from tests.compaction.memory.recall_index_contract import (
@@ -31,6 +31,7 @@ from tests.compaction.memory.recall_index_contract import (
     LetterEmbedder,
     RecallIndexContract,
     SimilarityContract,
+    counting,
     note,
     segment,
     turn,
@@ -134,10 +135,11 @@ async def test_it_finds_what_brute_force_finds(room: SearchedRoom) -> None:
             in_view=rng.choice([None, (EVENING, Seq(12))]),
         )
         asked = terms(" ".join(rng.choices(words, k=rng.randint(1, 4))))
-        real = await room.index.full_text(asked, scope, limit=500)
-        assert set(real) == set(await fake.full_text(asked, scope, limit=500))
+        weights = {term: rng.random() for term in asked}
+        real = await room.index.full_text(weights, scope, limit=500)
+        assert real == await fake.full_text(weights, scope, limit=500)
         assert await room.index.newest(scope, limit=7) == await fake.newest(scope, limit=7)
-        assert (await room.index.count(asked)).passages == (await fake.count(asked)).passages
+        assert await room.index.count(asked, scope) == await fake.count(asked, scope)
 
 
 async def test_folding_tells_which_turn_corrects_which(room: SearchedRoom) -> None:
@@ -147,7 +149,9 @@ async def test_folding_tells_which_turn_corrects_which(room: SearchedRoom) -> No
     second = segment(2, 3, "Another code.", "The gate code is 7702 now.")
     second = replace(second, facts=(replace(second.facts[0], closes=(f"{first.id}#0", "nothing#7", "odd")),))
     await room.add(EVENING, *told, first, second)
-    (old, _, new) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]))
+    (old, _, new) = await room.index.passages(
+        await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]), Readable()
+    )
     assert old.replaced_by == 2
     assert new.replaced_by is None
 
@@ -174,16 +178,18 @@ async def test_answers_and_what_is_done_correct_nothing(room: SearchedRoom) -> N
         ),
     )
     await room.add(EVENING, *told, first, later)
-    found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(5)]))
+    found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(5)]), Readable())
     assert [each.replaced_by for each in found][:2] == [None, 4]
 
 
 async def test_a_session_taken_over_by_a_channel_is_found_there(room: SearchedRoom) -> None:
     """Turns stored before their channel was known are found in that channel once it opens the session."""
     await room.store.append_turn(MORNING, turn(0, "Lisbon was lovely."))
-    assert await room.index.full_text(("lisbon",), Scope(guild_id=1), limit=5) == ()
+    assert await room.index.full_text(counting(["lisbon"]), Scope(guild_id=1), limit=5) == ()
     await room.add(MORNING)
-    assert len(await room.index.full_text(("lisbon",), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
+    assert (
+        len(await room.index.full_text(counting(["lisbon"]), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
+    )
 
 
 async def _check_index(database: Database) -> None:
@@ -194,7 +200,7 @@ async def _check_index(database: Database) -> None:
 
 
 async def _texts(room: SearchedRoom, query: str) -> list[str]:
-    found = await room.index.passages(await room.index.full_text(terms(query), Scope(), limit=50))
+    found = await room.index.passages(await room.index.full_text(counting(terms(query)), Scope(), limit=50), Readable())
     return sorted(source_text(each.source) for each in found)
 
 
@@ -225,5 +231,8 @@ async def test_only_the_channels_of_the_scope_are_searched(room: SearchedRoom) -
         ((), set()),
     ):
         scope = Scope(guild_id=1, channels=frozenset(channels))
-        for ids in (await room.index.full_text(("lisbon",), scope, limit=5), await room.index.newest(scope, limit=5)):
-            assert {each.session_id for each in await room.index.passages(ids)} == found, channels
+        for ids in (
+            await room.index.full_text(counting(["lisbon"]), scope, limit=5),
+            await room.index.newest(scope, limit=5),
+        ):
+            assert {each.session_id for each in await room.index.passages(ids, Readable())} == found, channels

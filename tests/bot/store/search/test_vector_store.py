@@ -18,6 +18,7 @@ from tests.compaction.memory.recall_index_contract import (
     MORNING,
     SAID,
     LetterEmbedder,
+    note,
     turn,
 )
 from tests.fakes.clock import FakeClock
@@ -108,8 +109,12 @@ async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
             "Bob: I would rather see the lighthouse.",
         ]
         assert len(await room.vectors.unembedded(limit=9)) == 2
+        await room.add(EVENING, turn(1, "We saw the lighthouse from the ferry.", "Bob"), note("n1", "A map of Lisbon"))
+        waiting = [text for _, text in await room.vectors.unembedded(limit=9)]
+        assert waiting[0] == "Bob: We saw the lighthouse from the ferry."
+        assert len(waiting) == 3
         await opt_outs.put(1, 11, out=False)
-        assert len(await room.vectors.unembedded(limit=9)) == 3
+        assert len(await room.vectors.unembedded(limit=9)) == 5
 
 
 async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:

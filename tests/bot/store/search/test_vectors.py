@@ -19,6 +19,8 @@ class _Row:
     session_id: str
     start_seq: int | None
     at: float
+    heard_from: float
+    heard_until: float
     tags: str
     scale: float
     vector: bytes
@@ -27,7 +29,7 @@ class _Row:
 def stored(passage_id: int, vector: list[float], *, tags: str = "g1", at: float = 0.0, seq: int = 0) -> _Row:
     """Return the stored vector of a passage."""
     scale, data = quantize(vector)
-    return _Row(passage_id, "s", seq, at, tags, scale, data)
+    return _Row(passage_id, "s", seq, at, at, at, tags, scale, data)
 
 
 @pytest.mark.parametrize("values", [[0.0, 2.8e-45], [0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]])
