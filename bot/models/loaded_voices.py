@@ -244,7 +244,7 @@ class LoadedVoices:
         """Close models that nobody uses and of which no server has chosen a voice."""
         chosen = set(self._chosen())
         for name, model in list(self._loaded.items()):
-            if name == keep.model.name or self._uses[name] or chosen & set(model.voices):
+            if name == keep.model_name or self._uses[name] or chosen & set(model.voices):
                 continue
             del self._loaded[name]
             for voice in model.voices:

@@ -1,7 +1,7 @@
-"""The embedded voices: who they are, what they speak, which engine speaks with them, and where their models come from.
+"""The embedded voices: who they are, what they speak, which engine speaks with them, and where their models are from.
 
-Settings, the catalogue of models, `doctor`, the benchmarks and the documentation know a voice from here alone. A new one
-is an entry in `VOICES`. One of a new kind also has a module in `voice/speaking`, with its `VoiceEngine`.
+Settings, the catalogue of models, `doctor`, the benchmarks and the documentation know a voice from here alone. A new
+one is an entry in `VOICES`. One of a new kind also has a module in `voice/speaking`, with its `VoiceEngine`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voice.speaking.embedded import VoiceEngine, as_pcm, damaged, missing, onnx_session, pieces_at_pauses
-from voice.speaking.piper import phonemizer
+from voice.speaking.piper import espeak_text, phonemizer
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _speaker(loaded: tuple[Path, Any], style: str, manner: VoiceManner) -> Speak
         vectors = np.fromfile(directory / f"{name}.bin", dtype="<f4").reshape(_STYLE_SHAPE)
     except (OSError, ValueError) as exc:
         raise damaged(directory) from exc
-    phonemes = phonemizer(language)
+    prepare, phonemes = espeak_text(language), phonemizer(language)
 
     def speak_piece(tokens: list[int]) -> Pcm:
         inputs = {
@@ -109,7 +109,7 @@ def _speaker(loaded: tuple[Path, Any], style: str, manner: VoiceManner) -> Speak
         return as_pcm(session.run(None, inputs)[0])
 
     def speak(text: str) -> AudioChunk:
-        pieces = [speak_piece(piece) for piece in token_pieces(phonemes(text), sounds)]
+        pieces = [speak_piece(piece) for piece in token_pieces(phonemes(prepare(text)), sounds)]
         return AudioChunk(np.concatenate([np.zeros(0, np.int16), *pieces]), _RATE_HZ)
 
     return speak

@@ -155,10 +155,8 @@ def phonemizer(language: str) -> Callable[[str], str]:
         phoneme_type=PhonemeType.ESPEAK,
     )
     # espeak has one state for the whole process, which piper-tts guards. Without a model this only reads.
-    reader, prepare = PiperVoice(session=cast("Any", None), config=config), espeak_text(language)
-    return lambda text: unicodedata.normalize(
-        "NFC", " ".join("".join(each) for each in reader.phonemize(prepare(text)))
-    )
+    reader = PiperVoice(session=cast("Any", None), config=config)
+    return lambda text: unicodedata.normalize("NFC", " ".join("".join(each) for each in reader.phonemize(text)))
 
 
 def espeak_text(language: str) -> Callable[[str], str]:
