@@ -43,7 +43,7 @@ _NAMED_BY_ALL = frozenset(
 _NAMED = {"en": _NAMED_BY_ALL | {"GREEK"}, **dict.fromkeys(("de", "es", "fr", "it"), _NAMED_BY_ALL)}
 
 
-class VoiceSession:
+class PiperSession:
     """The voice's ONNX session, which gives the memory of each sentence back. Not thread-safe.
 
     onnxruntime would keep that of the longest sentence for good: 450 MB after one of 50 words. Kept for sentences of up
@@ -105,7 +105,7 @@ def _load(directory: Path) -> Any:
         # Of no use when all memory is given back: a plan of it.
         session = onnx_session(model, _THREADS, plan_memory=False)
         settings = PiperConfig.from_dict(json.loads(config.read_text("utf-8")))
-        return PiperVoice(session=VoiceSession(session), config=settings)
+        return PiperVoice(session=PiperSession(session), config=settings)
     except Exception as exc:
         # onnxruntime raises its own untyped errors for a damaged file.
         raise damaged(directory) from exc
