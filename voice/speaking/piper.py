@@ -18,7 +18,7 @@ from voice.speaking.hibari import written_out
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from voice.speaking.embedded import Speak, VoiceManner
@@ -41,26 +41,6 @@ _NAMED_BY_ALL = frozenset(
 )  # fmt: skip
 # By language. A voice of another one, which somebody has put in the place of ours, may read all.
 _NAMED = {"en": _NAMED_BY_ALL | {"GREEK"}, **dict.fromkeys(("de", "es", "fr", "it"), _NAMED_BY_ALL)}
-
-
-class PiperSession:
-    """The voice's ONNX session, which gives the memory of each sentence back. Not thread-safe.
-
-    onnxruntime would keep that of the longest sentence for good: 450 MB after one of 50 words. Kept for sentences of up
-    to 13 words alone, it still went up and down by 120 MB. Giving back costs 5 % of a sentence's CPU time.
-    """
-
-    def __init__(self, session: Any) -> None:
-        from onnxruntime import RunOptions
-
-        self._session = session
-        self._giving_back = RunOptions()
-        self._giving_back.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-
-    def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[Any]:
-        """Compute one sentence. `inputs["input"]`: its phonemes, shape (1, phonemes)."""
-        found: list[Any] = self._session.run(outputs, inputs, self._giving_back)
-        return found
 
 
 class EspeakVoice:
@@ -102,10 +82,10 @@ def _load(directory: Path) -> Any:
     if not model.is_file() or not config.is_file():
         raise missing(directory)
     try:
-        # Of no use when all memory is given back: a plan of it.
-        session = onnx_session(model, _THREADS, plan_memory=False)
+        # onnxruntime would keep the memory of the longest sentence for good: 450 MB after one of 50 words.
+        session = onnx_session(model, _THREADS, keep_memory=False)
         settings = PiperConfig.from_dict(json.loads(config.read_text("utf-8")))
-        return PiperVoice(session=PiperSession(session), config=settings)
+        return PiperVoice(session=session, config=settings)
     except Exception as exc:
         # onnxruntime raises its own untyped errors for a damaged file.
         raise damaged(directory) from exc
