@@ -41,7 +41,7 @@ QUICK_CORE := tests/compaction tests/voice tests/test_architecture.py
 QUICK_BOT := tests/config tests/bot/brain tests/bot/channel tests/bot/discord tests/bot/llm \
     tests/bot/logs tests/bot/participation tests/bot/room tests/bot/web
 
-.PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types compiled browser postgresql clean
+.PHONY: run quick quick-core quick-bot audit test kernels fuzz endurance docs setup libraries models tested-voice cluster cuda lint types compiled browser postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -70,7 +70,7 @@ AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no
 
 test:
 	@$(MAKE) --no-print-directory $(SYNCED)
-	@$(MAKE) --no-print-directory --jobs 2 setup postgresql lint types compiled
+	@$(MAKE) --no-print-directory --jobs 2 setup tested-voice postgresql lint types compiled
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30 -m "not rehearsal and not kernels" || \
 	    { $(AGAIN) -m "not rehearsal and not kernels"; }
 	$(BIN)/python -m pytest -n 4 --dist load --maxschedchunk 1 --durations 0 -m "rehearsal and not timed" \
@@ -106,7 +106,7 @@ fuzz: $(SYNCED)
 # tests/endurance has the pieces. A short form of each but the rooms is part of `make test`.
 DURATION ?= 60
 
-endurance: $(SYNCED) models postgresql
+endurance: $(SYNCED) tested-voice postgresql
 	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json
 	$(BIN)/python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json
 	$(BIN)/python -m benchmarks.document
@@ -121,6 +121,10 @@ libraries: $(INSTALLED)
 # A registry that fails once seldom fails twice. What is here already is not pulled again.
 models: $(INSTALLED)
 	$(BIN)/roomtone models pull || $(BIN)/roomtone models pull
+
+# Piper's voice, which the bot does without and the tests hear beside its own.
+tested-voice: models
+	$(BIN)/roomtone models pull joe || $(BIN)/roomtone models pull joe
 
 # Ray is 200 MB that one machine does not need. `setup` leaves it installed.
 cluster: setup

@@ -39,7 +39,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "What the recogniser mishears, and what it costs",
         "10 minutes with 90 recordings",
         "benchmarks.asr.bench",
-        ("asr", "asr-questions"),
+        ("asr", "asr-questions", "asr-voices"),
     ),
     Benchmark(
         "load",

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.models.catalogue import VOICE_KOKORO
-from bot.models.directory import ModelDirectory
+from bot.models.voices import VOICES
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, frame_rms, voiced_bounds
 from voice.errors import SynthesisError
-from voice.speaking.kokoro import KokoroModel, KokoroStyle
+from voice.speaking.embedded import EmbeddedModel, VoiceManner
+from voice.speaking.kokoro import KOKORO
 from voice.speaking.port import synthesize_all
 from voice.speaking.resample import resample
 
@@ -40,11 +40,10 @@ async def kokoro_voices(
 
     Raises `SynthesisError` if they are not installed.
     """
-    kokoro = await stack.enter_async_context(KokoroModel.open(ModelDirectory(models.directory).path(VOICE_KOKORO)))
+    folder = next(voice.folder(models.directory) for voice in VOICES if voice.engine is KOKORO)
+    kokoro = await stack.enter_async_context(EmbeddedModel.open(KOKORO, folder))
     return {
-        name: await kokoro.voice(
-            KokoroStyle(f"{name}.bin", "en-gb-x-rp" if name.startswith("b") else "en-us"), speed=speed
-        )
+        name: await kokoro.voice(name if name[0] in "ab" else f"{name}@a", VoiceManner(speed))
         for name, speed in speeds.items()
     }
 

@@ -276,7 +276,7 @@ class ModelsSettings(BaseModel):
     directory: Annotated[
         Path,
         Field(
-            description="Directory of all model files (whisper-base/, voice-joe/ …), which `roomtone models pull` "
+            description="Directory of all model files (whisper-base/, turn-smart/ …), which `roomtone models pull` "
             "fills. A relative path starts at the folder of the settings."
         ),
     ] = Path("data/models")

@@ -61,6 +61,7 @@ MARKER_BY_IMPORT = {
     "rehearsal.servers.transcription": "server",
     "subprocess": "process",
     "voice.screen.ocr": "process",
+    "voice.speaking.hibari": "models",
     "voice.speaking.piper": "models",
 }
 MARKER_BY_FIXTURE = {

@@ -50,6 +50,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "openai": ("bot.llm", "voice.endpoint", "voice.asr.remote", "voice.realtime"),
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),
+    "hibari": ("voice.speaking",),
     "piper": ("voice.speaking",),
     "PIL": ("voice.screen",),
     "rapidocr": ("voice.screen",),

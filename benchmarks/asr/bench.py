@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.asr.questions import FOLDER, GLOSSARY, ask_questions, make_questions, question_sounds
+from benchmarks.asr.voices import hear_voices
 from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import measuring
 from benchmarks.recordings import HeardWords, load_recordings
 from benchmarks.report import at_most
 from bot.models.directory import whisper_folder
+from bot.models.voices import DEFAULT_VOICE
 from config.load import load
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import WhisperEngine
@@ -71,6 +73,8 @@ async def run(
         engine = await asyncio.to_thread(WhisperEngine, whisper_folder(settings.models, settings.asr), settings.asr)
         if found.wants("questions"):
             await _questions(found, options, engine, settings.models)
+        if found.wants("voices"):
+            found.part_measured("voices", await hear_voices(engine, settings.models, found.progress))
         said = load_recordings(options.speech)
         if not said.real and (found.wants("alone") or found.wants("opus")):
             found.remark(_SYNTHETIC)
@@ -139,6 +143,11 @@ async def _questions(found: Measuring, options: AsrBenchOptions, engine: Engine,
     found.part_measured("questions", await ask_questions(ours, sounds, found.progress))
 
 
+def _beside_joe(ours: Mapping[str, Json]) -> float | None:
+    own, joe = (number_at(ours, "voices", name, "misheard") for name in (DEFAULT_VOICE.name, "joe"))
+    return None if own is None or not joe else round(own / joe, 3)
+
+
 def asr_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets with their values in `ours`."""
 
@@ -165,5 +174,12 @@ def asr_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
         of_questions("word error rate of short questions", "<= 2.5 %", "word_error_rate", 0.025),
         of_questions(
             "CPU time of short questions beside their first hearing alone", "<= 1.6", "cpu_beside_first_hearing", 1.6
+        ),
+        at_most(
+            "words misheard of the bot's own voice, beside Joe of Piper",
+            "<= 1",
+            _beside_joe(ours),
+            1.0,
+            sample_at(ours, "sentences", "voices", DEFAULT_VOICE.name, "sentences"),
         ),
     )

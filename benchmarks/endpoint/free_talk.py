@@ -27,11 +27,10 @@ import numpy as np
 
 from benchmarks.recordings import SYNTHETIC_SOURCE
 from benchmarks.synthetic_speech import in_a_room, kokoro_voices, speak_evenly, trimmed
-from bot.models.catalogue import VOICE_JOE
-from bot.models.directory import ModelDirectory
+from bot.models.voices import find_voice
 from config.load import load
 from rehearsal.people.clip import RATE_HZ, encode_ogg
-from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.embedded import EmbeddedModel, VoiceManner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -176,10 +175,12 @@ async def _open_voices(
     """Return the voices of a set by name."""
     if part is TalkSet.JUDGING:
         return await kokoro_voices(stack, models, speeds)
-    folder = ModelDirectory(models.directory).path(VOICE_JOE)
+    joe = find_voice("joe")
+    assert joe is not None
+    model = await stack.enter_async_context(EmbeddedModel.open(joe.engine, joe.folder(models.directory)))
     # Without variety a voice says the same words in the same way each time.
     return {
-        name: await stack.enter_async_context(PiperSynthesizer.open(folder, speed=speeds[name] / pitch, variety=0.0))
+        name: await model.voice(manner=VoiceManner(speeds[name] / pitch, variety=0.0))
         for name, pitch in PITCHES.items()
     }
 

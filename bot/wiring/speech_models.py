@@ -16,10 +16,10 @@ import structlog
 
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
-from bot.models.catalogue import TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE
+from bot.models.catalogue import TURN_SMART, TURN_TEXT, VAD_SILERO
 from bot.models.directory import CONVERTED_NAME, ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
-from bot.models.voices import DEFAULT_VOICE
+from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text, joined, sentence_of
 from bot.tuning import UNTUNED
@@ -32,8 +32,8 @@ from voice.errors import RecogniserError, SynthesisError
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 from voice.quick_model import QuickModel, TurnModelError
+from voice.speaking.embedded import VoiceManner
 from voice.speaking.fallback import FallbackSynthesizer
-from voice.speaking.piper import PiperSynthesizer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
@@ -158,8 +158,8 @@ async def open_voices(
         names = {each.voice for book in servers for each in book.all().values() if each.voice is not None}
         return {name for name in names if not _is_usual(name, settings)}
 
-    directory = ModelDirectory(models.directory)
-    async with LoadedVoices(directory, chosen=chosen, speed=settings.speed, variety=tuning.voice_variety) as voices:
+    manner = VoiceManner(settings.speed, tuning.voice_variety)
+    async with LoadedVoices(ModelDirectory(models.directory), chosen=chosen, manner=manner) as voices:
         yield voices
 
 
@@ -188,10 +188,9 @@ def _is_usual(name: str, settings: SpeakingSettings) -> bool:
 async def _embedded_voice(
     stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings, tuning: Tuning
 ) -> Synthesizer:
-    directory = ModelDirectory(models.directory).path(VOICE_JOE)
+    manner = VoiceManner(settings.speed, tuning.voice_variety)
     try:
-        voice = PiperSynthesizer.open(directory, speed=settings.speed, variety=tuning.voice_variety)
-        return await stack.enter_async_context(voice)
+        return await stack.enter_async_context(open_voice(DEFAULT_VOICE, models.directory, manner))
     except SynthesisError as error:
         log.warning("no_voice", problem=error)
         return _NoVoice(error)

@@ -18,8 +18,8 @@ from bot.brain.embedded.evidence import Evidence, best_match
 from bot.brain.skip import SKIP, skip_instruction
 from bot.brain.system_prompt import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.wakeword import strip_call
-from bot.models.catalogue import VOICE_JOE
-from bot.models.directory import ModelDirectory, whisper_folder
+from bot.models.directory import whisper_folder
+from bot.models.voices import DEFAULT_VOICE, open_voice
 from compaction.language.text import QUESTION_MARKS, sentences
 from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
@@ -31,7 +31,7 @@ from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.realtime.protocol import BROKEN_OFF
-from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.embedded import VoiceManner
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 SEARCH = "memory_search"
+_REPEATABLE = VoiceManner(variety=0.0)
 _TOOL_RESULT = "function_call_output"
 # A turn in a tool result, and a quote in the instructions.
 _SAID = re.compile(r"^\[\d\d:\d\d\] (?P<name>[^:\n]{1,60}): (?P<text>.+)$", re.MULTILINE)
@@ -162,10 +163,9 @@ class RehearsalRecogniser:
 @asynccontextmanager
 async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> AsyncIterator[RealtimeEngines]:
     """Load the models and yield the speech-to-speech engines. `names`: expected names. Raises `VoiceError`."""
-    directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with (
         RehearsalRecogniser(settings, names=tuple(names)) as recogniser,
-        PiperSynthesizer.open(directory, variety=0.0) as voice,
+        open_voice(DEFAULT_VOICE, settings.models.directory, _REPEATABLE) as voice,
     ):
 
         async def recognise(pcm: Pcm) -> str:
@@ -189,8 +189,7 @@ def local_engines(settings: Settings, names: tuple[str, ...]) -> ServerModels:
 @asynccontextmanager
 async def _voice(settings: Settings) -> AsyncIterator[SpeechEngine]:
     """Load the embedded voice and yield it as an engine. Raises `SynthesisError`."""
-    directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
-    async with PiperSynthesizer.open(directory, variety=0.0) as voice:
+    async with open_voice(DEFAULT_VOICE, settings.models.directory, _REPEATABLE) as voice:
 
         async def speak(text: str) -> tuple[Pcm, int]:
             speech = await voice.synthesize(text)

@@ -133,7 +133,8 @@ def test_the_command_works_where_only_the_data_can_be_written(image: Image, volu
     compiled library loads, although the base image lacks much of what a developer's machine has.
     """
     modules = (
-        "av ctranslate2 cv2 cryptography davey faster_whisper nacl onnxruntime PIL piper psycopg rapidocr tiktoken"
+        "av ctranslate2 cv2 cryptography davey faster_whisper hibari nacl onnxruntime PIL piper psycopg rapidocr "
+        "tiktoken"
     )
     tried = (
         "id -u; for place in /app /app/.venv /etc /home/roomtone /app/data; do touch $place/new && echo $place; done"

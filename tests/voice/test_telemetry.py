@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What starts ONNX Runtime.
-LIBRARIES = ("onnxruntime", "rapidocr", "faster_whisper", "piper")
+LIBRARIES = ("onnxruntime", "rapidocr", "faster_whisper", "hibari", "piper")
 
 
 def starts_it(line: str) -> bool:

@@ -1,28 +1,35 @@
-"""What the embedded voices share: a model in a worker thread that speaks one sentence at a time."""
+"""What the embedded voices share: a model in a worker thread that speaks one sentence at a time.
+
+A new kind of voice is a module with a `VoiceEngine`, and its entry in `bot/models/voices.py`.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 from voice.errors import SynthesisError, UnreadableTextError
-from voice.speaking.port import AudioChunk
+from voice.speaking.port import AudioChunk, Speech
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from voice.audio import Pcm
-    from voice.speaking.port import Speech
 
 T = TypeVar("T")
+# Says one sentence. Blocks.
+Speak: TypeAlias = "Callable[[str], AudioChunk]"
 
-# Piper is thirty times faster than real time; Kokoro takes 0.6 s of CPU time for a second of speech, and a long
+# hibari is ninety times faster than real time; Kokoro takes 0.6 s of CPU time for a second of speech, and a long
 # sentence has 10 s. Nobody waits longer in silence: another voice says the sentence then.
 SENTENCE_TIMEOUT_S = 15.0
 # The model begins each sentence with about 50 ms of near silence, which would delay every answer. Below -54 dBFS counts
@@ -30,25 +37,77 @@ SENTENCE_TIMEOUT_S = 15.0
 _SILENT_RMS = 65.0
 _LEAD_S = 0.01
 _STEP_S = 0.005
-# Tried with espeak-ng 1.52 (piper-tts 1.8) in the languages of the embedded voices. Scripts are the first words of
-# Unicode's names for their letters.
-_NAMED_BY_ALL = frozenset(
-    {
-        "ARABIC", "CHEROKEE", "CJK", "CYRILLIC", "ETHIOPIC", "HEBREW", "HIRAGANA", "KATAKANA", "KHMER", "LAO",
-        "MONGOLIAN", "MYANMAR", "TELUGU", "THAI", "TIBETAN",
-    }
-)  # fmt: skip
-# By language. A voice of another one, which somebody has put in the place of ours, may read all.
-_NAMED = {"en": _NAMED_BY_ALL | {"GREEK"}, **dict.fromkeys(("de", "es", "fr", "it"), _NAMED_BY_ALL)}
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceManner:
+    """How a voice speaks. `speed`: 1.0 is its own speed, 2.0 twice as fast. `variety`: how differently the same words
+    sound each time; 1.0 is its default, and 0.0 means always the same.
+    """
+
+    speed: float = 1.0
+    variety: float = 1.0
+
+
+USUAL_MANNER = VoiceManner()
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceEngine:
+    """What makes embedded voices of one kind. One module of this package has it, and alone imports its library.
+
+    `licence`: of the library. `load`: reads the model in a folder. `speaker`: returns what speaks with one of its
+    voices, by the name of the voice in the model. All of them run in the model's thread, and raise `SynthesisError`
+    with the remedy. Any other error of what `speaker` returns means that this sentence cannot be said.
+    """
+
+    name: str
+    licence: str
+    load: Callable[[Path], Any]
+    speaker: Callable[[Any, str, VoiceManner], Speak]
+
+
+class EmbeddedModel:
+    """A loaded model. Created by `open`; `voice` makes its voices, and any number of tasks may use them.
+
+    *Ownership*: holds one thread, and the model in it.
+    """
+
+    def __init__(self, engine: VoiceEngine, directory: Path, model: object, worker: DaemonThread) -> None:
+        self._engine = engine
+        self._directory = directory
+        self._model = model
+        self._worker = worker
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, engine: VoiceEngine, directory: Path) -> AsyncIterator[EmbeddedModel]:
+        """Load the model in `directory`. Its end does not wait long for a sentence that nobody wants any more.
+
+        Raises `SynthesisError`.
+        """
+        worker = DaemonThread(engine.name.lower())
+        try:
+            yield cls(engine, directory, await _loaded(partial(engine.load, directory), worker, directory), worker)
+        finally:
+            await worker.stop(within_s=STOP_TIMEOUT_S)
+
+    async def voice(self, style: str = "", manner: VoiceManner = USUAL_MANNER) -> EmbeddedSynthesizer:
+        """Return one of the model's voices, ready to speak. Raises `SynthesisError`."""
+        load_speaker = partial(self._engine.speaker, self._model, style, manner)
+        synthesizer = EmbeddedSynthesizer(await _loaded(load_speaker, self._worker, self._directory), self._worker)
+        # The first run allocates memory and is slow, so do it before anybody is listening.
+        await synthesizer.synthesize("Yes.")
+        return synthesizer
 
 
 class EmbeddedSynthesizer:
-    """Speaks one sentence at a time, with `speak`, which blocks in the voice's thread. Any number of tasks may use it.
+    """Speaks one sentence at a time, with `speak`, which blocks in the model's thread. Any number of tasks may use it.
 
     *Cancellation*: a cancelled call returns at once; the thread finishes the sentence, and the result is dropped.
     """
 
-    def __init__(self, speak: Callable[[str], Speech], worker: DaemonThread) -> None:
+    def __init__(self, speak: Speak, worker: DaemonThread) -> None:
         self._speak = speak
         self._worker = worker
 
@@ -61,25 +120,21 @@ class EmbeddedSynthesizer:
     async def synthesize(self, text: str) -> Speech:
         """Return `text` as speech. Raises `SynthesisError`."""
         try:
-            return await self._worker.run(partial(self._speak, text), within_s=SENTENCE_TIMEOUT_S)
+            sound = await self._worker.run(partial(self._speak, text), within_s=SENTENCE_TIMEOUT_S)
+        except SynthesisError:
+            raise
         except TimeoutError as exc:
             raise SynthesisError(
                 "The embedded voice took too long over one sentence; the machine is overloaded."
             ) from exc
+        except Exception as exc:
+            # The libraries raise untyped errors. The message must not contain the spoken words.
+            raise SynthesisError("The embedded voice failed on a sentence; it was left out.") from exc
+        return Speech(text, trim_leading_silence(sound.pcm, sound.rate_hz), sound.rate_hz)
 
 
-@asynccontextmanager
-async def voice_thread(name: str) -> AsyncIterator[DaemonThread]:
-    """Yield a thread for one model. Its end does not wait long for a sentence that nobody wants any more."""
-    worker = DaemonThread(name)
-    try:
-        yield worker
-    finally:
-        await worker.stop(within_s=STOP_TIMEOUT_S)
-
-
-async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
-    """Return what `load` reads from the voice in `directory`, in the voice's thread. Raises `SynthesisError`."""
+async def _loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
+    """Return what `load` reads from the voice in `directory`, in the model's thread. Raises `SynthesisError`."""
     try:
         return await worker.run(load, within_s=LOAD_TIMEOUT_S)
     except TimeoutError as exc:
@@ -91,16 +146,34 @@ async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -
         ) from exc
 
 
-def onnx_session(model: Path, threads: int, *, plan_memory: bool = True) -> Any:
+def missing(directory: Path) -> SynthesisError:
+    """Return the error of a model that is not in its folder."""
+    return SynthesisError(
+        "There is no voice in {directory}. Run `roomtone models pull {model}`.",
+        directory=directory,
+        model=directory.name,
+    )
+
+
+def damaged(directory: Path) -> SynthesisError:
+    """Return the error of a model whose files cannot be read."""
+    return SynthesisError(
+        "The voice in {directory} cannot be read. Run `roomtone models pull {model} --again`.",
+        directory=directory,
+        model=directory.name,
+    )
+
+
+def onnx_session(model: Path, threads: int, *, keep_memory: bool = True) -> Any:
     """Return the session of a model file. Raises onnxruntime's own untyped errors for a damaged one.
 
-    `plan_memory`: keep a plan of the memory for each length of sentence met.
+    `keep_memory`: keep what a sentence takes for the next one. Giving it back costs a tenth of the CPU time.
     """
     from onnxruntime import InferenceSession, SessionOptions
 
     options = SessionOptions()
     options.intra_op_num_threads = threads
-    options.enable_mem_pattern = plan_memory
+    options.enable_mem_pattern = options.enable_cpu_mem_arena = keep_memory
     # Spinning threads would take CPU time from everything else.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
@@ -118,22 +191,44 @@ def trim_leading_silence(pcm: Pcm, rate_hz: int) -> Pcm:
     return pcm[max(0, int(sounding[0]) * step - int(_LEAD_S * rate_hz)) :]
 
 
-def require_readable(text: str, language: str) -> None:
-    """Raise `UnreadableTextError` if a voice would name most of the letters of `text` instead of reading them.
-
-    espeak reads some scripts in any language. Of others it names every letter: an English voice says 'Japanese letter'
-    for each sign of a Japanese sentence, which takes half a minute and tells nobody anything. `language`: the voice's,
-    as espeak calls it, such as `en-us`.
+def require_readable(text: str, is_readable: Callable[[str], bool]) -> None:
+    """Raise `UnreadableTextError` unless a voice can read most of the letters of `text`. Some foreign words may be in
+    it.
     """
-    named = _NAMED.get(language.partition("-")[0], frozenset())
-    letters = [sign for sign in text if not sign.isascii() and sign.isalpha()]
-    unreadable = sum(_script(sign) in named for sign in letters)
-    if unreadable > sum(map(str.isalpha, text)) - unreadable:
-        raise UnreadableTextError(
-            "My voice cannot read this script, so I write. A voice at an endpoint can (speaking.base_url)."
-        ).for_people("My voice cannot read this script, so I write.")
+    letters = list(filter(str.isalpha, text))
+    if sum(letter.isascii() or is_readable(letter) for letter in letters) < len(letters) / 2:
+        raise unreadable()
 
 
-def _script(letter: str) -> str:
+def unreadable() -> UnreadableTextError:
+    """Return the error of a text in a script that a voice cannot read."""
+    return UnreadableTextError(
+        "My voice cannot read this script, so I write. A voice at an endpoint can (speaking.base_url)."
+    ).for_people("My voice cannot read this script, so I write.")
+
+
+def script(letter: str) -> str:
+    """Return the first word of Unicode's name for a letter, which is that of its script: 'LATIN', 'CYRILLIC'."""
     # 'KATAKANA-HIRAGANA PROLONGED SOUND MARK'
     return unicodedata.name(letter, "").replace("-", " ").partition(" ")[0]
+
+
+def pieces_at_pauses(phonemes: str, most: int) -> list[str]:
+    """Return phonemes in pieces of at most `most`, each cut where it pauses, if it does. Marks alone are no piece: a
+    model would make a noise of them.
+    """
+    pieces = []
+    while any(map(str.isalpha, phonemes)):
+        cut = len(phonemes)
+        if cut > most:
+            pauses = (phonemes.rfind(mark, 1, most) for mark in (".", ",", " "))
+            cut = next((pause + 1 for pause in pauses if pause > 0), most)
+        pieces.append(phonemes[:cut].strip())
+        phonemes = phonemes[cut:]
+    return pieces
+
+
+def as_pcm(sound: NDArray[Any]) -> Pcm:
+    """Return a model's samples (-1.0 to 1.0) as int16."""
+    whole = np.nan_to_num(np.asarray(sound, dtype=np.float64).reshape(-1))
+    return np.rint(np.clip(whole, -1.0, 1.0) * 32767).astype(np.int16)

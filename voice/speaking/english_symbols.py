@@ -1,4 +1,7 @@
-"""Replaces numbers and signs by English words: '5 %' becomes '5 percent', and '21:04' is read as a time. Pure."""
+"""Replaces signs by English words: '5 %' becomes '5 percent'. Pure.
+
+Times and dates stay: English voices read them, or have them written out (`hibari.written_out`).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,6 @@ from voice.speaking.sign_rules import SignWords, sign_rules
 if TYPE_CHECKING:
     from voice.speaking.sign_rules import SignRule
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 _MONEY = {"$": ("dollar", "dollars"), "€": ("euro", "euros"), "£": ("pound", "pounds"), "¥": ("yen", "yen")}
 _SCALES = {"k": "thousand", "m": "million", "bn": "billion", "b": "billion"}
 _UNITS = {
@@ -50,23 +49,6 @@ _WORDS = SignWords(
 _NUMBER = r"\d+(?:\.\d+)?"
 
 
-def _date(found: re.Match[str]) -> str:
-    month, day = int(found[2]), int(found[3])
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        return f"{found[1]} {found[2]} {found[3]}"
-    return f"{day} {_MONTHS[month - 1]} {found[1]}"
-
-
-def _clock(found: re.Match[str]) -> str:
-    hour, minute = int(found[1]), int(found[2])
-    if hour > 24 or minute > 59:
-        return f"{found[1]} to {found[2]}"
-    half = f" {found[3]}" if found[3] else ""
-    if minute == 0:
-        return f"{hour}{half}" if half else f"{hour} o'clock"
-    return f"{hour} oh {minute}{half}" if minute < 10 else f"{hour} {minute}{half}"
-
-
 def _money(sign: str, amount: str, scale: str | None) -> str:
     one, many = _MONEY[sign]
     if scale:
@@ -78,12 +60,9 @@ def _money(sign: str, amount: str, scale: str | None) -> str:
 RULES: tuple[SignRule, ...] = (
     (re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(short) for short in _SHORT)})", re.IGNORECASE),
      lambda m: _SHORT[m[0].lower()]),
-    (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), _date),
     (re.compile(r"(?<![\d:])(\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?)\s?[-–]\s?(?=\d{1,2}(?![\d-]))",
                 re.IGNORECASE),
      lambda m: f"{m[1]} to "),
-    (re.compile(r"(?<![\d:])(\d{1,2}):(\d{2})(?::\d{2})?(?:\s?([ap])\.?m\b\.?)?(?![\d:])", re.IGNORECASE),
-     lambda m: _clock(m) + ("m" if m[3] else "")),
     (re.compile(r"(?<=\d),(?=\d{3}(?!\d))"), lambda _: ""),
     (re.compile(rf"([$€£¥])\s?({_NUMBER})(?:\s?(k|m|bn|b|thousand|million|billion)\b)?", re.IGNORECASE),
      lambda m: _money(m[1], m[2], m[3])),

@@ -1,4 +1,4 @@
-"""A second embedded engine: Kokoro, a model of 82 million parameters that speaks with many voices.
+"""The voices of Kokoro, a model of 82 million parameters that speaks with many voices.
 
 It needs several times the CPU of Piper (docs/models.md). One loaded model serves all of its voices. The phonemes come
 from espeak through piper-tts, so it needs the same optional part (the extra `piper`).
@@ -7,36 +7,24 @@ from espeak through piper-tts, so it needs the same optional part (the extra `pi
 from __future__ import annotations
 
 import re
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voice.errors import SynthesisError
-from voice.speaking.embedded import (
-    EmbeddedSynthesizer,
-    loaded,
-    onnx_session,
-    require_readable,
-    trim_leading_silence,
-    voice_thread,
-)
-from voice.speaking.piper import phonemizer
-from voice.speaking.port import Speech
+from voice.speaking.embedded import VoiceEngine, as_pcm, damaged, missing, onnx_session, pieces_at_pauses
+from voice.speaking.piper import espeak_text, phonemizer
+from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from voice.audio import Pcm
-    from voice.daemon_thread import DaemonThread
+    from voice.speaking.embedded import Speak, VoiceManner
 
-RATE_HZ = 24_000
-MODEL_FILE = "model.onnx"
+_RATE_HZ = 24_000
+_MODEL_FILE = "model.onnx"
+_THREADS = 2
 # The model's limits: tokens in one call, and one style vector for each number of tokens.
 _MOST_TOKENS = 510
 _STYLE_SHAPE = (510, 256)
@@ -63,83 +51,14 @@ _UNSTRESSED_I = re.compile(r"\b(?=aɪ(?:m|l|v|d)?\b)")
 _AMERICAN = {**_ENGLISH, "oʊ": "O", "ɜːɹ": "ɜɹ", "ɜː": "ɜɹ", "ɪə": "iə", "ː": ""}
 _BRITISH = {**_ENGLISH, "əʊ": "Q", "eə": "ɛː", "iə": "ɪə"}
 
-KokoroLanguage = Literal["en-us", "en-gb-x-rp", "fr", "es", "it"]
-_SOUNDS: Mapping[KokoroLanguage, Mapping[str, str]] = {
-    "en-us": _AMERICAN,
-    "en-gb-x-rp": _BRITISH,
-    "fr": _AFFRICATES,
-    "es": _AFFRICATES,
-    "it": _AFFRICATES,
+# By the letter with which a voice's name begins: its language, as espeak calls it, and how its sounds are written.
+_LANGUAGES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "a": ("en-us", _AMERICAN),
+    "b": ("en-gb-x-rp", _BRITISH),
+    "f": ("fr", _AFFRICATES),
+    "e": ("es", _AFFRICATES),
+    "i": ("it", _AFFRICATES),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class KokoroStyle:
-    """One of the model's voices. `file`: its style vectors, beside the model. `language`: how it reads, for espeak."""
-
-    file: str
-    language: KokoroLanguage
-
-
-class KokoroModel:
-    """The loaded model. Created by `open`; `voice` makes its voices, and any number of tasks may use them.
-
-    *Ownership*: holds one thread and one ONNX session.
-    """
-
-    def __init__(self, directory: Path, session: Any, worker: DaemonThread) -> None:
-        self._directory = directory
-        self._session = session
-        self._worker = worker
-
-    @classmethod
-    @asynccontextmanager
-    async def open(cls, directory: Path, *, threads: int = 2) -> AsyncIterator[KokoroModel]:
-        """Load the model in `directory` (`model.onnx`, and a file for each voice). Raises `SynthesisError`."""
-        async with voice_thread("kokoro") as worker:
-            session = await loaded(partial(_load, directory, threads), worker, directory)
-            yield cls(directory, session, worker)
-
-    async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> EmbeddedSynthesizer:
-        """Return one of the voices, ready to speak. `speed`: 1.0 is its own. Raises `SynthesisError`."""
-        load_speaker = partial(_speaker, self._directory, self._session, style, speed)
-        speaker = await loaded(load_speaker, self._worker, self._directory)
-        synthesizer = EmbeddedSynthesizer(speaker.speak, self._worker)
-        # The first run allocates memory and is slow, so do it before anybody is listening.
-        await synthesizer.synthesize("Yes.")
-        return synthesizer
-
-
-@dataclass(frozen=True, slots=True)
-class _Speaker:
-    """What the thread needs to speak with one voice."""
-
-    session: Any
-    language: KokoroLanguage
-    phonemes: Callable[[str], str]
-    vectors: NDArray[np.float32]
-    speed: float
-
-    def speak(self, text: str) -> Speech:
-        require_readable(text, self.language)
-        try:
-            tokens = token_pieces(self.phonemes(text), _SOUNDS[self.language])
-            pieces = [self._speak_piece(piece) for piece in tokens]
-        except Exception as exc:
-            # espeak and onnxruntime raise untyped errors. The message must not contain the spoken words.
-            raise SynthesisError("The embedded voice failed on a sentence; it was left out.") from exc
-        pcm = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int16)
-        return Speech(text, trim_leading_silence(pcm, RATE_HZ), RATE_HZ)
-
-    def _speak_piece(self, tokens: list[int]) -> Pcm:
-        inputs = {
-            # Token 0 begins and ends what is spoken.
-            "input_ids": np.array([[0, *tokens, 0]], dtype=np.int64),
-            "style": self.vectors[min(len(tokens), len(self.vectors)) - 1][np.newaxis],
-            "speed": np.array([self.speed], dtype=np.float32),
-        }
-        sound = np.asarray(self.session.run(None, inputs)[0], dtype=np.float64).reshape(-1)
-        return np.rint(np.clip(np.nan_to_num(sound), -1.0, 1.0) * 32767).astype(np.int16)
 
 
 def token_pieces(phonemes: str, sounds: Mapping[str, str]) -> list[list[int]]:
@@ -152,39 +71,48 @@ def token_pieces(phonemes: str, sounds: Mapping[str, str]) -> list[list[int]]:
     for written, known in sounds.items():
         phonemes = phonemes.replace(written, known)
     kept = "".join(symbol for symbol in phonemes if symbol in _VOCABULARY)
-    pieces = []
-    while any(symbol.isalpha() for symbol in kept):
-        cut = len(kept)
-        if cut > _MOST_TOKENS:
-            pauses = (kept.rfind(mark, 1, _MOST_TOKENS) for mark in (".", ",", " "))
-            cut = next((pause + 1 for pause in pauses if pause > 0), _MOST_TOKENS)
-        pieces.append([_VOCABULARY[symbol] for symbol in kept[:cut].strip()])
-        kept = kept[cut:]
-    return pieces
+    return [[_VOCABULARY[symbol] for symbol in piece] for piece in pieces_at_pauses(kept, _MOST_TOKENS)]
 
 
-def _load(directory: Path, threads: int) -> Any:
-    model = directory / MODEL_FILE
+def _load(directory: Path) -> Any:
+    """Return the folder with the loaded model: its voices are beside it."""
+    model = directory / _MODEL_FILE
     if not model.is_file():
-        raise SynthesisError(
-            "There is no Kokoro in {directory}. Run `roomtone models pull voice-kokoro`.", directory=directory
-        )
+        raise missing(directory)
     try:
-        return onnx_session(model, threads)
+        return directory, onnx_session(model, _THREADS)
     except Exception as exc:
         # onnxruntime raises its own untyped errors for a damaged file.
-        raise _damaged(directory) from exc
+        raise damaged(directory) from exc
 
 
-def _speaker(directory: Path, session: Any, style: KokoroStyle, speed: float) -> _Speaker:
+def _speaker(loaded: tuple[Path, Any], style: str, manner: VoiceManner) -> Speak:
+    """Return what speaks with one of the voices. `style`: its name in the model, such as 'af_heart'. 'ef_dora@a' is the
+    Spanish voice, which reads like an American one.
+    """
+    directory, session = loaded
+    name, _, other = style.partition("@")
+    language, sounds = _LANGUAGES[(other or name)[0]]
     try:
-        vectors = np.fromfile(directory / style.file, dtype="<f4").reshape(_STYLE_SHAPE)
+        vectors = np.fromfile(directory / f"{name}.bin", dtype="<f4").reshape(_STYLE_SHAPE)
     except (OSError, ValueError) as exc:
-        raise _damaged(directory) from exc
-    return _Speaker(session, style.language, phonemizer(style.language), vectors, speed)
+        raise damaged(directory) from exc
+    prepare, phonemes = espeak_text(language), phonemizer(language)
+
+    def speak_piece(tokens: list[int]) -> Pcm:
+        inputs = {
+            # Token 0 begins and ends what is spoken.
+            "input_ids": np.array([[0, *tokens, 0]], dtype=np.int64),
+            "style": vectors[min(len(tokens), len(vectors)) - 1][np.newaxis],
+            "speed": np.array([manner.speed], dtype=np.float32),
+        }
+        return as_pcm(session.run(None, inputs)[0])
+
+    def speak(text: str) -> AudioChunk:
+        pieces = [speak_piece(piece) for piece in token_pieces(phonemes(prepare(text)), sounds)]
+        return AudioChunk(np.concatenate([np.zeros(0, np.int16), *pieces]), _RATE_HZ)
+
+    return speak
 
 
-def _damaged(directory: Path) -> SynthesisError:
-    return SynthesisError(
-        "Kokoro in {directory} cannot be read. Run `roomtone models pull voice-kokoro --again`.", directory=directory
-    )
+KOKORO = VoiceEngine("Kokoro", "Apache-2.0", _load, _speaker)

@@ -73,7 +73,7 @@ PARTS = {
     "memory": ("recorded", "extractive", "search", "languages", "speed"),
     "reply": ("latency", "speakers", "interruption"),
     "listen": ("deciding", "endpointing", "unasked"),
-    "asr": ("questions", "alone", "opus"),
+    "asr": ("questions", "voices", "alone", "opus"),
     "load": ("receive", "bot", "leaks"),
 }
 

@@ -116,16 +116,19 @@ async def _check_all(settings: Settings) -> list[Finding]:
     from voice.transport.opus import version
 
     asr, folder, cuda = settings.asr, settings.models.directory, cuda_device_count()
-    has_piper, has_ocr = find_spec("piper") is not None, find_spec("rapidocr") is not None
-    on_discord, models, tools = await asyncio.gather(
-        check_discord(settings.discord, _name_of_token), _check_language_models(settings), _check_mcp(settings)
+    has_ocr = find_spec("rapidocr") is not None
+    on_discord, models, tools, voice = await asyncio.gather(
+        check_discord(settings.discord, _name_of_token),
+        _check_language_models(settings),
+        _check_mcp(settings),
+        check_voice(settings.speaking, folder),
     )
     local: dict[str, Callable[[], Finding]] = {
         "libopus": lambda: check_opus(version),
         "recogniser": lambda: check_recogniser(settings.models, asr),
         "listening": lambda: check_turns(settings.models, asr),
         "cuda": lambda: check_device(cuda),
-        "voice": lambda: check_voice(settings.speaking, folder, installed=has_piper),
+        "voice": lambda: voice,
         "memory search": lambda: check_embedder(folder, settings.recall),
         "memory mode": lambda: check_memory_mode(settings.compaction, settings.recall),
         "keys": lambda: check_env_file(env_file()),

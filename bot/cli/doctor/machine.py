@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
 from bot.errors import why_not_listening
-from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
+from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.network_address import NetworkAddress
 from bot.private_files import OTHERS
 from bot.shards import Shards, ranges
@@ -29,7 +29,7 @@ from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 from compaction.model import Mode
 from voice.asr.text_end import LANGUAGE
-from voice.errors import OpusMissingError
+from voice.errors import OpusMissingError, SynthesisError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,23 +185,23 @@ def _check_local_recogniser(folder: Path) -> Finding:
     return Finding("recogniser", Status.OK, f"a model of your own in {folder}")
 
 
-def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool) -> Finding:
-    """Check the embedded voice: its engine and its model. Without one the bot answers in writing.
+async def check_voice(settings: SpeakingSettings, models_dir: Path) -> Finding:
+    """Load the bot's own voice, as the bot does. Without one the bot answers in writing.
 
     An endpoint is not asked; behind one, the embedded voice is only the fallback.
     """
-    if installed:
-        finding = check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
-    else:
-        absent = "Piper, the engine of the embedded voice, is absent"
-        finding = Finding("voice", Status.MISSING, absent, INSTALL_PARTS)
-    is_whole, detail = finding.status is Status.OK, finding.detail.rstrip(".")
+    remedy = ""
+    try:
+        async with open_voice(DEFAULT_VOICE, models_dir):
+            detail = f"{DEFAULT_VOICE.title}, {DEFAULT_VOICE.language}"
+    except SynthesisError as error:
+        detail, _, remedy = str(error).partition(". ")
     if settings.by_endpoint:
         first = f"{settings.model} at {settings.base_url or 'OpenAI'}"
-        detail = f"{first}; behind it {detail}" if is_whole else f"{first}, with nothing behind it: {detail}"
-    elif not is_whole:
+        detail = f"{first}, with nothing behind it: {detail}" if remedy else f"{first}; behind it {detail}"
+    elif remedy:
         detail = f"{detail}: the bot answers in writing"
-    return replace(finding, status=Status.OK if is_whole else Status.WARNING, detail=detail)
+    return Finding("voice", Status.WARNING if remedy else Status.OK, detail, remedy)
 
 
 def check_turns(models: ModelsSettings, asr: AsrSettings) -> Finding:

@@ -71,8 +71,8 @@ def voice_sentence(commands: VoiceCommands, current: str | None) -> Text:
 
 def voice_facts(voice: EmbeddedVoice, voices: LoadedVoices) -> Text:
     """Return a voice's name, language, engine and licence, and how large a download would be."""
-    size = "" if voices.holds(voice) else Text("to download: {size} MB", size=voice.model.size_mb)
-    facts = joined((voice.language, verbatim(voice.engine), verbatim(voice.licence), size), ", ")
+    size = "" if voices.holds(voice) else Text("to download: {size} MB", size=voice.size_mb)
+    facts = joined((voice.language, verbatim(voice.engine.name), verbatim(voice.licence), size), ", ")
     return Text("{voice}: {facts}", voice=voice.title, facts=facts)
 
 
@@ -109,7 +109,7 @@ async def make_ready(
     """Download and load a voice; tell how far the download is. Return why the voice cannot be had, or None."""
 
     async def arrived(megabytes: float) -> None:
-        size = voice.model.size_mb
+        size = voice.size_mb
         await report(
             Text(
                 "I am downloading the voice {voice}: {arrived} of {size} MB.",

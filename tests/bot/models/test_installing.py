@@ -17,13 +17,15 @@ import bot
 from bot.errors import ModelError
 from bot.logs.redaction import describe_error
 from bot.models import installing
-from bot.models.catalogue import VOICE_JOE
+from bot.models.catalogue import find_model
 from bot.models.directory import ModelDirectory
 from bot.models.installing import inherited_environment, install
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+VOICE_JOE = find_model("joe")
 
 
 def stand_in(folder: Path, body: str) -> None:

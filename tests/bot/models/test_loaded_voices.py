@@ -13,11 +13,10 @@ from bot.errors import ModelError
 from bot.models import loaded_voices
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import GONE, TRIED_AGAIN, LoadedVoices
-from bot.models.voices import VOICES, EmbeddedVoice, find_voice
+from bot.models.voices import DEFAULT_VOICE, VOICES, EmbeddedVoice, find_voice
 from tests.fakes.clock import FakeClock
 from voice.errors import SynthesisError, VoiceLoadingError
-from voice.speaking.kokoro import KokoroModel
-from voice.speaking.piper import PiperSynthesizer
+from voice.speaking.embedded import EmbeddedModel
 from voice.speaking.port import AudioChunk
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.models.entry import ModelEntry
+    from voice.speaking.embedded import VoiceEngine, VoiceManner
 
 
 def voice(name: str) -> EmbeddedVoice:
@@ -41,7 +41,7 @@ class Silence:
 
 
 class Engines:
-    """Stands for Piper: notes which voices are open."""
+    """Stands for the engines: notes which models are open."""
 
     def __init__(self) -> None:
         self.open: list[str] = []
@@ -49,26 +49,20 @@ class Engines:
         self.fails = False
 
     @asynccontextmanager
-    async def piper(self, directory: Path, *, speed: float, variety: float) -> AsyncIterator[Silence]:
-        del speed, variety
+    async def open_model(self, _engine: VoiceEngine, directory: Path) -> AsyncIterator[SilentModel]:
         self.loads += 1
         if self.fails:
             raise SynthesisError("There is no voice.")
         self.open.append(directory.name)
         await asyncio.sleep(0)
-        yield Silence()
+        yield SilentModel()
         self.open.remove(directory.name)
 
-    @asynccontextmanager
-    async def kokoro(self, _directory: Path) -> AsyncIterator[SilentKokoro]:
-        yield SilentKokoro()
 
+class SilentModel:
+    """Stands for a model, whose voices share it."""
 
-class SilentKokoro:
-    """Stands for Kokoro, whose voices share one model."""
-
-    async def voice(self, _style: object, *, speed: float) -> Silence:
-        del speed
+    async def voice(self, _style: str, _manner: VoiceManner) -> Silence:
         return Silence()
 
 
@@ -84,7 +78,7 @@ class AllHere(ModelDirectory):
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     made = Engines()
-    monkeypatch.setattr(PiperSynthesizer, "open", made.piper)
+    monkeypatch.setattr(EmbeddedModel, "open", made.open_model)
     return made
 
 
@@ -102,9 +96,7 @@ async def test_a_voice_is_loaded_once_for_all(tmp_path: Path, engines: Engines) 
     assert engines.open == []
 
 
-async def test_what_nobody_uses_or_has_chosen_is_closed(
-    tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_nobody_uses_or_has_chosen_is_closed(tmp_path: Path, engines: Engines) -> None:
     """When another voice is loaded, models that no server has chosen and nobody uses are closed."""
     chosen = {"kristin"}
     async with LoadedVoices(AllHere(tmp_path), chosen=lambda: chosen) as voices:
@@ -120,9 +112,10 @@ async def test_what_nobody_uses_or_has_chosen_is_closed(
         await voices.load(voice("thorsten"))
         assert engines.loads == 3
         chosen.add("joe")
-        monkeypatch.setattr(KokoroModel, "open", engines.kokoro)
         await voices.load(voice("heart"))
+        await voices.load(voice("emma"))
         assert "voice-kristin" not in engines.open
+        assert engines.loads == 4
 
 
 async def settled() -> None:
@@ -246,7 +239,13 @@ def test_every_voice_has_a_name_of_its_own_and_its_file() -> None:
     assert len({each.name for each in VOICES}) == len(VOICES)
     for each in VOICES:
         assert each.sample
-        if each.style is not None:
-            assert each.style.file in {file.name for file in each.model.files}
+        files = () if each.model is None else (file.name for file in each.model.files)
+        assert not each.style or f"{each.style}.bin" in files
     assert find_voice(" Emma ") is voice("emma")
     assert find_voice("nobody") is None
+
+
+async def test_a_voice_that_comes_with_its_library_is_always_here(tmp_path: Path) -> None:
+    async with LoadedVoices(ModelDirectory(tmp_path), chosen=tuple) as voices:
+        assert voices.holds(DEFAULT_VOICE)
+        assert not voices.holds(voice("joe"))

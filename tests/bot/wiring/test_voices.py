@@ -24,7 +24,8 @@ ELSEWHERE = SpeakingSettings(base_url="http://127.0.0.1:9/v1")
     ("chosen", "speaking", "told"),
     [
         (None, SpeakingSettings(), ""),
-        ("joe", SpeakingSettings(), ""),
+        ("hibari", SpeakingSettings(), ""),
+        ("joe", SpeakingSettings(), "I cannot speak with the voice Joe now"),
         ("joe", ELSEWHERE, "I cannot speak with the voice Joe now"),
         ("emma", SpeakingSettings(), "I cannot speak with the voice Emma now"),
         ("otto", SpeakingSettings(), "I no longer have a voice of that name."),

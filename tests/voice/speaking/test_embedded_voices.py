@@ -1,9 +1,10 @@
-"""The embedded voices, Piper and Kokoro: what they say, what they refuse, and what a missing or damaged model means."""
+"""The embedded voices: what they say, what they refuse, and what a missing or damaged model means."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -12,43 +13,54 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from bot.models.directory import ModelDirectory
+from bot.models.voices import VOICES, find_voice, open_voice
 from bot.texts.text import in_language, sentence_of
 from tests.patience import PATIENCE_S
 from voice.errors import SynthesisError, UnreadableTextError
-from voice.speaking import embedded, piper
-from voice.speaking.embedded import require_readable, trim_leading_silence
-from voice.speaking.kokoro import KokoroModel, KokoroStyle, token_pieces
-from voice.speaking.piper import EspeakVoice, PiperSynthesizer, phonemizer
-from voice.speaking.port import synthesize_all
+from voice.speaking import embedded
+from voice.speaking.embedded import EmbeddedModel, VoiceEngine, VoiceManner, trim_leading_silence
+from voice.speaking.kokoro import token_pieces
+from voice.speaking.piper import EspeakVoice, espeak_text, phonemizer
+from voice.speaking.port import AudioChunk, synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bot.models.voices import EmbeddedVoice
     from voice.speaking.embedded import EmbeddedSynthesizer
 
 MODELS = Path(__file__).parents[3] / "data" / "models"
+SILENCE = AudioChunk(np.zeros(240, np.int16), 24_000)
 SENTENCE = "The blue canoe leaves on Friday."
 
 
-def kokoro_voice(stack: AsyncExitStack, runner: asyncio.Runner) -> EmbeddedSynthesizer:
-    if not (MODELS / "voice-kokoro" / "model.onnx").is_file():
-        pytest.skip("Kokoro is not here: roomtone models pull voice-kokoro")
-    model = runner.run(stack.enter_async_context(KokoroModel.open(MODELS / "voice-kokoro")))
-    return runner.run(model.voice(KokoroStyle("af_heart.bin", "en-us"), speed=1.0))
+REPEATABLE = VoiceManner(variety=0.0)
 
 
-@pytest.fixture(scope="module", params=["piper", pytest.param("kokoro", marks=pytest.mark.slow)])
+def known(name: str) -> EmbeddedVoice:
+    found = find_voice(name)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module", params=["hibari", "joe", pytest.param("heart", marks=pytest.mark.slow)])
 def voice(request: pytest.FixtureRequest) -> Iterator[EmbeddedSynthesizer]:
-    """Yield each real voice. It is loaded once, because that takes seconds, and belongs to no event loop."""
+    """Yield a real voice of each engine. It is loaded once, which takes seconds, and belongs to no event loop."""
+    chosen = known(request.param)
+    if chosen.model is not None and not ModelDirectory(MODELS).holds(chosen.model):
+        pytest.skip(f"not here: roomtone models pull {chosen.model_name}")
     # This is about what is said; a machine that runs other tests too may take long.
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         patch.setattr(embedded, "SENTENCE_TIMEOUT_S", PATIENCE_S)
         stack = AsyncExitStack()
-        if request.param == "kokoro":
-            yield kokoro_voice(stack, runner)
-        else:
-            yield runner.run(stack.enter_async_context(PiperSynthesizer.open(MODELS / "voice-joe", variety=0.0)))
+        yield runner.run(stack.enter_async_context(open_voice(chosen, MODELS, REPEATABLE)))
         runner.run(stack.aclose())
+
+
+def test_each_engine_keeps_the_contract() -> None:
+    """The voices of the tests below are of every engine there is."""
+    assert {known(name).engine for name in ("hibari", "joe", "heart")} == {each.engine for each in VOICES}
 
 
 async def test_a_sentence_is_sound_at_once(voice: EmbeddedSynthesizer) -> None:
@@ -74,7 +86,7 @@ async def test_what_a_voice_could_only_spell_it_refuses(voice: EmbeddedSynthesiz
     assert len((await voice.synthesize("Yes.")).pcm)
 
 
-@pytest.mark.parametrize("voice", ["piper"], indirect=True)
+@pytest.mark.parametrize("voice", ["hibari", "joe"], indirect=True)
 async def test_without_variety_the_same_words_sound_the_same(voice: EmbeddedSynthesizer) -> None:
     """So that a rehearsal is repeatable."""
     first, second = [(await voice.synthesize("Friday.")).pcm for _ in range(2)]
@@ -90,34 +102,81 @@ def test_only_the_silence_before_the_first_sound_goes() -> None:
         assert len(trim_leading_silence(quiet, 22_050)) == len(quiet)
 
 
-@pytest.mark.parametrize(("engine", "pull"), [(PiperSynthesizer, "voice"), (KokoroModel, "voice-kokoro")])
-async def test_a_missing_or_damaged_model_says_what_to_run(
-    tmp_path: Path, engine: type[PiperSynthesizer | KokoroModel], pull: str
-) -> None:
+@pytest.mark.parametrize("name", ["joe", "heart"])
+async def test_a_missing_or_damaged_model_says_what_to_run(tmp_path: Path, name: str) -> None:
     """The error names the command that fetches the model, and fetches it again."""
-    with pytest.raises(SynthesisError, match=f"roomtone models pull {pull}"):
-        async with engine.open(tmp_path):
+    folder = known(name).folder(tmp_path)
+    with pytest.raises(SynthesisError, match=f"roomtone models pull {folder.name}"):
+        async with open_voice(known(name), tmp_path):
             pass
-    for name in ("voice.onnx", "voice.onnx.json", "model.onnx"):
-        (tmp_path / name).write_bytes(b"not a model")
+    folder.mkdir()
+    for file in ("voice.onnx", "voice.onnx.json", "model.onnx"):
+        (folder / file).write_bytes(b"not a model")
     with pytest.raises(SynthesisError, match="--again"):
-        async with engine.open(tmp_path):
+        async with open_voice(known(name), tmp_path):
             pass
+
+
+@pytest.mark.parametrize("damage", ["the library", "the model", "the dictionary"])
+async def test_a_missing_or_damaged_library_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    """The voice that comes in a wheel is whole or says so before it is wanted, whichever of its files is damaged."""
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"no file of the voice")
+    match damage:
+        case "the library":
+            monkeypatch.setitem(sys.modules, "hibari", None)
+        case "the model":
+            monkeypatch.setattr("hibari.tts.voice_path", lambda _: str(broken))
+        case _:
+            monkeypatch.setattr("hibari.g2p.ASSETS", str(tmp_path))
+    with pytest.raises(SynthesisError, match="pip install --force-reinstall") as failed:
+        async with open_voice(known("hibari"), tmp_path):
+            pass
+    assert in_language(sentence_of(failed.value), "de").startswith("Meine Stimme")
 
 
 async def test_a_voice_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its disk hangs. The bot goes on without it, and says so."""
     gate = threading.Event()
-    for name in ("voice.onnx", "voice.onnx.json"):
-        (tmp_path / name).touch()
-    monkeypatch.setattr(piper, "onnx_session", lambda *_, **__: gate.wait(PATIENCE_S))
+    hanging = VoiceEngine("Hanging", "", lambda _: gate.wait(PATIENCE_S), lambda *_: lambda _: SILENCE)
     monkeypatch.setattr(embedded, "LOAD_TIMEOUT_S", 0.0)
     monkeypatch.setattr(embedded, "STOP_TIMEOUT_S", 0.0)
     with pytest.raises(SynthesisError, match="0 s") as failed:
-        async with PiperSynthesizer.open(tmp_path):
+        async with EmbeddedModel.open(hanging, tmp_path):
             pass
     assert in_language(sentence_of(failed.value), "de").startswith("Die Stimme in")
     gate.set()
+
+
+async def test_what_a_library_cannot_say_is_left_out(tmp_path: Path) -> None:
+    """An untyped error of one sentence is a sentence that tells none of its words, and the next one is spoken."""
+
+    def speak(text: str) -> AudioChunk:
+        if text.isdigit():
+            raise IndexError(text)
+        return SILENCE
+
+    async with EmbeddedModel.open(VoiceEngine("Frail", "", str, lambda *_: speak), tmp_path) as model:
+        voice = await model.voice()
+        with pytest.raises(SynthesisError, match="left out") as failed:
+            await voice.synthesize("9" * 60)
+        assert "9" not in str(failed.value)
+        assert len((await voice.synthesize("Yes.")).pcm)
+
+
+@pytest.mark.parametrize("voice", ["hibari"], indirect=True)
+async def test_the_bots_voice_answers_bad_input(voice: EmbeddedSynthesizer) -> None:
+    """A text without words is silence, one without an end is cut where it pauses, a number without an end left out."""
+    assert not len((await voice.synthesize("")).pcm)
+    assert not len((await voice.synthesize("🎉 😀")).pcm)
+    assert len((await voice.synthesize("so we went on " * 60)).pcm) > 40 * 24_000
+    with pytest.raises(SynthesisError, match="left out"):
+        await voice.synthesize("9" * 5_000)
+    with pytest.raises(UnreadableTextError):
+        await voice.synthesize("ⅷ")
+    assert len((await voice.synthesize("Good morning, Zoë and Łukasz.")).pcm)
 
 
 def test_espeaks_voice_is_set_when_another_one_is_wanted() -> None:
@@ -200,7 +259,7 @@ GREETINGS = {
 
 def is_readable(text: str, language: str) -> bool:
     with contextlib.suppress(UnreadableTextError):
-        require_readable(text, language)
+        espeak_text(language)(text)
         return True
     return False
 

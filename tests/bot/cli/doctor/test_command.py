@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +27,8 @@ app.command()(command)
 
 @pytest.fixture(autouse=True)
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in an empty directory and an environment without settings."""
+    """Work in an empty directory and an environment without settings, and without the voice, which takes a second."""
+    monkeypatch.setitem(sys.modules, "hibari", None)
     for name in [each for each in os.environ if each.startswith(("ROOMTONE_", "DISCORD_", "OPENAI_"))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
