@@ -27,3 +27,10 @@ async def test_the_bot_gives_way_to_words_and_not_to_a_backchannel(tmp_path: Pat
     whole, broken_off = played.report["bot_turns"][:2]
     assert len(broken_off["text"]) < len(whole["text"]) / 2
     assert "soup" not in broken_off["heard_by_others"]
+
+
+async def test_people_may_finish_what_they_say(tmp_path: Path) -> None:
+    """A question and a story with pauses are each one utterance, and every question gets the answer to all of it."""
+    played = await asyncio.to_thread(Program.rehearse(tmp_path, "second-thoughts").wait)
+    assert played.expectation("every_utterance_heard_once")["passed"], played.printed
+    assert played.status == 0, played.printed
