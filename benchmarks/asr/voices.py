@@ -49,7 +49,7 @@ class SpokenSentence:
 
 
 def spoken_sentences() -> dict[str, tuple[SpokenSentence, ...]]:
-    """Return the two halves: `open`, by which rules for signs are chosen, and `apart`, which only measures."""
+    """Return the two halves: `open`, by which the rules for the bot's own voice are chosen, and `apart`."""
     halves = tomllib.loads(TEXTS.read_text("utf-8"))
     return {
         half: tuple(SpokenSentence(each["written"], tuple(each["said"])) for each in listed)
