@@ -9,17 +9,19 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from rehearsal.errors import ScenarioError
-from rehearsal.script.scenario_file import mistake, read_text
+from rehearsal.script.scenario_file import TOO_DEEP, mistake, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+# Keys and numbers on the way to a value.
+Place: TypeAlias = tuple[str | int, ...]
 # The reader of the share keeps to it too.
 _MAX_NOTE_CHARS = 220
 
@@ -78,7 +80,7 @@ class RecordedFact(_Value):
     turns: tuple[int, ...]
     text: str
     kind: str
-    importance: int = Field(ge=1, le=3)
+    importance: Literal[1, 2, 3]
     closes: tuple[str, ...] = ()
     owner: str = ""
     until: str = ""
@@ -134,18 +136,18 @@ class SituationFile:
         try:
             self.situation = Situation.model_validate(self._raw)
         except ValidationError as exc:
-            wrong = [(each["loc"], f"{each['loc'][-1:] or '-'}: {each['msg']}") for each in exc.errors()]
-            raise ScenarioError(tuple(self._mistake(*each) for each in wrong)) from exc
-        if wrong := list(_misfits(self.situation)):
-            raise ScenarioError(tuple(self._mistake(*each) for each in wrong))
+            wrong = [(each["loc"], f'"{each["loc"][-1]}": {each["msg"]}' * bool(each["loc"])) for each in exc.errors()]
+            raise ScenarioError(tuple(self._mistake(at, what or "it is no situation") for at, what in wrong)) from exc
+        if misfits := list(_misfits(self.situation)):
+            raise ScenarioError(tuple(self._mistake(*each) for each in misfits))
         self.folds = self._recorded_folds()
 
     def error(self, turn: int, what: str) -> ScenarioError:
         """Return the error that something is wrong with a turn of the talk; the question is the one after the last."""
         asked = turn == len(self.situation.history)
-        return ScenarioError((self._mistake(["question"] if asked else ["history", turn], what),))
+        return ScenarioError((self._mistake(("question",) if asked else ("history", turn), what),))
 
-    def _mistake(self, place: Sequence[str | int], what: str) -> str:
+    def _mistake(self, place: Place, what: str) -> str:
         return mistake(self._path, f"line {self._decoder.line_of(self._raw, place)}", what)
 
     def _recorded_folds(self) -> dict[int, RecordedFold] | None:
@@ -163,6 +165,8 @@ def _decoded(path: Path, decoder: json.JSONDecoder | None = None) -> Any:
         return (decoder or json.JSONDecoder()).decode(read_text(path))
     except json.JSONDecodeError as exc:
         raise ScenarioError((mistake(path, f"line {exc.lineno}", f"it is not JSON ({exc.msg})"),)) from exc
+    except (ValueError, RecursionError) as exc:
+        raise ScenarioError((mistake(path, "", TOO_DEEP),)) from exc
 
 
 class _PlacedDecoder(json.JSONDecoder):
@@ -171,7 +175,7 @@ class _PlacedDecoder(json.JSONDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._lines: dict[int, int] = {}
-        parse_object = self.parse_object
+        parse_object: Callable[..., tuple[Any, int]] = self.parse_object  # type: ignore[has-type]
 
         def parse_placed(begin: tuple[str, int], *more: Any) -> tuple[Any, int]:
             parsed, end = parse_object(begin, *more)
@@ -180,9 +184,9 @@ class _PlacedDecoder(json.JSONDecoder):
 
         self.parse_object = parse_placed
         # The one in C calls no function of ours.
-        self.scan_once = py_make_scanner(self)  # type: ignore[no-untyped-call]
+        self.scan_once = py_make_scanner(self)
 
-    def line_of(self, parsed: Any, place: Sequence[str | int]) -> int:
+    def line_of(self, parsed: Any, place: Place) -> int:
         """Return where the innermost object on the way to `place` begins."""
         line = 1
         for step in place:
@@ -194,23 +198,23 @@ class _PlacedDecoder(json.JSONDecoder):
         return self._lines.get(id(parsed), line)
 
 
-def _misfits(situation: Situation) -> Iterator[tuple[Sequence[str | int], str]]:
+def _misfits(situation: Situation) -> Iterator[tuple[Place, str]]:
     """Yield place and mistake of what does not fit together."""
     names, bot = situation.everybody, situation.bot
     listed = ", ".join(names)
     talk = situation.history
     for number, turn in enumerate(talk):
-        place = ["history", number]
+        place: Place = ("history", number)
         if turn.speaker not in (*names, bot):
-            yield [*place, "speaker"], f'"{turn.speaker}" is not one of the people ({listed})'
+            yield (*place, "speaker"), f'"{turn.speaker}" is not one of the people ({listed})'
         elif not turn.text and not turn.event:
             yield place, "nothing is said and nobody comes in"
         elif turn.event and turn.speaker != situation.joins_late:
-            yield [*place, "event"], "only the person of joins_late comes in"
+            yield (*place, "event"), "only the person of joins_late comes in"
         elif turn.speaker == bot and (number == 0 or talk[number - 1].speaker == bot or talk[number - 1].event):
             yield place, "the bot answers only what somebody has just said"
     if situation.question.speaker not in names or not situation.question.text:
-        yield ["question"], f"it needs words and one of the people as its speaker ({listed})"
+        yield ("question",), f"it needs words and one of the people as its speaker ({listed})"
     for number, note in enumerate(situation.note):
         if note.who not in names or note.after_turn > len(talk):
-            yield ["note", number], "it needs one of the people, and a turn of the talk after which it was seen"
+            yield ("note", number), "it needs one of the people, and a turn of the talk after which it was seen"

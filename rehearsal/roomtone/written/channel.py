@@ -43,7 +43,7 @@ EVENING_BEGINS = 1_760_043_600.0
 class ManualClock:
     """Implements `bot.clock.Clock`. Both clocks move only by `advance`."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float = EVENING_BEGINS) -> None:
         self._begun = now
         self._monotonic = 0.0
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
