@@ -120,10 +120,11 @@ def test_a_speaker_cannot_write_another_ones_line() -> None:
 
 
 def test_bot_turns_are_the_assistants() -> None:
-    """The bot's turns have the role `assistant`, as chat models know it."""
+    """The bot's turns have the role `assistant`, as chat models know it, and no label that it would write too."""
     spoken = replace(turn(5), kind=TurnKind.ASSISTANT, parts=(TurnPart("b", "Roomtone", "Nine."),))
     payload = build_payload(replace(context(), window=(spoken,)), system=SYSTEM)
     assert [each.role for each in payload] == ["system", "user", "assistant", "user"]
+    assert payload[2].content == "Nine."
 
 
 def test_long_turns_are_cut_and_marked() -> None:
