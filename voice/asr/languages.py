@@ -34,6 +34,8 @@ class _Person:
     candidate: str | None = None
     agreeing: int = 0
     since_confirmed: int = 0
+    # Of the last utterance, where it is sure.
+    last: str | None = None
 
 
 class SpeakerLanguages:
@@ -60,6 +62,12 @@ class SpeakerLanguages:
             return among[0]
         settled = None if person is None else person.settled
         return settled if not among or settled in among else None
+
+    def last(self, user_id: int) -> str | None:
+        """Return the language of the person's last utterance if it is sure, else the person's language."""
+        known, person = self.of(user_id), self._people.get(user_id)
+        last, among = (None if person is None else person.last), self._among()
+        return last if last is not None and (not among or last in among) else known
 
     def spoken(self) -> frozenset[str]:
         """Return the languages that are spoken here, as far as they are known."""
@@ -88,6 +96,8 @@ class SpeakerLanguages:
         if not language:
             return
         person = self._people.setdefault(user_id, _Person())
+        is_sure = probability >= SURE_PROBABILITY and speech_s >= SURE_AFTER_S
+        person.last = language if is_sure else None
         if not detected:
             person.since_confirmed += 1
             if mean_logprob < DOUBTFUL_LOGPROB:
@@ -100,10 +110,9 @@ class SpeakerLanguages:
             return
         person.agreeing = person.agreeing + 1 if language == person.candidate else 1
         person.candidate = language
-        is_sure = probability >= SURE_PROBABILITY and speech_s >= SURE_AFTER_S
         is_settled = person.agreeing >= AGREEING_DETECTIONS or (is_sure and person.settled is None)
         if is_settled or language == person.settled:
-            self._people[user_id] = _Person(language)
+            self._people[user_id] = _Person(language, last=person.last)
 
     def forget(self, user_id: int) -> None:
         """Remove the entry of a person who left."""

@@ -161,7 +161,7 @@ class PromptBuilder:
         """Return what changes with the reply: the date, and how to answer."""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         language = language_name(question.language)
-        answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
+        answering = f"The last turn is in {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
         writing = "" if question.typed is None else TYPED

@@ -175,11 +175,13 @@ class Transcriber:
         self._languages.doubt(user_id)
 
     def reply_language(self, user_id: int) -> str:
-        """Return the code of the language to answer a person in; empty if nobody here speaks another than English.
+        """Return the code of the language to answer a person in: that of their last words. Empty if nobody here speaks
+        another than English.
 
         A model that is sent an English prompt answers English people in English without being told.
         """
-        return "" if self._languages.spoken() <= {"en"} else self._languages.of(user_id) or ""
+        last = self._languages.last(user_id) or ""
+        return "" if self._languages.spoken() | {last} <= {"en", ""} else last
 
     def forget(self, user_id: int) -> None:
         """Forget the language and the last text of a person who left."""

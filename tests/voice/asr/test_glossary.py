@@ -166,6 +166,30 @@ def test_what_is_expected_next(history: str, expected: str | None) -> None:
     assert expected is None or languages.of(ADA) == expected
 
 
+@pytest.mark.parametrize(
+    ("history", "last"),
+    [
+        ("", None),
+        ("sure en", "en"),
+        # Somebody who asks something in another language is answered in it, before that is theirs.
+        ("sure en, sure de", "de"),
+        ("sure en, expected de", "de"),
+        ("sure en, sure de, sure en", "en"),
+        # A guess is no other language.
+        ("sure en, short de", "en"),
+        ("sure en, unsure de", "en"),
+        ("sure en, guess de", "en"),
+        # Of what is not spoken here nobody has said anything.
+        ("sure en, sure fr", "en"),
+    ],
+)
+def test_the_language_of_the_last_words(history: str, last: str | None) -> None:
+    """The person's own where it is not sure."""
+    languages = SpeakerLanguages(lambda: ("en", "de"))
+    recognise(languages, ADA, history)
+    assert languages.last(ADA) == last
+
+
 def test_a_fixed_language_is_everybodys() -> None:
     """The language of the settings overrides every detection."""
     languages = SpeakerLanguages(lambda: ("de",))
