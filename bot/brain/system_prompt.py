@@ -161,7 +161,8 @@ def build_realtime_instructions(
     for the rules, under 2,000 characters, which are never cut.
     """
     notes = [
-        f"[{format_clock_time(note.at, zone)}] {plain_name(note.who)}: {inline(plain(note.what))}"
+        f"[{format_clock_time(note.at, zone)}] {plain_name(note.who)}"
+        f"{f' ({inline(note.why)})' if note.why else ''}: {inline(note.what)}"
         for note in reversed(session.live_notes)
     ]
     # On one line each, so that nothing looks like another section. Worth most first.
