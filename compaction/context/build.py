@@ -107,7 +107,7 @@ def build_payload(
     # What was seen stands where it was seen: a question about it is understood by what was said then.
     notes = deque(context.live_notes)
     for turn in context.window:
-        while notes and notes[0].at <= turn.started_at:
+        while notes and notes[0].at < turn.started_at:
             messages.append(_note_part(notes.popleft(), options))
         messages.append(context.turn_parts.part(turn, zone, count))
         messages += exchanged.get(turn.seq, ())

@@ -191,7 +191,7 @@ class WrittenPlayer:
         await self.begin()
         for moment in moments(self.scenario.steps):
             await self.perform(moment)
-        await self._rest(self.scenario.settle_s)
+        await self.rest(self.scenario.settle_s)
         await self.leave()
 
     async def begin(self) -> None:
@@ -225,7 +225,7 @@ class WrittenPlayer:
         self._present()
         _, first = moment[0]
         if first.gap_s is not None:
-            await self._rest(first.gap_s)
+            await self.rest(first.gap_s)
         if isinstance(first, SayStep):
             await self._talk([(number, step) for number, step in moment if isinstance(step, SayStep)])
         else:
@@ -316,7 +316,7 @@ class WrittenPlayer:
                 return
             await asyncio.sleep(_THREADS_S)
 
-    async def _rest(self, seconds: float) -> None:
+    async def rest(self, seconds: float) -> None:
         """Advance the clock through silence; in small steps at first, because the bot may still speak."""
         listened = min(seconds, _LISTENS_ON_S)
         for _ in range(round(listened / STEP_S)):

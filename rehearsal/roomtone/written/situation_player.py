@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Nobody is shown it.
 _ANSWER = "All right."
+# What is said next began later than what was seen, though the room counts the moment before it too.
+_BEFORE_SPEECH_S = 1.0
 # How much two lines overlap that are spoken at the same time.
 _OVERLAP_S = 0.5
 
@@ -172,3 +174,4 @@ class _SituationPlayer:
             excludes=lambda _: False,
         )
         await recorder.take_note(sharer, ScreenNote(clock.now(), note.text, why, VisionSource.MODEL, ""))
+        await self._player.rest(_BEFORE_SPEECH_S)
