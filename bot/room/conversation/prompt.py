@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -259,10 +260,17 @@ def sent_prompt(
     """Return what one model call was sent, for the store: `messages`, each with what is known of it from the prompt of
     `context`. Results of tools, and what the model's budget shortened, are no parts of that. `at`: UTC epoch seconds.
     """
-    parts = {message_json(part): part for part in context.parts}
+    # Several turns of the bot may have the same words. They are sent in their order.
+    parts: defaultdict[str, deque[PayloadPart]] = defaultdict(deque)
+    for part in context.parts:
+        parts[message_json(part)].append(part)
+    known = (parts[message_json(message)] for message in messages)
     session = context.session
     return SentPrompt.of(
-        [parts.get(message_json(message)) or to_part(message, estimate_text_tokens) for message in messages],
+        [
+            same.popleft() if same else to_part(message, estimate_text_tokens)
+            for message, same in zip(messages, known, strict=True)
+        ],
         session_id,
         answer_to=context.current.seq,
         at=at,
