@@ -94,7 +94,7 @@ class RecordedFold(_Value):
     paragraph: str
 
 
-class Situation(_Value):
+class SituationScript(_Value):
     """A situation. `base`: the number of the situation whose folds it has, if not its own. `joins_late`: who comes in
     during the talk. `want`: what a good answer has or avoids, for people.
 
@@ -134,7 +134,7 @@ class SituationFile:
         self._path, self._decoder = path, _PlacedDecoder()
         self._raw = _decoded(path, self._decoder)
         try:
-            self.situation = Situation.model_validate(self._raw)
+            self.situation = SituationScript.model_validate(self._raw)
         except ValidationError as exc:
             wrong = [(each["loc"], f'"{each["loc"][-1]}": {each["msg"]}' * bool(each["loc"])) for each in exc.errors()]
             raise ScenarioError(tuple(self._mistake(at, what or "it is no situation") for at, what in wrong)) from exc
@@ -198,7 +198,7 @@ class _PlacedDecoder(json.JSONDecoder):
         return self._lines.get(id(parsed), line)
 
 
-def _misfits(situation: Situation) -> Iterator[tuple[Place, str]]:
+def _misfits(situation: SituationScript) -> Iterator[tuple[Place, str]]:
     """Yield place and mistake of what does not fit together."""
     names, bot = situation.everybody, situation.bot
     listed = ", ".join(names)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.roomtone.written.scripted_model import ScriptedModel
+    from rehearsal.roomtone.written.scripted_model import WrittenModel
     from rehearsal.runner.observations import Observation
     from rehearsal.script.scenario import Scenario, Step
 
@@ -117,7 +117,7 @@ async def open_player(
     *,
     data_dir: Path | None = None,
     begins_at: float = EVENING_BEGINS,
-    model: ScriptedModel | None = None,
+    model: WrittenModel | None = None,
 ) -> AsyncIterator[WrittenPlayer]:
     """Open the room of a scenario and yield its player. `observer`: the live display. `data_dir`: keep the memory
     there. `begins_at`: UTC epoch seconds. `model`: answers in the room; None: no language model does.

@@ -96,7 +96,7 @@ def _fact(written: RecordedFact, request: FoldRequest) -> Fact:
 
 
 @dataclass(slots=True)
-class ScriptedModel:
+class WrittenModel:
     """The model of a written room. `summariser`: what folds there. `timeline`: of its session, once that is open."""
 
     endpoint: ScriptedEndpoint = field(default_factory=ScriptedEndpoint)

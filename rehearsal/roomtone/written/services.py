@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from compaction.session import SessionTimeline
     from compaction.summary.port import Summariser
     from config.schema import Settings
-    from rehearsal.roomtone.written.scripted_model import ScriptedModel
+    from rehearsal.roomtone.written.scripted_model import WrittenModel
     from rehearsal.script.scenario import Scenario
     from voice.asr.port import Recogniser
 
@@ -69,7 +69,7 @@ async def open_written_services(
     clock: Clock,
     observe: Observer,
     data_dir: Path | None = None,
-    model: ScriptedModel | None = None,
+    model: WrittenModel | None = None,
 ) -> AsyncIterator[tuple[RoomServices, Database]]:
     """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
     folder. `model`: answers, with the tools of a room, and folds; None: no language model does. Raises `SetupError` if
@@ -144,7 +144,7 @@ async def open_written_services(
         yield services, database
 
 
-def _known_to(model: ScriptedModel | None, open_timeline: OpenTimeline) -> OpenTimeline:
+def _known_to(model: WrittenModel | None, open_timeline: OpenTimeline) -> OpenTimeline:
     """Return `open_timeline`, which tells the model the timeline that it opens."""
 
     @asynccontextmanager

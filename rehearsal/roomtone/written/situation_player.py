@@ -10,7 +10,7 @@ from bot.screen.sharer import Sharer, ShareRecorder
 from compaction.model import TurnKind, TurnPart
 from rehearsal.roomtone.written.channel import speech_duration_s
 from rehearsal.roomtone.written.player import AFTER_SPEECH_S, ScenarioEndedError, open_player
-from rehearsal.roomtone.written.scripted_model import RecordedSummariser, ScriptedModel
+from rehearsal.roomtone.written.scripted_model import RecordedSummariser, WrittenModel
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.script.scenario import AFTER_VOICE, FIRST_PERSON_ID, BotSpec, JoinStep, PersonSpec, SayStep, Scenario
 from rehearsal.script.situation import SituationQuestion
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person
     from bot.llm.port import ChatMessage
     from rehearsal.roomtone.written.player import WrittenPlayer
-    from rehearsal.script.situation import Situation, SituationFile, SituationNote, SituationTurn
+    from rehearsal.script.situation import SituationFile, SituationNote, SituationScript, SituationTurn
 
 # Nobody is shown it.
 _ANSWER = "All right."
@@ -52,7 +52,7 @@ async def play_situation(
 
     Raises `ScenarioError` with the line at which the room does something else than the file says.
     """
-    scenario, model = _scenario(file.situation), ScriptedModel()
+    scenario, model = _scenario(file.situation), WrittenModel()
     if file.folds is not None:
         model.summariser = RecordedSummariser(file.folds)
     settings = written_settings(scenario, overrides)
@@ -60,7 +60,7 @@ async def play_situation(
         return await _SituationPlayer(file, player, model).play()
 
 
-def _scenario(situation: Situation) -> Scenario:
+def _scenario(situation: SituationScript) -> Scenario:
     """Return a scenario with the people of a situation. It has one step, because there is none without."""
     people = tuple(
         PersonSpec(key=name, name=name, id=FIRST_PERSON_ID + number, present=name != situation.joins_late)
@@ -73,7 +73,7 @@ def _scenario(situation: Situation) -> Scenario:
 class _SituationPlayer:
     """Plays one situation with the player of its room."""
 
-    def __init__(self, file: SituationFile, player: WrittenPlayer, model: ScriptedModel) -> None:
+    def __init__(self, file: SituationFile, player: WrittenPlayer, model: WrittenModel) -> None:
         self._file, self._situation = file, file.situation
         self._player, self._model = player, model
         self._lines: Sequence[SituationTurn] = (*self._situation.history, self._situation.question)

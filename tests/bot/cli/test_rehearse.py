@@ -95,7 +95,7 @@ def test_what_a_model_is_sent_is_saved(tmp_path: Path) -> None:
 def test_a_talk_that_goes_another_way_is_named(tmp_path: Path) -> None:
     """A line of the bot for which nobody has called it is told with its line."""
     file = tmp_path / "talk.json"
-    history = [*TALK["history"], {"speaker": "Roomtone", "text": "Nice.", "at_s": 3.0}]  # type: ignore[misc]
+    history = [*TALK["history"], {"speaker": "Roomtone", "text": "Nice.", "at_s": 3.0}]
     file.write_text(json.dumps(TALK | {"history": history}, indent=1))
     with pytest.raises(ScenarioError, match="line 9: the room waited in vain"):
         command(written=file, prompt=tmp_path / "sent.json")
