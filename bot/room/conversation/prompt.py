@@ -44,7 +44,9 @@ REPORT_RESULT = (
     "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
     "of it, by its result. If that says that it failed, say so."
 )
-TYPED = "You were asked in a chat. Your answer is posted there for people to read, and is not spoken."
+TYPED = (
+    "You were asked in a chat. Your answer is posted there, to be read: it may have figures, and be as long as it must."
+)
 
 
 class PromptBuilder:
