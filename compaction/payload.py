@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PartKind(StrEnum):
-    """What a part of the payload contains, in the order in which parts are sent."""
+    """What a part of the payload contains, in the order in which parts are sent. Notes stand among the turns."""
 
     SYSTEM = "system"
     CONTINUITY = "continuity"

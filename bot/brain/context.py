@@ -116,8 +116,8 @@ def build_context_messages(
 ) -> ModelContext:
     """Build the input of a reply to `current`.
 
-    Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools,
-    live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
+    Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools
+    and live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
     prompt is made to fit, and whether an excerpt replaces turns that do not. `toolbox`: tools to offer on behalf of
     `asker`. `pressed`: the call whose result is told. `may_skip`: a prompt offers SKIP. `language`: see
     `ModelContext`. The call also lets the session check whether a batch is due; folding runs in the background. Raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import tomllib
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
@@ -84,6 +85,14 @@ def command(
     realtime: Annotated[
         bool, typer.Option("--realtime", help="Use speech-to-speech, from a local server with its protocol.")
     ] = False,
+    written: Annotated[
+        Path | None,
+        typer.Option(help="Instead of a scenario, play this situation in writing.", metavar="SITUATION.json"),
+    ] = None,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(help="With --written: save what the model is sent for the question.", metavar="FILE.json"),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Override a setting, for example compaction.mode=off.", metavar="KEY=VALUE"),
@@ -98,6 +107,11 @@ def command(
         from rehearsal.roomtone.playing import bundled
 
         say("\n".join(bundled()))
+        return
+    if written is not None or prompt is not None:
+        if written is None or prompt is None:
+            raise typer.BadParameter("--written and --prompt go together.")
+        save_prompt(written, prompt, parse_settings(settings or []))
         return
     shares = {"loss": loss, "padding": padding, "reorder": reorder}
     wanted = RehearsalOptions(
@@ -130,6 +144,27 @@ def parse_settings(given: Sequence[str]) -> dict[str, object]:
         except (ValueError, RecursionError):
             parsed[key.strip()] = value
     return parsed
+
+
+def save_prompt(situation: Path, file: Path, overrides: Mapping[str, object]) -> None:
+    """Play a situation in writing, and save the messages that the model is sent for its question. Raises
+    `ScenarioError`.
+    """
+    from bot.cli.environment import logging_from_settings, null_console, require_folder, write_named_file
+    from config.load import load
+    from rehearsal.roomtone.written.situation_player import play_situation
+    from rehearsal.script.situation import SituationFile
+
+    require_folder("--prompt", file)
+    read = SituationFile(situation)
+    with (
+        TemporaryDirectory(prefix="roomtone-situation-") as folder,
+        null_console() as console,
+        logging_from_settings(load(overrides={"storage.data_dir": folder}), console=console),
+    ):
+        messages = asyncio.run(until_stopped(play_situation(read, overrides)))
+    listed = [{"role": message.role.value, "content": message.content} for message in messages]
+    write_named_file(file, json.dumps(listed, ensure_ascii=False, indent=1) + "\n", example="--prompt messages.json")
 
 
 def refuse_scenario_options(wanted: RehearsalOptions) -> None:

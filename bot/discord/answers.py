@@ -211,8 +211,7 @@ def failure_sentence(error: Exception) -> Text:
 
 RECAP = Text("What it was about in {channel}")
 # Discord allows 6,000 characters in an embed. What may be long of a digest is cut so.
-_ABOUT_CHARS = 1_500
-_LINES_CHARS = 950
+_LINES_CHARS = 750
 _NAMES_CHARS = 300
 
 
@@ -229,11 +228,12 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
         end=verbatim(f"<t:{digest.ended_at:.0f}:t>"),
         duration=format_duration(digest.ended_at - digest.started_at),
     )
-    about = _lines(digest.about, digest.page, language, most_chars=_ABOUT_CHARS)
     listed = (
+        (Text("For you"), digest.yours),
         (Text("Decisions"), digest.decisions),
         (Text("To do"), digest.to_do),
         (Text("Open questions"), digest.open),
+        (Text("What was talked about"), digest.about),
         (Text("Said last"), digest.last if shows_last else ()),
     )
     fields = [
@@ -244,7 +244,7 @@ def digest_embed(digest: Digest, language: str, *, title: Text, shows_last: bool
     if digest.people:
         fields.append((Text("Who was there"), verbatim(_names(digest.people))))
     how = Text("/recall finds what was said, word for word.") if digest.is_certain else NO_TEXT
-    text = joined((spoken, how, verbatim(about)), "\n")
+    text = joined((spoken, how), "\n")
     return embed_in(language, title=title, text=text, fields=fields)
 
 

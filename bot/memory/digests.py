@@ -82,7 +82,8 @@ class Digests:
                 # Somebody opted out or was forgotten while the model read their words.
                 parts, fold = await self._parts(again, since, until), None
         page = f"{self._dashboard}/#/history/{quote(session.id, safe='')}" if self._dashboard else ""
-        return replace(await asyncio.to_thread(make_digest, parts, fold), page=page)
+        name = "" if reader is None else _name_of(reader.person_id, read.recorded)
+        return replace(await asyncio.to_thread(make_digest, parts, fold, reader=name), page=page)
 
     async def _parts(self, read: ReadSession, since: float, until: float) -> DigestParts:
         segments = read.clean.segments(await self._history.segments(read.session.id))
@@ -112,6 +113,12 @@ def _within(read: ReadSession, since: float, until: float) -> Sequence[Turn]:
         for turn in read.recorded
         if turn.ended_at > since and turn.started_at < until
     ]
+
+
+def _name_of(person_id: str, turns: Sequence[Turn]) -> str:
+    """Return the last name of somebody in these turns; empty if they have not been there."""
+    names = (part.speaker for turn in reversed(turns) for part in turn.parts if part.speaker_id == person_id)
+    return next(names, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What a room knows of its people: who is talking with the bot, and how long it was quiet. Pure.
 
 A person whom the bot has answered stays engaged for a while. Engagement ends when they speak to somebody else, when the
-model finds that they do (SKIP), or when others take over the conversation. A backchannel, or a word or two from
-somebody else, do not end it, nor does what others say over the answer: whoever asked has not got the rest of it.
+model finds that they do (SKIP), or when others take over the conversation: with a line, or with two where several
+people talk with the bot, because there others put in a line. A backchannel, or a word or two from somebody else, do not
+end it, nor does what others say over the answer: whoever asked has not got the rest of it.
 """
 
 from __future__ import annotations
@@ -18,19 +19,22 @@ if TYPE_CHECKING:
 
 # An utterance that lasts so long takes over the conversation. A word or two are a remark in passing.
 TAKES_OVER_S = 1.0
+# So many lines of others end an engagement, if one person talks with the bot, and if several do.
+_LINES_ALONE, _LINES_TOGETHER = 1, 2
 # Utterances with these decisions are for other people.
 _BETWEEN_OTHERS = frozenset({Reason.NOT_ADDRESSED, Reason.MENTIONED, Reason.ADDRESSED_TO_OTHER, Reason.BUSY})
 
 
 @dataclass(slots=True)
 class _LastReply:
-    """When the bot's last reply to somebody ended (monotonic seconds), whether it ended with a question, and whether
-    they have spoken since.
+    """When the bot's last reply to somebody ended (monotonic seconds), whether it ended with a question, whether they
+    have spoken since, and how many lines of others have come between.
     """
 
     ended_at: float
     was_question: bool
     spoken_since: bool = False
+    lines_between: int = 0
 
 
 class Engagement:
@@ -55,12 +59,15 @@ class Engagement:
     def is_engaged(self, user_id: int, *, at: float, at_once: bool = False) -> bool:
         """Return whether a person who begins to speak at `at` is still talking with the bot.
 
-        `at_once`: only if they have said nothing since the reply, where no model tells whom they mean.
+        `at_once`: only if they have said nothing since the reply, and others no line, where no model tells whom they
+        mean.
         """
         last = self._last_replies.get(user_id)
         if self._answering == user_id:
             return True
-        return last is not None and at - last.ended_at <= self._window_s and not (at_once and last.spoken_since)
+        if last is None or at - last.ended_at > self._window_s:
+            return False
+        return not (at_once and (last.spoken_since or last.lines_between))
 
     def was_asked(self, user_id: int, *, at: float) -> bool:
         """Return whether the bot's last reply to that person was a question that they may be answering at `at`."""
@@ -76,8 +83,12 @@ class Engagement:
         if decision.reason not in _BETWEEN_OTHERS:
             return
         if decision.reason is Reason.ADDRESSED_TO_OTHER or ended_at - started_at >= TAKES_OVER_S:
-            # The conversation has moved on, except for those who are being answered meanwhile.
-            self._last_replies = {who: last for who, last in self._last_replies.items() if started_at < last.ended_at}
+            talking = [last for last in self._last_replies.values() if started_at - last.ended_at <= self._window_s]
+            most = _LINES_TOGETHER if len(talking) > 1 else _LINES_ALONE
+            for last in talking:
+                # Not for those who are being answered meanwhile.
+                last.lines_between += started_at >= last.ended_at
+            self._last_replies = {who: last for who, last in self._last_replies.items() if last.lines_between < most}
         self.remove(user_id)
 
     def clear(self) -> None:

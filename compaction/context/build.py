@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.trim import TrimOptions
 from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import TurnPartCache, turn_part
-from compaction.language.text import plain
 from compaction.model import Mode, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, data_part, make_part
 from compaction.speaker_names import plain_name
@@ -104,11 +104,15 @@ def build_payload(
         *participants,
         *_eviction_notes(options, now),
     ]
+    # What was seen stands where it was seen: a question about it is understood by what was said then.
+    notes = deque(context.live_notes)
     for turn in context.window:
+        while notes and notes[0].at < turn.started_at:
+            messages.append(_note_part(notes.popleft(), options))
         messages.append(context.turn_parts.part(turn, zone, count))
         messages += exchanged.get(turn.seq, ())
     messages += [
-        *(_note_part(note, options) for note in context.live_notes),
+        *(_note_part(note, options) for note in notes),
         *recall,
         *(make_part("system", PartKind.SYSTEM, text, count=count) for text in reply_prompts),
     ]
@@ -169,10 +173,11 @@ def _summary_parts(context: SessionContext, options: TrimOptions, now: float | N
 
 
 def _note_part(note: Note, options: TrimOptions) -> PayloadPart:
-    at, seen = format_clock_time(note.at, options.zone), inline(plain(note.what))
+    """Return a note with every sign of it, as in code: the marks of data keep it apart."""
+    at, why = format_clock_time(note.at, options.zone), f" ({inline(note.why)})" if note.why else ""
     return data_part(
         PartKind.NOTE,
-        f"[{at}] On {plain_name(note.who)}'s screen: {seen}",
+        f"[{at}] On {plain_name(note.who)}'s screen{why}: {inline(note.what)}",
         timestamp=note.at,
         refs=(note.id,),
         count=options.tool_outputs.count,

@@ -29,16 +29,20 @@ MAX_TURN_CHARS = 1_200
 FORGOTTEN = "(forgotten at somebody's wish)"
 
 
-def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int | None = MAX_TURN_CHARS) -> str:
-    """Return a turn as it is sent to a model: `[21:04] Ada: …`, one line per speaker, at most `max_chars` characters
-    (None: however long it is).
+def format_turn(
+    turn: Turn, zone: tzinfo = UTC, *, max_chars: int | None = MAX_TURN_CHARS, labelled: bool = True
+) -> str:
+    """Return a turn as a model reads it: `[21:04] Ada: …`, one line per speaker, at most `max_chars` characters (None:
+    however long it is). Without labels there are the words alone.
 
     In a longer turn the longest lines are cut, and a mark at the end names the turn to recall for the full text.
     """
-    head = f"[{format_clock_time(turn.started_at, zone)}] "
+    head = f"[{format_clock_time(turn.started_at, zone)}] " if labelled else ""
     if turn.tombstone:
         return f"{head}{FORGOTTEN}"
-    lines = [_line(turn.kind, plain_name(part.speaker), inline(plain(part.text))) for part in turn.parts]
+    texts = [inline(plain(part.text)) for part in turn.parts]
+    named = zip(turn.parts, texts, strict=True)
+    lines = [_line(turn.kind, plain_name(part.speaker), text) for part, text in named] if labelled else texts
     whole = head + "\n".join(lines)
     if max_chars is None or len(whole) <= max_chars:
         return whole
@@ -97,6 +101,7 @@ class TurnPartCache:
 def turn_part(
     turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] = estimate_text_tokens
 ) -> PayloadPart:
-    role = "assistant" if turn.kind is TurnKind.ASSISTANT else "user"
-    text = format_turn(turn, zone)
+    """Return a turn as a message. A model writes as its own turns look, so they have neither time nor name in front."""
+    own = turn.kind is TurnKind.ASSISTANT
+    role, text = "assistant" if own else "user", format_turn(turn, zone, labelled=not own)
     return make_part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)

@@ -1,4 +1,5 @@
-"""A digest of a session, or of a stretch of it, for people: decisions, what is open, what it was about, who was there.
+"""A digest of a session, or of a stretch of it, for people: what concerns the reader, decisions, what is open, what it
+was about, who was there.
 
 It is made of what a model has written: the facts that hold, by kind, and the gists. Without a model it has what is
 certain: who was there, when, and what was said last. What people state about themselves (`FactKind.LASTING`) is in no
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.text import cut_at_word
+from compaction.language.text import cut_at_word, words
 from compaction.model import SAID, FactKind, Seq, TurnKind
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import REACH_TURNS, FoldRequest, KnownFact
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Segment, Turn
     from compaction.summary.port import Fold
 
-# What fits into one message of Discord, and is read in half a minute.
-MOST_ABOUT = 8
-MOST_FACTS = 8
+# What fits into one message of Discord, each part in one breath.
+MOST_ABOUT = 5
+MOST_FACTS = 5
 # As many turns as one fold has: a model is asked only if more of the newest ones are not folded.
 STALE_TURNS = 10
 # So many of the newest turns go to a model at once.
@@ -49,8 +50,9 @@ class DigestLine:
 @dataclass(frozen=True, slots=True)
 class Digest:
     """What people read of a session or a stretch of it. Times are UTC epoch seconds. `turn_count`: how often people
-    spoke. `people`: their names, in the order in which they first appeared. `to_do`: decisions and open questions that
-    somebody has to see to. `last`: the last words. `page`: the address of the session on the dashboard, if it has one.
+    spoke. `people`: their names, in the order in which they first appeared. `yours`: decisions and open questions that
+    concern the reader, which stand nowhere else. `to_do`: those that somebody has to see to. `last`: the last words.
+    `page`: the address of the session on the dashboard, if it has one.
     """
 
     started_at: float
@@ -58,6 +60,7 @@ class Digest:
     turn_count: int
     people: tuple[str, ...] = ()
     about: tuple[DigestLine, ...] = ()
+    yours: tuple[DigestLine, ...] = ()
     decisions: tuple[DigestLine, ...] = ()
     to_do: tuple[DigestLine, ...] = ()
     open: tuple[DigestLine, ...] = ()
@@ -72,7 +75,7 @@ class Digest:
     @property
     def is_certain(self) -> bool:
         """Return whether it has nothing that a model has written."""
-        return not (self.about or self.decisions or self.to_do or self.open)
+        return not (self.about or self.yours or self.decisions or self.to_do or self.open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,10 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
     )
 
 
-def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
-    """Return the digest. `fold`: what a model made of the stale turns, if it was asked."""
+def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "") -> Digest:
+    """Return the digest. `fold`: what a model made of the stale turns, if it was asked. `reader`: the name of who reads
+    it, if it is for one person.
+    """
     known = [each for segment in parts.segments for each in known_facts_of(segment)]
     about = [
         DigestLine(each.started_at, each.gist, seq=each.start)
@@ -140,15 +145,19 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
     spoken = [turn for turn in parts.turns if _is_said(turn)]
     said = [turn for turn in spoken if turn.seq not in hidden]
     standing = _standing(known, parts.closed, {turn.seq for turn in said})
+    settled = [fact for fact in standing if fact.kind in {FactKind.DECISION, FactKind.OPEN}]
+    yours = [fact for fact in settled if _concerns(fact, reader)]
+    others = [fact for fact in settled if fact not in yours]
     return Digest(
         started_at=parts.turns[0].started_at if parts.turns else 0.0,
         ended_at=parts.turns[-1].ended_at if parts.turns else 0.0,
         turn_count=len(spoken),
         people=_people(parts.turns),
         about=tuple(about) if spoken else (),
-        decisions=_lines(fact for fact in standing if fact.kind is FactKind.DECISION and not _has_to_be_done(fact)),
-        to_do=_lines(filter(_has_to_be_done, standing)),
-        open=_lines(fact for fact in standing if fact.kind is FactKind.OPEN and not _has_to_be_done(fact)),
+        yours=_lines(yours),
+        decisions=_lines(fact for fact in others if fact.kind is FactKind.DECISION and not _has_to_be_done(fact)),
+        to_do=_lines(filter(_has_to_be_done, others)),
+        open=_lines(fact for fact in others if fact.kind is FactKind.OPEN and not _has_to_be_done(fact)),
         last=tuple(
             DigestLine(turn.started_at, cut_at_word(part.text, _LAST_CHARS), part.speaker, turn.seq)
             for turn in said[-_LAST:]
@@ -174,8 +183,14 @@ def _standing(known: Sequence[KnownFact], closed: frozenset[str], said: Collecti
     return sorted(said_facts, key=lambda fact: (fact.at, fact.turn_seq))
 
 
+def _concerns(fact: Fact, name: str) -> bool:
+    """Return whether a fact is somebody's, or names them."""
+    called = set(words(name))
+    return bool(called) and called <= {*words(fact.owner), *words(fact.text.replace("'s", " ").replace("’s", " "))}
+
+
 def _has_to_be_done(fact: Fact) -> bool:
-    return fact.kind in {FactKind.DECISION, FactKind.OPEN} and bool(fact.owner or fact.until)
+    return bool(fact.owner or fact.until)
 
 
 def _lines(standing: Iterable[Fact]) -> tuple[DigestLine, ...]:

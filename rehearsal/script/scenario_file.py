@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_TOO_DEEP = "it is nested too deeply, or a number is too long"
+TOO_DEEP = "it is nested too deeply, or a number is too long"
 _IN_WORDS = {"missing": "it is missing", "extra_forbidden": "there is no such key here"}
 
 
@@ -75,7 +75,7 @@ def read_json_lines(file: Path) -> dict[int, Any]:
         except json.JSONDecodeError as exc:
             mistakes.append(mistake(file, f"line {number}", f"it is not JSON ({exc.msg})"))
         except (ValueError, RecursionError):
-            mistakes.append(mistake(file, f"line {number}", _TOO_DEEP))
+            mistakes.append(mistake(file, f"line {number}", TOO_DEEP))
     if mistakes:
         raise ScenarioError(tuple(mistakes))
     return rows
@@ -230,4 +230,4 @@ def _parsed_toml(path: Path) -> dict[str, Any]:
         raise ScenarioError((mistake(path, "", f"it is not TOML: {exc}"),)) from exc
     except (ValueError, RecursionError) as exc:
         # TOML sets no limit to either, Python does.
-        raise ScenarioError((mistake(path, "", "it is nested too deeply, or a number is too long"),)) from exc
+        raise ScenarioError((mistake(path, "", TOO_DEEP),)) from exc

@@ -61,11 +61,11 @@ class SpeakerLanguages:
         settled = None if person is None else person.settled
         return settled if not among or settled in among else None
 
-    def after(self, user_id: int, language: str, *, probability: float, speech_s: float) -> str | None:
-        """Return the person's language as it will be known once this was `observed`."""
-        among, known = self._among(), self.of(user_id)
-        is_sure = probability >= SURE_PROBABILITY and speech_s >= SURE_AFTER_S
-        return language if known is None and is_sure and (not among or language in among) else known
+    def of_words(self, user_id: int, language: str, *, probability: float, speech_s: float) -> str | None:
+        """Return the language of what a person says: that of these words if it is sure, else the person's."""
+        known, among = self.of(user_id), self._among()
+        is_sure = bool(language) and probability >= SURE_PROBABILITY and speech_s >= SURE_AFTER_S
+        return language if is_sure and (not among or language in among) else known
 
     def spoken(self) -> frozenset[str]:
         """Return the languages that are spoken here, as far as they are known."""

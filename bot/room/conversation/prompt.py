@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,9 @@ REPORT_RESULT = (
     "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
     "of it, by its result. If that says that it failed, say so."
 )
-TYPED = "You were asked in a chat. Your answer is posted there for people to read, and is not spoken."
+TYPED = (
+    "You were asked in a chat. Your answer is posted there, to be read: it may have figures, and be as long as it must."
+)
 
 
 class PromptBuilder:
@@ -159,7 +162,7 @@ class PromptBuilder:
         """Return what changes with the reply: the date, and how to answer."""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         language = language_name(question.language)
-        answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
+        answering = f"The last turn is in {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
         writing = "" if question.typed is None else TYPED
@@ -252,10 +255,17 @@ def sent_prompt(
     """Return what one model call was sent, for the store: `messages`, each with what is known of it from the prompt of
     `context`. Results of tools, and what the model's budget shortened, are no parts of that. `at`: UTC epoch seconds.
     """
-    parts = {message_json(part): part for part in context.parts}
+    # Several turns of the bot may have the same words. They are sent in their order.
+    parts: defaultdict[str, deque[PayloadPart]] = defaultdict(deque)
+    for part in context.parts:
+        parts[message_json(part)].append(part)
+    known = (parts[message_json(message)] for message in messages)
     session = context.session
     return SentPrompt.of(
-        [parts.get(message_json(message)) or to_part(message, estimate_text_tokens) for message in messages],
+        [
+            same.popleft() if same else to_part(message, estimate_text_tokens)
+            for message, same in zip(messages, known, strict=True)
+        ],
         session_id,
         answer_to=context.current.seq,
         at=at,

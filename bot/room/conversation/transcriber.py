@@ -174,7 +174,7 @@ class Transcriber:
         A model that is sent an English prompt answers English people in English without being told.
         """
         heard = spoken.recognition
-        language = self._languages.after(
+        language = self._languages.of_words(
             spoken.user_id,
             heard.language,
             probability=heard.language_probability,

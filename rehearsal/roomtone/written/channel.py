@@ -80,9 +80,13 @@ _LOUD, _QUIET = 8_000, 100
 _FRAMES_A_WORD = round(1000 / WORDS_A_SECOND / FRAME_MS)
 
 
+# An utterance of 30 s is cut, and the recogniser would be given the words of both parts for each.
+_LONGEST_S = 24.0
+
+
 def speech_duration_s(words: str) -> float:
     """Return how long it takes to say `words`, in seconds."""
-    return len(words.split()) / WORDS_A_SECOND
+    return min(len(words.split()) / WORDS_A_SECOND, _LONGEST_S)
 
 
 def make_speech(speaker_id: int, words: str, *, at: float) -> list[AudioEvent]:
@@ -103,10 +107,11 @@ class LoudnessDetector:
 
 
 class ScriptedRecogniser:
-    """Implements `voice.asr.port.Recogniser`: returns the words in `saying`, by speaker."""
+    """Implements `voice.asr.port.Recogniser`: returns the words in `saying`, by speaker, in `language`."""
 
     def __init__(self) -> None:
         self.saying: dict[int, str] = {}
+        self.language = "en"
 
     async def recognise(
         self,
@@ -121,7 +126,7 @@ class ScriptedRecogniser:
         assert speaker_id is not None, "rooms pass the speaker"
         return Recognition(
             text=self.saying[speaker_id],
-            language="en",
+            language=self.language,
             mean_logprob=-0.2,
             compression_ratio=1.0,
             no_speech_probability=0.0,

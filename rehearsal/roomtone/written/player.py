@@ -24,6 +24,7 @@ from bot.room.stay import CHECK_ROOM_S
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import ProblemLogHandler, observations
 from rehearsal.roomtone.written.channel import (
+    EVENING_BEGINS,
     ManualClock,
     ScriptedRecogniser,
     WrittenChannel,
@@ -50,10 +51,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bot.channel.port import TypedMessage
     from bot.events import Event
     from bot.store.database import Database
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
+    from rehearsal.roomtone.written.scripted_model import WrittenModel
     from rehearsal.runner.observations import Observation
     from rehearsal.script.scenario import Scenario, Step
 
@@ -63,8 +66,6 @@ STEP_S, QUIET_STEP_S = 0.06, 20.0
 _LISTENS_ON_S = 10.0
 # After a line: time for endpointing, recognition and the start of the answer.
 AFTER_SPEECH_S = 1.6
-# How much of an answer is played before somebody interrupts it.
-_BREAKS_OFF_AFTER_S = 0.3
 # A move later than this after the person's last one is recorded at once: what came between was recorded a minute after
 # the first.
 _MOVE_GATHERED_S = 2 * TURN_EVERY_S + CHECK_ROOM_S
@@ -110,16 +111,22 @@ def moments(steps: Iterable[Step]) -> Iterator[list[tuple[int, Step]]]:
 
 @asynccontextmanager
 async def open_player(
-    scenario: Scenario, settings: Settings, observer: RunObserver | None = None, *, data_dir: Path | None = None
+    scenario: Scenario,
+    settings: Settings,
+    observer: RunObserver | None = None,
+    *,
+    data_dir: Path | None = None,
+    begins_at: float = EVENING_BEGINS,
+    model: WrittenModel | None = None,
 ) -> AsyncIterator[WrittenPlayer]:
     """Open the room of a scenario and yield its player. `observer`: the live display. `data_dir`: keep the memory
-    there.
+    there. `begins_at`: UTC epoch seconds. `model`: answers in the room; None: no language model does.
 
     *Ownership*: the room's task and its services end with the context.
     """
-    player = WrittenPlayer(scenario, observer or RunObserver())
+    player = WrittenPlayer(scenario, observer or RunObserver(), begins_at=begins_at)
     async with open_written_services(
-        settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir
+        settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir, model=model
     ) as (services, database):
         room = Session(player.channel, services)
         watch = ProblemLogHandler(player.note)
@@ -138,16 +145,18 @@ class WrittenPlayer:
     """Plays the scenario. Created by `open_player`. It implements `rehearsal.runner.ports.ReceivedOfBot`.
 
     `record`: what was said and observed, in the seconds of `clock`. `sent_at`: when the bot sent sound.
+    `breaks_off_after_s`: how much of an answer is played before somebody interrupts it.
     """
 
-    def __init__(self, scenario: Scenario, observer: RunObserver) -> None:
+    def __init__(self, scenario: Scenario, observer: RunObserver, *, begins_at: float) -> None:
         self.scenario = scenario
         self.record = RunRecord()
         self.people = {person.key: Person(person.id, person.name, is_bot=False) for person in scenario.people}
         self.channel = WrittenChannel([self.people[each.key] for each in scenario.people if each.present])
-        self.clock = ManualClock()
+        self.clock = ManualClock(begins_at)
         self.ears = ScriptedRecogniser()
         self.sent_at: list[float] = []
+        self.breaks_off_after_s = 0.3
         self._observer = observer
         self._names = {person.id: person.name for person in self.people.values()}
         self._news = asyncio.Event()
@@ -182,7 +191,7 @@ class WrittenPlayer:
         await self.begin()
         for moment in moments(self.scenario.steps):
             await self.perform(moment)
-        await self._rest(self.scenario.settle_s)
+        await self.rest(self.scenario.settle_s)
         await self.leave()
 
     async def begin(self) -> None:
@@ -216,11 +225,15 @@ class WrittenPlayer:
         self._present()
         _, first = moment[0]
         if first.gap_s is not None:
-            await self._rest(first.gap_s)
+            await self.rest(first.gap_s)
         if isinstance(first, SayStep):
             await self._talk([(number, step) for number, step in moment if isinstance(step, SayStep)])
         else:
             await self._move(self.people[getattr(first, "who", "")], joined=isinstance(first, JoinStep))
+
+    async def take_typed(self, message: TypedMessage) -> None:
+        """Let somebody type something to the bot."""
+        await self._present().take_typed(message)
 
     async def _move(self, person: Person, *, joined: bool) -> None:
         before, now = self.record.last_seq, self.clock.monotonic()
@@ -252,11 +265,11 @@ class WrittenPlayer:
         for number, line in lines:
             if line.after == AFTER_VOICE:
                 await self._break_off(number, line, begun)
-        await self._until(lambda: len(self.record.replies) > replies, f'the answer to "{said}"')
+        await self.until(lambda: len(self.record.replies) > replies, f'the answer to "{said}"')
 
     async def _break_off(self, number: int, line: SayStep, asked_at: float) -> None:
-        await self._until(lambda: self.sent_at[-1:] > [asked_at], "the answer that is to be broken off")
-        await self._live(_BREAKS_OFF_AFTER_S)
+        await self.until(lambda: self.sent_at[-1:] > [asked_at], "the answer that is to be broken off")
+        await self._live(self.breaks_off_after_s)
         before = self.record.last_seq
         await self._live(self._speak([(number, line)]) + AFTER_SPEECH_S)
         # Two turns are recorded: the broken-off answer, then the line that broke it off.
@@ -303,7 +316,7 @@ class WrittenPlayer:
                 return
             await asyncio.sleep(_THREADS_S)
 
-    async def _rest(self, seconds: float) -> None:
+    async def rest(self, seconds: float) -> None:
         """Advance the clock through silence; in small steps at first, because the bot may still speak."""
         listened = min(seconds, _LISTENS_ON_S)
         for _ in range(round(listened / STEP_S)):
@@ -311,7 +324,7 @@ class WrittenPlayer:
         for _ in range(round((seconds - listened) / QUIET_STEP_S)):
             await self._live(QUIET_STEP_S, step_s=QUIET_STEP_S)
 
-    async def _until(self, holds: Callable[[], bool], what: str) -> None:
+    async def until(self, holds: Callable[[], bool], what: str) -> None:
         """Advance the clock until `holds`, for at most `PATIENCE_S`."""
         for _ in range(round(PATIENCE_S / STEP_S)):
             if holds():

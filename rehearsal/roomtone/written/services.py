@@ -1,7 +1,7 @@
 """The room services of a written scenario: the bot's real parts on a temporary database, with fake audio.
 
 Room, decider, memory, store, search and upkeep are real. There is no language model, so a scenario has the same answers
-everywhere.
+everywhere, or a scripted one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.folder_lock import folder_lock
+from bot.llm.budgeted import BudgetedModel
+from bot.llm.factory import open_budget
+from bot.llm.fallback import FallbackModel
 from bot.participation.guild_conduct import GuildConducts
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
 from bot.wiring.process import open_stores
-from bot.wiring.services import EMBEDDED_RESPONDER_NAME
+from bot.wiring.services import EMBEDDED_RESPONDER_NAME, toolbox_factory
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from config.load import load
@@ -31,13 +35,19 @@ from rehearsal.roomtone.trial import names_with
 from rehearsal.roomtone.written.channel import LoudnessDetector, ToneSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from bot.clock import Clock
     from bot.events import Observer
+    from bot.room.services import OpenTimeline
+    from bot.store.claims import RoomClaim
     from bot.store.database import Database
+    from compaction.events import CompactionEvent
+    from compaction.model import SessionId
+    from compaction.session import SessionTimeline
     from compaction.summary.port import Summariser
     from config.schema import Settings
+    from rehearsal.roomtone.written.scripted_model import WrittenModel
     from rehearsal.script.scenario import Scenario
     from voice.asr.port import Recogniser
 
@@ -53,10 +63,17 @@ def written_settings(scenario: Scenario, overrides: Mapping[str, object] = Mappi
 
 @asynccontextmanager
 async def open_written_services(
-    settings: Settings, recogniser: Recogniser, *, clock: Clock, observe: Observer, data_dir: Path | None = None
+    settings: Settings,
+    recogniser: Recogniser,
+    *,
+    clock: Clock,
+    observe: Observer,
+    data_dir: Path | None = None,
+    model: WrittenModel | None = None,
 ) -> AsyncIterator[tuple[RoomServices, Database]]:
     """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
-    folder. Raises `SetupError` if a bot uses `data_dir`.
+    folder. `model`: answers, with the tools of a room, and folds; None: no language model does. Raises `SetupError` if
+    a bot uses `data_dir`.
     """
     parts = BotSettings.from_schema(settings, _IN_WRITING)
     async with AsyncExitStack() as stack:
@@ -70,23 +87,45 @@ async def open_written_services(
         database, store, accesses = stores.database, stores.turns, stores.accesses
         # Embedding takes real time, and a written scenario takes none.
         recall = await open_recall(stack, parts, database, store, clock)
-        policy = await policy_for(parts, None, stores.servers)
-        services = RoomServices(
-            speech=SpeechModels(recogniser, LoudnessDetector(), ToneSynthesizer()),
-            memory=MemoryServices(
-                sessions=stores.sessions,
-                open_timeline=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),
-                open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
-                open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
-            ),
-            replies=ReplyServices(
+        chat, replies = (
+            None,
+            ReplyServices(
                 new_responder=lambda: EmbeddedResponder(zone=UTC),
                 responder_name=EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,
-                guild_policy=policy,
                 can_skip=False,
             ),
+        )
+        if model is not None:
+            budgeted = BudgetedModel(model.endpoint, await open_budget(model.endpoint.model, parts.budget))
+            chat = FallbackModel([budgeted], within_s=parts.tuning.first_token_s, clock=clock)
+            responder = ModelResponder(chat, max_output_tokens=parts.llm.max_output_tokens)
+            tools = toolbox_factory(
+                recall,
+                attendance=stores.sessions.attendance,
+                accesses=accesses,
+                reach=parts.recall.scope,
+                clock=clock,
+                zone=UTC,
+            )
+            replies = replace(replies, new_responder=lambda: responder, open_toolbox=tools, can_skip=True)
+        policy = await policy_for(parts, chat, stores.servers)
+
+        async def summariser_of(_guild_id: int) -> Summariser:
+            return ExtractiveSummariser() if model is None else model.summariser
+
+        services = RoomServices(
+            speech=SpeechModels(recogniser, LoudnessDetector(), ToneSynthesizer()),
+            memory=MemoryServices(
+                sessions=stores.sessions,
+                open_timeline=_known_to(
+                    model, memory_factory(stores.turns_of, summariser_of, parts, policy, clock, in_use=set())
+                ),
+                open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
+                open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
+            ),
+            replies=replace(replies, guild_policy=policy),
             room=parts.room,
             brain=parts.brain,
             asr=parts.asr,
@@ -105,5 +144,16 @@ async def open_written_services(
         yield services, database
 
 
-async def _rules(_guild_id: int) -> Summariser:
-    return ExtractiveSummariser()
+def _known_to(model: WrittenModel | None, open_timeline: OpenTimeline) -> OpenTimeline:
+    """Return `open_timeline`, which tells the model the timeline that it opens."""
+
+    @asynccontextmanager
+    async def opened(
+        session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]
+    ) -> AsyncIterator[SessionTimeline]:
+        async with open_timeline(session_id, claim, on_event) as timeline:
+            if model is not None:
+                model.timeline = timeline
+            yield timeline
+
+    return opened

@@ -241,7 +241,7 @@ def test_a_persona_cannot_pass_for_another_section() -> None:
 def test_people_are_worth_more_than_the_summary() -> None:
     """A long list of people stays, and the summary is cut after a sentence, or stands in the note among the items."""
     session = _session(summary=f"{SUMMARY} {'They talked on and on. ' * 40}", cursor=10)
-    for size, kept in ((1_900, True), (3_100, True), (3_800, False)):
+    for size, kept in ((1_900, True), (3_100, True), (3_650, False)):
         person = "Ada likes tea and toast. ".ljust(size, "a")
         built = build_realtime_instructions(session, name="Roomtone", participants=[person], zone=UTC)
         assert person in built.text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import typer
 
-from bot.cli.rehearse import RehearsalOptions, parse_settings, refuse_scenario_options, rehearse
+from bot.cli.rehearse import RehearsalOptions, command, parse_settings, refuse_scenario_options, rehearse
+from rehearsal.errors import ScenarioError
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,43 @@ def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
     with pytest.raises(typer.BadParameter, match="--serve"):
         refuse_scenario_options(wanted)
     refuse_scenario_options(RehearsalOptions(network={"loss": 0.1}, overrides={"compaction.mode": "off"}))
+
+
+TALK = {
+    "id": "talk",
+    "started": "2026-03-20 20:41 UTC",
+    "people": ["Ada", "Bo"],
+    "history": [{"speaker": "Ada", "text": "The boat is green.", "at_s": 1.0}],
+    "question": {"speaker": "Bo", "text": "Roomtone, what colour is it?", "at_s": 5.0},
+}
+
+
+@pytest.mark.slow
+def test_what_a_model_is_sent_is_saved(tmp_path: Path) -> None:
+    """The messages for the question of a situation, the question last."""
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps(TALK))
+    command(written=file, prompt=tmp_path / "sent.json")
+    sent = json.loads((tmp_path / "sent.json").read_text())
+    assert sent[0]["role"] == "system"
+    assert [each["content"].partition("] ")[2] for each in sent if "] " in each["content"]] == [
+        "Ada: The boat is green.",
+        "Bo: Roomtone, what colour is it?",
+    ]
+
+
+@pytest.mark.slow
+def test_a_talk_that_goes_another_way_is_named(tmp_path: Path) -> None:
+    """A line of the bot for which nobody has called it is told with its line."""
+    file = tmp_path / "talk.json"
+    history = [*TALK["history"], {"speaker": "Roomtone", "text": "Nice.", "at_s": 3.0}]
+    file.write_text(json.dumps(TALK | {"history": history}, indent=1))
+    with pytest.raises(ScenarioError, match="line 9: the room waited in vain"):
+        command(written=file, prompt=tmp_path / "sent.json")
+
+
+@pytest.mark.parametrize("given", [{"written": Path("talk.json")}, {"prompt": Path("sent.json")}])
+def test_a_talk_and_the_file_for_its_messages_go_together(given: dict[str, Path]) -> None:
+    """Neither is of use without the other."""
+    with pytest.raises(typer.BadParameter, match="go together"):
+        command(**given)  # type: ignore[arg-type]

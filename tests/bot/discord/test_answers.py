@@ -149,7 +149,7 @@ def test_the_longest_digest_fits(language: str) -> None:
     """However much was said by however many people with however many signs, Discord takes the embed."""
     line = DigestLine(AT, "_(" * 200, "[" * 32)
     lines = (line,) * MOST_FACTS
-    digest = Digest(AT, AT, 1, ("*" * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines)
+    digest = Digest(AT, AT, 1, ("*" * 32,) * 99, (line,) * MOST_ABOUT, lines, lines, lines, lines, lines)
     embed = digest_embed(digest, language, title=RECAP.fill(channel="*" * 100))
     check_embeds([embed.to_dict()])
     assert "more line" in str(embed.to_dict()) or "noch" in str(embed.to_dict())
@@ -158,7 +158,7 @@ def test_the_longest_digest_fits(language: str) -> None:
 def test_one_line_that_is_too_long_is_counted() -> None:
     """A line that does not fit is not cut in the middle of an escape; the embed says that there is more."""
     line = DigestLine(AT, "word " * 400, "Ada")
-    embed = digest_embed(Digest(AT, AT, 1, ("Ada",), (), (line,)), "en-US", title=RECAP.fill(channel="c"))
+    embed = digest_embed(Digest(AT, AT, 1, ("Ada",), (), (), (line,)), "en-US", title=RECAP.fill(channel="c"))
     assert embed.fields[0].value == "- … 1 more line."
 
 

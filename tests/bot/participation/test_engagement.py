@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.brain.decider import Decision, Reason
 from bot.participation.engagement import TAKES_OVER_S, Engagement
 
-ADA, BO = 1, 2
+ADA, BO, CY = 1, 2, 3
 WINDOW_S = 35.0
 FOR_IT = Decision(True, Reason.WAKE_NAME)
 AMONG_THEM = Decision(False, Reason.NOT_ADDRESSED)
@@ -90,6 +90,49 @@ def test_who_says_something_to_others_has_ended_it() -> None:
     engagement.on_utterance(ADA, AMONG_THEM, started_at=100.5, ended_at=100.5 + 0.5)
     assert not engagement.is_engaged(ADA, at=101.0)
     assert engagement.is_engaged(BO, at=101.0)
+
+
+@pytest.mark.parametrize(
+    ("heard", "engaged"),
+    [
+        # Ada and Bo have both been answered. Cy puts a line in.
+        ("", {ADA, BO}),
+        ("C", {ADA, BO}),
+        ("c", {ADA, BO}),
+        ("CC", set()),
+        ("cCc", {ADA, BO}),
+        # One of the two turns away, and the other still goes on after that line.
+        ("B", {ADA}),
+        ("BC", set()),
+        ("b", {ADA}),
+        # What they say to the bot counts for nobody.
+        ("*C", {ADA, BO}),
+        ("C*", {ADA, BO}),
+    ],
+)
+def test_where_two_talk_with_it_a_line_of_another_does_not_end_that(heard: str, engaged: set[int]) -> None:
+    """The second line of others does. Capital letters take over, small ones are a word, a star is for the bot."""
+    engagement = talking()
+    engagement.on_reply_ended(BO, "It is blue.", now=103.0)
+    speakers = {"C": (CY, AMONG_THEM), "B": (BO, AMONG_THEM), "*": (BO, FOR_IT)}
+    for number, line in enumerate(heard):
+        user_id, decision = speakers[line.upper()]
+        begins = 104.0 + 3 * number
+        ends = begins + (0.5 if line.islower() else TAKES_OVER_S)
+        engagement.on_utterance(user_id, decision, started_at=begins, ended_at=ends)
+    at = 104.0 + 3 * len(heard)
+    assert {who for who in (ADA, BO, CY) if engagement.is_engaged(who, at=at)} == engaged
+    # Where no model tells whom they mean, nobody goes on after a line of another.
+    assert not any(engagement.is_engaged(who, at=at, at_once=True) for who in (ADA, BO)) or "C" not in heard
+
+
+def test_alone_with_it_a_line_of_another_takes_over_though_somebody_was_answered_before() -> None:
+    """Of two people only the one counts whose answer is not long ago."""
+    engagement = talking()
+    engagement.on_reply_ended(BO, "It is blue.", now=101.0 + WINDOW_S)
+    begins = 103.0 + WINDOW_S
+    engagement.on_utterance(CY, AMONG_THEM, started_at=begins, ended_at=begins + TAKES_OVER_S)
+    assert not engagement.is_engaged(BO, at=begins + 2.0)
 
 
 @pytest.mark.parametrize("decision", [AMONG_THEM, TO_OTHER])

@@ -113,7 +113,7 @@ async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
         room.session.restore()
         await settle(lambda: len(room.written) == 2)
         assert room.written[1] == BACK
-        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["who said that", "Bo did."]
+        assert [text.rpartition(": ")[2] for text in room.session.items.values()] == ["who said that", "Bo did."]
         assert room.bridge.responder_name == "the speech-to-speech model gpt-realtime"
         room.over.set()
         await running

@@ -165,7 +165,7 @@ async def test_an_answer_is_of_the_conversation_in_which_it_came(complete: bool)
                 pass
         room.bridge.report_heard(1.5 if complete else 1.0, complete=complete)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone" if complete else "I am")
-        texts = [text.split(": ", 1)[1] for text in room.session.items.values()]
+        texts = [text.rpartition(": ")[2] for text in room.session.items.values()]
         assert texts == ["who are you", "I am Roomtone" if complete else "I am"]
 
 
@@ -231,4 +231,4 @@ async def test_an_answer_interrupted_after_a_loss_stands_as_it_was_heard(unplaye
                     break
         room.bridge.report_heard(0.5, complete=False)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once")
-        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["tell me a story", "Once"]
+        assert [text.rpartition(": ")[2] for text in room.session.items.values()] == ["tell me a story", "Once"]

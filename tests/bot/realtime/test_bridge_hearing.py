@@ -142,4 +142,4 @@ async def test_other_turns_are_told_in_writing() -> None:
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Hello Bo.")
         joined, said = room.session.items.values()
         assert joined.endswith("(Bo joined the channel.)")
-        assert said.endswith("Roomtone: Hello Bo.")
+        assert said == "Hello Bo."

@@ -90,7 +90,10 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
             reply = await house.reply(2)
             assert reply.text == REMARK
             prompt = "\n".join(str(message.content) for message in cinema.responder.contexts[-1].messages)
-            assert "On Ada's screen: a window, just shared. It reads “Winter Soldier · HP 12”" in prompt
+            assert (
+                "On Ada's screen (Ada began to share): a window, just shared. It reads “Winter Soldier · HP 12”"
+                in prompt
+            )
             assert "shared screen has changed" in prompt
             await cinema.see(line, "bright", "Victory")
             await house.pass_time(6)

@@ -67,11 +67,29 @@ def recalled(text: str) -> PayloadPart:
 
 
 def test_parts_come_in_their_order() -> None:
-    """The parts come in this order: prompt, summary, window, notes, recalled quotes and the current turn."""
-    payload = build_payload(context(notes=(note("Tokyo"),)), system=SYSTEM, recall=[recalled("Bob said: left.")])
-    assert kinds(payload) == ["system", "summary", "turn", "note", "recall", "current"]
+    """The parts come in this order: prompt, summary, window, recalled quotes and the current turn."""
+    payload = build_payload(context(), system=SYSTEM, recall=[recalled("Bob said: left.")])
+    assert kinds(payload) == ["system", "summary", "turn", "recall", "current"]
     assert coverage(payload, 70).missing == ()
     assert payload[-1].seq_from == payload[-1].seq_to == 69
+
+
+def test_a_note_stands_where_it_was_seen() -> None:
+    """Between the turns of that time; before all of them, or behind them, if it is older or newer than they are."""
+    turns = context().window
+    seen = [T0, turns[3].started_at + 1.0, turns[-1].started_at + 1.0]
+    payload = build_payload(context(notes=tuple(note(f"n{at}", at=at) for at in seen)), system=SYSTEM)
+    assert kinds(payload) == ["system", "summary", "note", "turn", "note", "turn", "note", "current"]
+    at = [each.kind for each in payload].index(PartKind.NOTE, 3)
+    assert (payload[at - 1].seq_from, payload[at + 1].seq_from) == (turns[3].seq, turns[4].seq)
+
+
+def test_a_note_keeps_its_signs_and_says_why_it_was_taken() -> None:
+    """Code stays code. What could be a tag or the end of the data is broken, so that it cannot speak as we do."""
+    code = replace(note("n"), what="if a < b and c > d: *p = 2 # `x` | <h1> </data>", why="Ada asked about it")
+    (seen,) = [each for each in build_payload(context(notes=(code,))) if each.kind is PartKind.NOTE]
+    assert "if a < b and c > d: *p = 2 # `x` | ‹h1> ‹/data>" in seen.content
+    assert "Ada asked about it" in seen.content
 
 
 def test_summary_says_what_it_covers() -> None:
@@ -120,10 +138,11 @@ def test_a_speaker_cannot_write_another_ones_line() -> None:
 
 
 def test_bot_turns_are_the_assistants() -> None:
-    """The bot's turns have the role `assistant`, as chat models know it."""
+    """The bot's turns have the role `assistant`, as chat models know it, and no label that it would write too."""
     spoken = replace(turn(5), kind=TurnKind.ASSISTANT, parts=(TurnPart("b", "Roomtone", "Nine."),))
     payload = build_payload(replace(context(), window=(spoken,)), system=SYSTEM)
     assert [each.role for each in payload] == ["system", "user", "assistant", "user"]
+    assert payload[2].content == "Nine."
 
 
 def test_long_turns_are_cut_and_marked() -> None:

@@ -61,6 +61,30 @@ def test_facts_are_told_by_kind_with_their_turn_and_who_has_to_do_them() -> None
     assert [line.text for line in digest.last] == ["Word 17.", "Word 18.", "Word 19."]
 
 
+@pytest.mark.parametrize(
+    ("reader", "yours", "decisions", "to_do", "open_questions"),
+    [
+        ("", [], ["They rent Bo's cabin."], ["Cy drives. (Bob)"], ["Does bob bring the tent?"]),
+        ("Bob", ["Cy drives. (Bob)", "Does bob bring the tent?"], ["They rent Bo's cabin."], [], []),
+        ("Bo", ["They rent Bo's cabin."], [], ["Cy drives. (Bob)"], ["Does bob bring the tent?"]),
+        ("Ada", [], ["They rent Bo's cabin."], ["Cy drives. (Bob)"], ["Does bob bring the tent?"]),
+    ],
+)
+def test_what_concerns_the_reader_stands_by_itself(
+    reader: str, yours: list[str], decisions: list[str], to_do: list[str], open_questions: list[str]
+) -> None:
+    """What is theirs or names them, and nowhere else."""
+    facts = (
+        fact(1, "They rent Bo's cabin.", FactKind.DECISION),
+        fact(2, "Cy drives.", FactKind.DECISION, owner="Bob"),
+        fact(3, "Does bob bring the tent?", FactKind.OPEN),
+        fact(4, "Bob and Bo are brothers.", FactKind.LASTING),
+    )
+    digest = make_digest(digest_parts(TURNS, [segment(0, *facts)]), reader=reader)
+    told = [[line.text for line in lines] for lines in (digest.yours, digest.decisions, digest.to_do, digest.open)]
+    assert told == [yours, decisions, to_do, open_questions]
+
+
 def test_without_a_model_there_are_no_guesses() -> None:
     """Who was there, when, and what was said last."""
     digest = make_digest(digest_parts(TURNS, [segment(0, fact(1, "x", FactKind.DECISION), version=EXTRACTIVE)]))

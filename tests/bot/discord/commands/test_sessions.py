@@ -107,7 +107,7 @@ async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
         assert told.startswith("What it was about in Evening\n<t:")
         assert "people spoke 12 times." in told
         assert "They planned the trip." in told
-        assert "Decisions\n- <t:" in told
+        assert "For you\n- <t:" in told
         assert "Ben brings \\*the\\* map." in told
         assert "Who pays, \\<@\u200b2001\\>?" in told
         assert told.endswith("Who was there\nAda, Ben")
