@@ -10,6 +10,7 @@ from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
+from benchmarks.memory.quoting import measure_quoting
 from benchmarks.memory.search import measure_languages, measure_search_speed, quotes_in_prompts
 from benchmarks.memory.summaries import RECORDED, WRITTEN, measure_extractive, measure_recorded
 from benchmarks.report import at_least, at_most
@@ -75,6 +76,8 @@ async def run(
                 if any(each.facts or each.questions for each in conversations):
                     figures[name] = await quotes_in_prompts(conversations, embedder, progress)
             found.part_measured("search", figures)
+        if found.wants("quoting"):
+            found.part_measured("quoting", await measure_quoting(embedder, progress))
         if found.wants("languages"):
             found.part_measured("languages", await measure_languages(embedder, progress))
         if found.wants("speed"):
@@ -107,6 +110,13 @@ def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             number_at(ours, "search", "planted", "answered"),
             0.95,
             sample_at(ours, "questions", "search", "planted", "questions"),
+        ),
+        at_most(
+            "corrected facts told in their old form first",
+            "<= 10 %",
+            number_at(ours, "quoting", "told_old_first"),
+            0.1,
+            sample_at(ours, "facts", "quoting", "corrected"),
         ),
         at_least(
             "evidence among ten hits, people's questions",
