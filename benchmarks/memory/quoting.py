@@ -17,28 +17,29 @@ from pydantic import TypeAdapter
 
 from benchmarks.figures import share_of
 from benchmarks.memory.conversations.conversation import ConversationLine
-from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT
-from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
+from benchmarks.memory.conversations.synthetic_evenings import BOT, STARTED_AT
+from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search, turn_of
+from benchmarks.memory.search import quoted_turns
 from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
+from bot.brain.wakeword import strip_call
 from bot.tuning import UNTUNED
 from compaction.memory.passage import Scope
+from compaction.memory.quote_search import searches_for
 from compaction.memory.quotes import select_quotes
 from compaction.memory.recall import parse_query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from benchmarks.measuring import Progress
     from benchmarks.memory.roomtone_search import RoomtoneSearch
     from benchmarks.report import Json
-    from bot.memory.recall import Recall
-    from compaction.memory.quotes import Quote
     from compaction.ports import Embedder
 
 CASES = Path(__file__).parent / "quoting.toml"
 _PAUSE_S = 6.0
 # The question comes so long after the last line.
 _ASKED_AFTER_S = 600.0
+# The seq of an exchange, which is not stored.
+_EXCHANGE_AT = 1_000
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,11 @@ async def _measure(cases: dict[str, list[_Case]], embedder: Embedder | None) -> 
         await search.embed_all()
         for kind, listed in cases.items():
             for case in listed:
-                shown = await _quoted(search, case, STARTED_AT + _PAUSE_S * len(said) + _ASKED_AFTER_S)
-                told = [seq for seq, _ in shown]
+                told = await _quoted(search, case, STARTED_AT + _PAUSE_S * len(said) + _ASKED_AFTER_S)
                 match kind:
                     case "corrected":
                         old, new = place[case.old[-1]], place[case.new[-1]]
-                        first = next(((seq, marked) for seq, marked in shown if seq in {old, new}), None)
-                        found["told_old_first"] += first == (old, False)
+                        found["told_old_first"] += next((seq for seq in told if seq in {old, new}), None) == old
                         found["told_new"] += new in told
                     case "both":
                         found["both_told"] += {place[line] for line in case.said} <= set(told)
@@ -114,26 +113,29 @@ async def _measure(cases: dict[str, list[_Case]], embedder: Embedder | None) -> 
     return found
 
 
-async def _quoted(search: RoomtoneSearch, case: _Case, asked_at: float) -> list[tuple[int | None, bool]]:
-    """Return the turns that are quoted, in the order of the prompt, each with whether it is marked as corrected."""
-    quotes = await _quotes(search.recall, case.question, [_line(text, asked_at) for text in case.exchange], asked_at)
-    return [(each.recalled.seq, each.recalled.superseded_by is not None) for each in quotes]
-
-
-async def _quotes(
-    recall: Recall, question: str, exchange: Sequence[ConversationLine], asked_at: float
-) -> tuple[Quote, ...]:
-    found = await recall.search(question, Scope(), limit=RESULTS_PER_QUOTE * UNTUNED.quotes)
-    return select_quotes(
+async def _quoted(search: RoomtoneSearch, case: _Case, asked_at: float) -> list[int]:
+    """Return the turns that are quoted, in the order of the prompt, as `QuoteFinder` searches and selects."""
+    exchange = [turn_of(_line(text, asked_at), _EXCHANGE_AT + at) for at, text in enumerate(case.exchange)]
+    searches = searches_for(case.question, " ".join(strip_call(turn.text, (BOT,)) for turn in exchange))
+    found = [
+        hit
+        for each in searches
+        for hit in await search.recall.search(each.text, Scope(), limit=RESULTS_PER_QUOTE * UNTUNED.quotes)
+        if hit.relevance >= each.least
+    ]
+    if not searches:
+        return []
+    quotes = select_quotes(
         found,
-        asked=parse_query(question),
+        asked=parse_query(searches[0].text),
         session_id=SESSION,
         asked_at=asked_at,
-        in_view=[*((line.speaker, line.text) for line in exchange), ("", question)],
+        window=exchange,
         most=UNTUNED.quotes,
         max_tokens=QUOTE_TOKENS,
         zone=UTC,
     )
+    return quoted_turns(quotes)
 
 
 def _line(text: str, at: float) -> ConversationLine:
