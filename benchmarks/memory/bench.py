@@ -10,6 +10,7 @@ from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
+from benchmarks.memory.names import measure_names
 from benchmarks.memory.quoting import measure_quoting
 from benchmarks.memory.search import measure_languages, measure_search_speed, quotes_in_prompts
 from benchmarks.memory.summaries import RECORDED, WRITTEN, measure_extractive, measure_recorded
@@ -67,8 +68,10 @@ async def run(
             embedder = await stack.enter_async_context(opening)
         if found.wants("recorded"):
             found.part_measured("recorded", await measure_recorded())
+        written = [each for name in WRITTEN for each in read_conversation_file(RECORDED / f"{name}.jsonl")]
+        if found.wants("names"):
+            found.part_measured("names", measure_names([*written, *supplied]))
         if found.wants("extractive"):
-            written = [each for name in WRITTEN for each in read_conversation_file(RECORDED / f"{name}.jsonl")]
             found.part_measured("extractive", await measure_extractive([*written, *made, *supplied], progress))
         if found.wants("search"):
             figures: dict[str, Json] = {"embedder": None if embedder is None else embedder.model}
@@ -103,6 +106,20 @@ def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             number_at(ours, "extractive", "unsaid_quotes"),
             0,
             sample_at(ours, "quotes", "extractive", "quotes"),
+        ),
+        at_least(
+            "misheard names put right",
+            ">= 70 %",
+            number_at(ours, "names", "found"),
+            0.7,
+            sample_at(ours, "names", "names", "garbled"),
+        ),
+        at_most(
+            "sentences in which a word became a name",
+            "0",
+            number_at(ours, "names", "changed"),
+            0,
+            sample_at(ours, "sentences", "names", "sentences"),
         ),
         at_least(
             "answers among the quotes of a prompt, planted facts",
