@@ -49,11 +49,11 @@ class CompactionSettings(BaseModel):
         "for a summary, and a slow local model takes minutes.",
     )
     max_output_tokens: int = Field(
-        default=1_400,
+        default=1_150,
         ge=100,
         le=8192,
-        description="Tokens the text model may write for one batch: a gist, up to a dozen facts and the summary. "
-        "An answer cut off here counts as failed.",
+        description="Tokens the text model may write for one batch: a gist, up to a dozen facts and the summary, fewer "
+        "than the summary may have characters. An answer cut off here counts as failed.",
     )
     retry_base_s: float = Field(
         default=2.0,

@@ -68,7 +68,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
         ("conversations",),
         ("roomtone_search",),
-        ("search", "summaries"),
+        ("names", "search", "summaries"),
+        ("quoting",),
         ("bench",),
     ),
     "bot": (

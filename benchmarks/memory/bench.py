@@ -10,6 +10,8 @@ from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
+from benchmarks.memory.names import measure_names
+from benchmarks.memory.quoting import measure_quoting
 from benchmarks.memory.search import measure_languages, measure_search_speed, quotes_in_prompts
 from benchmarks.memory.summaries import RECORDED, WRITTEN, measure_extractive, measure_recorded
 from benchmarks.report import at_least, at_most
@@ -66,8 +68,10 @@ async def run(
             embedder = await stack.enter_async_context(opening)
         if found.wants("recorded"):
             found.part_measured("recorded", await measure_recorded())
+        written = [each for name in WRITTEN for each in read_conversation_file(RECORDED / f"{name}.jsonl")]
+        if found.wants("names"):
+            found.part_measured("names", measure_names([*written, *supplied]))
         if found.wants("extractive"):
-            written = [each for name in WRITTEN for each in read_conversation_file(RECORDED / f"{name}.jsonl")]
             found.part_measured("extractive", await measure_extractive([*written, *made, *supplied], progress))
         if found.wants("search"):
             figures: dict[str, Json] = {"embedder": None if embedder is None else embedder.model}
@@ -75,6 +79,8 @@ async def run(
                 if any(each.facts or each.questions for each in conversations):
                     figures[name] = await quotes_in_prompts(conversations, embedder, progress)
             found.part_measured("search", figures)
+        if found.wants("quoting"):
+            found.part_measured("quoting", await measure_quoting(embedder, progress))
         if found.wants("languages"):
             found.part_measured("languages", await measure_languages(embedder, progress))
         if found.wants("speed"):
@@ -102,11 +108,32 @@ def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             sample_at(ours, "quotes", "extractive", "quotes"),
         ),
         at_least(
+            "misheard names put right",
+            ">= 70 %",
+            number_at(ours, "names", "found"),
+            0.7,
+            sample_at(ours, "names", "names", "garbled"),
+        ),
+        at_most(
+            "sentences in which a word became a name",
+            "0",
+            number_at(ours, "names", "changed"),
+            0,
+            sample_at(ours, "sentences", "names", "sentences"),
+        ),
+        at_least(
             "answers among the quotes of a prompt, planted facts",
             ">= 95 %",
             number_at(ours, "search", "planted", "answered"),
             0.95,
             sample_at(ours, "questions", "search", "planted", "questions"),
+        ),
+        at_most(
+            "corrected facts told in their old form first",
+            "<= 10 %",
+            number_at(ours, "quoting", "told_old_first"),
+            0.1,
+            sample_at(ours, "facts", "quoting", "corrected"),
         ),
         at_least(
             "evidence among ten hits, people's questions",

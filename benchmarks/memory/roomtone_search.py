@@ -51,7 +51,7 @@ class RoomtoneSearch:
         The stored rows equal those of the store's own indexing. That needs five statements for each turn, which takes
         ten minutes for 100,000 turns. A test compares the two.
         """
-        new_turns = [_turn(line, self._added + number) for number, line in enumerate(lines)]
+        new_turns = [turn_of(line, self._added + number) for number, line in enumerate(lines)]
         if not new_turns:
             return
         if self._added == 0:
@@ -104,6 +104,7 @@ def _passage(turn: Turn) -> dict[str, object]:
     }
 
 
-def _turn(line: ConversationLine, seq: int) -> Turn:
+def turn_of(line: ConversationLine, seq: int) -> Turn:
+    """Return a line as the turn with this seq."""
     kind = TurnKind.ASSISTANT if line.by_bot else TurnKind.SPEECH
     return Turn(Seq(seq), kind, line.at, line.at, (TurnPart(line.speaker.casefold(), line.speaker, line.text),))

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import percentile, share_of
 from benchmarks.memory.conversations.conversation import ConversationLine
 from benchmarks.memory.conversations.synthetic_evenings import STARTED_AT, TemplateSet, generate_evening
-from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search
+from benchmarks.memory.roomtone_search import SESSION, open_roomtone_search, turn_of
 from bot.brain.context import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
 from bot.tuning import UNTUNED
 from compaction.memory.passage import Scope
-from compaction.memory.quotes import select_quotes
+from compaction.memory.quotes import parse_citation, select_quotes
 from compaction.memory.recall import parse_query
 from compaction.model import Seq
 from compaction.window import RECENT_WINDOW
@@ -73,7 +73,7 @@ async def quotes_in_prompts(
     The questions are those about planted facts, and people's questions with known evidence, if the answer is not in
     the last turns anyway. `among_ten`: the share of them whose answer is among the first ten hits, or beside one of
     them. `corrected`: questions whose answer was corrected; `stale_first`: those of them with the old
-    answer quoted first, without a mark. `stale_alone`: questions of which only an old answer is quoted, without a mark.
+    answer quoted first. `stale_alone`: questions of which only an old answer is quoted.
     """
     asked: list[dict[str, int]] = []
     progress.step("quotes in prompts", total=len(conversations))
@@ -106,9 +106,8 @@ async def quotes_in_prompts(
 def _counted(asked: _AskedFact, hits: Sequence[RecallHit], found: Sequence[Quote]) -> dict[str, int]:
     """Return what one question adds to the figures."""
     near = {turn.seq for hit in hits[:_TEN] for turn in hit.turns}
-    shown = [quote.recalled.seq for quote in found]
-    # Old answers that no mark tells as such.
-    stale = {quote.recalled.seq for quote in found if quote.recalled.superseded_by is None} & asked.stale
+    shown = quoted_turns(found)
+    stale = asked.stale.intersection(shown)
     first = next((seq for seq in shown if seq in asked.answers | asked.stale), None)
     return {
         "answered": not asked.answers.isdisjoint(shown),
@@ -118,8 +117,13 @@ def _counted(asked: _AskedFact, hits: Sequence[RecallHit], found: Sequence[Quote
         "stale_alone": asked.answers.isdisjoint(shown) and bool(stale),
         "without_quote": not found,
         "quotes": len(found),
-        "tokens": sum(quote.part.tokens for quote in found),
+        "tokens": sum(quote.tokens for quote in found),
     }
+
+
+def quoted_turns(quotes: Sequence[Quote]) -> list[int]:
+    """Return the seqs of the turns that are quoted, in the order of the prompt."""
+    return [int(cited.key) for quote in quotes for ref in quote.refs if (cited := parse_citation(ref)) is not None]
 
 
 def _asked_facts(conversation: RecordedConversation) -> Iterator[_AskedFact]:
@@ -143,7 +147,7 @@ async def _quotes(
         asked=parse_query(text),
         session_id=SESSION,
         asked_at=lines[-1].at + _ASKED_AFTER_S,
-        in_view=[*((line.speaker, line.text) for line in lines[seen:]), ("", text)],
+        window=[turn_of(line, seen + at) for at, line in enumerate(lines[seen:])],
         most=most,
         max_tokens=QUOTE_TOKENS,
         zone=UTC,

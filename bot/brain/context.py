@@ -22,9 +22,10 @@ from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns
 from compaction.context.turn_text import turn_part
 from compaction.errors import StoreError
-from compaction.memory.quotes import select_quotes
+from compaction.memory.quote_search import last_exchange, searches_for
+from compaction.memory.quotes import quotes_part, select_quotes
 from compaction.memory.recall import parse_query
-from compaction.model import Mode, TurnKind
+from compaction.model import Mode
 from compaction.payload import PartKind, data_part
 from compaction.speaker_names import plain_name
 from compaction.summary.folded import summary_texts
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
     from bot.llm.port import ChatMessage, ChatModelError
     from bot.memory.recall import RoomRecall
     from compaction.context.build import SessionContext
+    from compaction.memory.passage import PassageId, Scope
+    from compaction.memory.quote_search import QuoteSearch
     from compaction.memory.quotes import Quote
+    from compaction.memory.recall import RecallHit
     from compaction.model import Turn
     from compaction.payload import PayloadPart
     from compaction.session import SessionTimeline
@@ -140,7 +144,7 @@ def build_context_messages(
         session,
         system=system,
         reply_prompts=reply_prompts,
-        recall=[quote.part for quote in quotes],
+        recall=quotes_part(quotes),
         participants=participants,
         exchanges=exchanges,
         options=options,
@@ -198,47 +202,60 @@ class QuoteFinder:
     async def find(
         self, question: Turn, timeline: SessionTimeline, *, names: tuple[str, ...] = ()
     ) -> tuple[Quote, ...]:
-        """Return the quotes for a reply to `question`, best first. `names`: the bot's, which a question begins with but
-        is not about.
+        """Return the quotes for a reply to `question`, oldest first. `names`: the bot's, with which a question begins,
+        though it is not about them.
 
         Empty if no other text matches, if the search took too long, or if it failed.
         """
-        text = strip_call(question.text, names)
         window = [turn for turn in timeline.window if turn.seq != question.seq]
         sent = select_turns_surely_sent(window, max_input_tokens=self.max_input_tokens)
         scope = self.room.scope_beyond(sent[0].seq if sent else question.seq)
+        exchange = last_exchange(sent, (part.speaker_id for part in question.parts))
+        searches = searches_for(
+            strip_call(question.text, names), " ".join(strip_call(turn.text, names) for turn in exchange)
+        )
+        if not searches:
+            return ()
         try:
             async with asyncio.timeout(self.within_s):
-                found = await self.room.search(
-                    text,
-                    scope,
-                    limit=RESULTS_PER_QUOTE * self.most,
-                    # Full-text search needs the other half.
-                    embed_within_s=self.within_s / 2,
-                )
+                found = await self._search(searches, scope)
         except TimeoutError:
             log.info("recall_timed_out", within_s=self.within_s)
             return ()
         except StoreError as error:
             log.warning("recall_failed", problem=error)
             return ()
-        # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
-        people = [turn for turn in (*sent, question) if turn.kind is not TurnKind.ASSISTANT]
-        in_view = [(part.speaker, part.text) for turn in people for part in turn.parts]
         # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
-        if timeline.mode is not Mode.OFF and timeline.summary is not None:
-            in_view += summary_texts(timeline.summary)
+        has_summary = timeline.mode is not Mode.OFF and timeline.summary is not None
+        in_view = summary_texts(timeline.summary or "") if has_summary else []
         in_view += [(note.who, note.what) for note in timeline.live_notes]
         return select_quotes(
             found,
-            asked=parse_query(text),
+            asked=parse_query(searches[0].text),
             session_id=self.room.place.session_id,
             asked_at=question.started_at,
+            window=(*sent, question),
             in_view=in_view,
             most=self.most,
             max_tokens=QUOTE_TOKENS,
             zone=self.zone,
         )
+
+    async def _search(self, searches: Sequence[QuoteSearch], scope: Scope) -> list[RecallHit]:
+        """Return the hits of all searches, those of the first search first, each once."""
+        hits: dict[PassageId, RecallHit] = {}
+        for search in searches:
+            found = await self.room.search(
+                search.text,
+                scope,
+                limit=RESULTS_PER_QUOTE * self.most,
+                # Full-text search needs the other half.
+                embed_within_s=self.within_s / (2 * len(searches)),
+            )
+            for hit in found:
+                if hit.relevance >= search.least:
+                    hits.setdefault(hit.passage_id, hit)
+        return list(hits.values())
 
 
 def select_turns_surely_sent(window: Sequence[Turn], *, max_input_tokens: int) -> tuple[Turn, ...]:

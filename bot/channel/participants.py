@@ -42,8 +42,12 @@ class Participants:
 
     def name(self, user_id: int) -> str:
         """Return a person's name in the session, also after they have left."""
+        return self.names().get(user_id, "Somebody")
+
+    def names(self) -> dict[int, str]:
+        """Return the names in the session of all who are or were in the channel, by id."""
         self._names.update((person.id, self._session_name(person)) for person in self._channel.members())
-        return self._names.get(user_id, "Somebody")
+        return dict(self._names)
 
     def _session_name(self, person: Person) -> str:
         return self._name_of(str(person.id), person.name)

@@ -350,14 +350,11 @@ class RealtimeBridge:
         self.refresh()
 
     def _material(self, question: Question, quotes: Sequence[Quote]) -> ReplyMaterial:
-        found = [
-            (quote.recalled.session_id == self._timeline.session_id, without_marks(quote.part.content))
-            for quote in quotes
-        ]
+        found = [(quote.recalled.session_id == self._timeline.session_id, quote.line) for quote in quotes]
         return ReplyMaterial(
             instructions=self._prompt.reply_instructions(question),
             result="" if question.pressed is None else without_marks(question.pressed.result),
             recalled=tuple(text for here, text in found if here),
             recalled_earlier=tuple(text for here, text in found if not here),
-            sources={without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs},
+            sources={quote.line: quote.refs[0] for quote in quotes},
         )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from snowballstemmer.english_stemmer import EnglishStemmer
 from snowballstemmer.german_stemmer import GermanStemmer
 
+from compaction.sentence_cache import sentence_cache
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -28,15 +30,19 @@ class WordStemmer(Protocol):
 
 @dataclass(frozen=True)
 class Language:
-    """One language. `stopwords` carry no meaning. `light` words are too common to search for. `numbers`: number words
-    with their digits.
+    """One language. `stopwords` carry no meaning. `light` words are too common to search for. `first_person`: those by
+    which people speak of themselves. `numbers`: number words with their digits. `calendar`: days of the week and
+    months. `has_capital_nouns`: all nouns are written with a capital, not only names.
     """
 
     code: str
     stemmer: Callable[[], WordStemmer]
     stopwords: frozenset[str]
     light: frozenset[str]
+    first_person: frozenset[str]
     numbers: Mapping[str, str]
+    calendar: frozenset[str]
+    has_capital_nouns: bool = False
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -46,12 +52,16 @@ class Language:
     def stem(self, word: str) -> str:
         """Return the stem of a lower-case word with straight apostrophes, without its possessive ending."""
         bare = word.removesuffix("'s").removesuffix("'")
-        if not bare.isalpha():
-            return bare
-        of_thread: dict[str, WordStemmer] = _stemmers.__dict__
-        if self.code not in of_thread:
-            of_thread[self.code] = self.stemmer()
-        return of_thread[self.code].stemWord(bare)
+        return _stemmed(self.code, self.stemmer, bare) if bare.isalpha() else bare
+
+
+@sentence_cache(most=8_192)
+def _stemmed(code: str, stemmer: Callable[[], WordStemmer], word: str) -> str:
+    """Return the stem of a word. Each reply needs those of its whole window again."""
+    of_thread: dict[str, WordStemmer] = _stemmers.__dict__
+    if code not in of_thread:
+        of_thread[code] = stemmer()
+    return of_thread[code].stemWord(word)
 
 
 def language_of(words: Sequence[str]) -> Language:
@@ -101,6 +111,7 @@ ENGLISH = Language(
     light=_word_set("""
         came come comes get gets getting go goes going gone know made make makes mean put said saw say says see seem
         seems take think try want wants went"""),
+    first_person=_word_set("i i'd i'll i'm i've me mine my myself"),
     numbers=_number_words("""
         0 zero nought 1 one first 2 two second twice 3 three third 4 four fourth 5 five fifth 6 six sixth 7 seven
         seventh 8 eight eighth 9 nine ninth 10 ten tenth tenner 11 eleven eleventh 12 twelve twelfth dozen 13
@@ -108,6 +119,9 @@ ENGLISH = Language(
         seventeenth 18 eighteen eighteenth 19 nineteen nineteenth 20 twenty twentieth 30 thirty thirtieth 40 forty
         fortieth 50 fifty fiftieth 60 sixty sixtieth 70 seventy seventieth 80 eighty eightieth 90 ninety ninetieth
         100 hundred hundredth 1000 thousand 1000000 million"""),
+    calendar=_word_set("""
+        monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+        september october november december"""),
 )
 GERMAN = Language(
     code="de",
@@ -130,6 +144,7 @@ GERMAN = Language(
         geht gehen gehst ging gemacht gesagt geworden komme kommen kommst kommt kam mache machen macht nehme nehmen
         nimmt sage sagen sagt sagte sehe sehen sieht glaube glauben denke denken erinnerst meine weiß weißt wissen tun
         tut"""),
+    first_person=_word_set("ich mein meine meinem meinen meiner mich mir"),
     numbers=_number_words(
         """
         0 null 1 ein eins erste ersten erster erstes 2 zwei zweite zweiten zweimal 3 drei dritte dritten 4 vier
@@ -140,6 +155,10 @@ GERMAN = Language(
         hundert 1000 tausend 1000000 million millionen""",
         joint="und",
     ),
+    calendar=_word_set("""
+        montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag januar februar märz april mai juni juli
+        august september oktober november dezember"""),
+    has_capital_nouns=True,
 )
 # The first is taken if the words of a text tell nothing.
 LANGUAGES: tuple[Language, ...] = (ENGLISH, GERMAN)

@@ -1,8 +1,9 @@
-"""Selects the search hits that are quoted in the prompt of a reply, and formats the quotes. Pure.
+"""Selects the search hits that are quoted in the prompt of a reply, and writes the quotes. Pure.
 
-Only a few hits are quoted. They must be about the question, and must not repeat what the prompt already contains (the
-recent turns, or the summary in the same words). A quote says which of its words are whose. Quotes are made for one
-reply and are not stored as turns, so recalled text is never folded again.
+Only a few hits are quoted, all in one part. They must be about the question (`quote_search`), must not repeat what the
+prompt already contains (the recent turns, or the summary in the same words), and must not be replaced by newer words
+about the same thing (`statements`). A question is quoted with its answer. A quote says which of its words are whose.
+Quotes are made for one reply and are not stored as turns, so recalled text is never folded again.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from compaction.clock_time import format_clock_time
+from compaction.language.statements import Statement, asks, spoken, told
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import cut_at_word, plain, sentences
 from compaction.memory.passage import PassageKind
-from compaction.model import SAID, SessionId
+from compaction.memory.recall import TurnRef
+from compaction.model import SAID, Seq, SessionId
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
+from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
@@ -26,15 +30,18 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from compaction.memory.recall import RecallHit, SearchQuery
-    from compaction.model import TurnPart
+    from compaction.model import Turn, TurnPart
 
+HEAD = (
+    "Found in memory by its words, oldest first. It may be beside the point, or out of date: what the conversation "
+    "says later counts."
+)
 # A hit below this is about something else. Of 147 questions about other evenings than those of `roomtone bench memory`,
-# 96.6 % have their answer among the quotes, with 193 tokens on average; at 0.34 it is 93.2 % with 126.
+# 96.6 % have their answer among the quotes; at 0.34 it is 93.2 %.
 LEAST_RELEVANCE = 0.25
 MAX_QUOTE_CHARS = 400
 # Between sentences of a quote that were not said together.
 _GAP = " … "
-_REPLACED = "(no longer so: it was corrected later)"
 # A text that the prompt has, with its speaker's name: its words, and these in their order.
 _Seen: TypeAlias = tuple[frozenset[str], str]
 _REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+)$")
@@ -62,16 +69,35 @@ def parse_citation(ref: str) -> Citation | None:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One quote in a prompt, and the search hit it comes from. `said`: the quoted words of each speaker."""
+    """One quote in a prompt, and the search hit it comes from. `said`: the quoted words of each speaker. `line`: the
+    quote as it is sent, with a line for each speaker. `refs`: its sources.
+    """
 
-    part: PayloadPart
     recalled: RecallHit
     said: tuple[TurnPart, ...]
+    line: str
+    refs: tuple[str, ...]
 
     @property
     def text(self) -> str:
         """Return the quoted words, a line for each speaker."""
         return "\n".join(part.text for part in self.said)
+
+    @property
+    def tokens(self) -> int:
+        return estimate_text_tokens(self.line)
+
+
+def quotes_part(quotes: Sequence[Quote]) -> tuple[PayloadPart, ...]:
+    """Return the one part of a prompt that has these quotes, oldest first, or nothing without any.
+
+    The part has no seqs, because a quote does not stand for turns of the current window.
+    """
+    if not quotes:
+        return ()
+    text = "\n".join((HEAD, *(quote.line for quote in quotes)))
+    refs = tuple(ref for quote in quotes for ref in quote.refs)
+    return (data_part(PartKind.RECALL, text, timestamp=quotes[0].recalled.at, refs=refs),)
 
 
 def select_quotes(
@@ -80,58 +106,160 @@ def select_quotes(
     asked: SearchQuery,
     session_id: SessionId,
     asked_at: float,
-    in_view: Sequence[tuple[str, str]],
+    window: Sequence[Turn] = (),
+    in_view: Sequence[tuple[str, str]] = (),
     most: int,
     max_tokens: int,
     zone: tzinfo,
 ) -> tuple[Quote, ...]:
-    """Return the quotes to send, best first: at most `most` quotes with at most `max_tokens` tokens in total.
+    """Return the quotes to send, oldest first: at most `most` quotes with at most `max_tokens` tokens in total.
 
     `found`: search hits, best first. `session_id`: the current session; quotes from other sessions include a date.
-    `asked_at`: UTC epoch seconds. `in_view`: texts that the prompt contains anyway, with their speakers (summary
-    sentences, recent turns). Only people's words and screen notes are quoted, not the bot's own words or gists.
+    `asked_at`: UTC epoch seconds. `window`: the turns that the prompt contains anyway, `in_view`: its other texts with
+    their speakers (summary sentences, notes). Only people's words and screen notes are quoted, not the bot's own words
+    or gists.
     """
-    seen = [_seen(speaker, text) for speaker, text in in_view]
+    wanted = frozenset(asked.terms)
+    # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
+    people = [turn for turn in window if turn.kind in SAID]
+    shown = [*((part.speaker, part.text) for turn in people for part in turn.parts), *in_view]
+    seen = [_seen(speaker, text) for speaker, text in shown]
+    candidates = _candidates(found, wanted, asked_at)
+    later = _later_statements(people) if candidates else []
+    queue = list(candidates)
     quotes: list[Quote] = []
     tokens = 0
-    for each in found:
-        if len(quotes) == most:
-            break
-        is_said = each.kind is PassageKind.NOTE or (each.kind is PassageKind.TURN and each.turn_kind in SAID)
-        if not is_said or each.relevance < LEAST_RELEVANCE or each.at >= asked_at:
-            continue
-        chosen = _chosen_sentences(each, frozenset(asked.terms), seen)
+    while queue and len(quotes) < most:
+        each = queue.pop(0)
+        outdated, newer = _outdated(each, candidates, later, wanted)
+        # What takes the place of this comes in its place.
+        queue = [*(one for one in queue if one in newer), *(one for one in queue if one not in newer)]
+        chosen = _chosen_sentences(each, wanted, seen, outdated)
         if chosen is None:
             continue
         said = quoted_parts(each.parts, chosen)
-        made = quote_part(each, said, session_id=session_id, zone=zone)
-        if tokens + made.tokens > max_tokens:
+        quote = make_quote(each.hit, said, session_id=session_id, zone=zone, beside=each.beside)
+        if tokens + quote.tokens > max_tokens:
             continue
-        tokens += made.tokens
+        tokens += quote.tokens
         seen += [_seen(part.speaker, part.text) for part in said]
-        quotes.append(Quote(made, each, said))
-    return tuple(quotes)
+        quotes.append(quote)
+    return tuple(sorted(quotes, key=lambda quote: quote.recalled.at))
 
 
-def _chosen_sentences(recalled: RecallHit, asked: frozenset[str], seen: Sequence[_Seen]) -> tuple[int, ...] | None:
-    """Return the numbers of the hit's sentences to quote: those that the prompt does not contain yet. Empty means all.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    """A hit that may be quoted. `parts`: its words, with those of the turn `beside` it that belongs to it."""
 
-    Returns None if no sentence is new, or if none of the new sentences is about the question although others are. Of
-    what was corrected, only the sentences about the question are quoted, because the correction is about them.
+    hit: RecallHit
+    parts: tuple[TurnPart, ...]
+    statement: Statement
+    beside: Turn | None = None
+
+
+def _candidates(found: Sequence[RecallHit], asked: frozenset[str], asked_at: float) -> list[_Candidate]:
+    """Return the hits that are about the question, best first, each with the turn that belongs to it."""
+    turns = {TurnRef(hit.session_id, turn.seq): turn for hit in found for turn in hit.turns if turn.kind in SAID}
+    hits = {TurnRef(hit.session_id, hit.seq) for hit in found if hit.seq is not None}
+    stated = [Statement.of(hit.at, told(hit.parts)) for hit in found if hit.turn_kind in SAID]
+    candidates: list[_Candidate] = []
+    taken: set[TurnRef] = set()
+    for hit in found:
+        is_said = hit.kind is PassageKind.NOTE or (hit.kind is PassageKind.TURN and hit.turn_kind in SAID)
+        ref = None if hit.seq is None else TurnRef(hit.session_id, hit.seq)
+        if not is_said or hit.relevance < LEAST_RELEVANCE or hit.at >= asked_at or ref in taken:
+            continue
+        made = _Candidate(hit, hit.parts, Statement.of(hit.at, told(hit.parts)))
+        for step in (1, -1) if ref is not None else ():
+            place = TurnRef(hit.session_id, Seq((hit.seq or 0) + step))
+            beside = turns.get(place)
+            if beside is None or place in taken:
+                continue
+            before, after = (hit.parts, beside.parts) if step > 0 else (beside.parts, hit.parts)
+            is_sure = place in hits or any(one.is_repeated(spoken(before), spoken(after), asked) for one in stated)
+            if _belong(before, after, asked, is_sure=is_sure):
+                taken.add(place)
+                said = Statement.of(max(hit.at, beside.started_at), spoken(after), answers=spoken(before))
+                made = _Candidate(hit, (*before, *after), said, beside)
+                break
+        candidates.append(made)
+        taken |= set() if ref is None else {ref}
+    return candidates
+
+
+def _belong(before: Sequence[TurnPart], after: Sequence[TurnPart], asked: frozenset[str], *, is_sure: bool) -> bool:
+    """Return whether a turn must be quoted with the one after it: a question with its answer, and what somebody said
+    with a reply that tells nothing without it. `is_sure`: the second replies to the first.
     """
-    said = [(part, sentence) for part in recalled.parts for sentence in sentences(part.text)]
+    about, own = (frozenset(term for part in parts for term in terms(part.text)) & asked for parts in (before, after))
+    if asks(after) or not about - own:
+        return False
+    others = {part.speaker_id for part in before}.isdisjoint(part.speaker_id for part in after)
+    return asks(before) or (is_sure and others and not own)
+
+
+def _later_statements(people: Sequence[Turn]) -> list[Statement]:
+    """Return what the turns of the window say, answers with their questions."""
+    found: list[Statement] = []
+    before: tuple[TurnPart, ...] = ()
+    for turn in people:
+        if said := told(turn.parts):
+            asked = spoken(before) if asks(before) else ()
+            found.append(Statement.of(turn.started_at, said, answers=asked))
+        before = turn.parts
+    return found
+
+
+def _outdated(
+    each: _Candidate, candidates: Sequence[_Candidate], later: Sequence[Statement], asked: frozenset[str]
+) -> tuple[frozenset[int], list[_Candidate]]:
+    """Return the numbers of the candidate's sentences that hold no longer, and the candidates that say what does."""
+    said = _sentences(each.parts)
+    newer: list[_Candidate] = []
+    outdated: set[int] = set()
+    by = each.hit.superseded_by
+    if by is not None:
+        # As the fold of a model found out. The correction is about some of the sentences, or it has no word of theirs.
+        known = [one for one in candidates if (one.hit.session_id, one.hit.seq) == (by.session_id, by.seq)]
+        newer += known
+        about = {term for one in known for term in one.statement.terms}
+        outdated = {place for place, (_, text) in enumerate(said) if not about.isdisjoint(terms(text))}
+        outdated = outdated or set(range(len(said)))
+    for place, (who, text) in enumerate(said):
+        old = Statement.of(each.hit.at, [(who.speaker, text)])
+        replacing = [one for one in candidates if one is not each and one.statement.replaces(old, asked)]
+        if replacing or any(one.replaces(old, asked) for one in later):
+            outdated.add(place)
+            newer += replacing
+    return frozenset(outdated), newer
+
+
+def _sentences(parts: Sequence[TurnPart]) -> list[tuple[TurnPart, str]]:
+    return [(part, sentence) for part in parts for sentence in sentences(part.text)]
+
+
+def _chosen_sentences(
+    each: _Candidate, asked: frozenset[str], seen: Sequence[_Seen], outdated: frozenset[int]
+) -> tuple[int, ...] | None:
+    """Return the numbers of the candidate's sentences to quote: those that hold and that the prompt does not contain
+    yet. Empty means all.
+
+    Returns None if no sentence is new, or if none of the new sentences is about the question although others are.
+    """
+    said = _sentences(each.parts)
     shared = [len(asked.intersection(terms(text))) for _, text in said]
-    new = [place for place, (who, text) in enumerate(said) if not _is_in_view(who.speaker, text, seen)]
-    if any(shared):
-        if not any(shared[place] for place in new):
-            # 'My car. It's only ready on Monday.': the question has the words of the first sentence, and so is the turn
-            # about it. A correction is not left out for that.
-            echoed = [place for place, (_, text) in enumerate(said) if shared[place] and asked.issuperset(terms(text))]
-            if not (new and echoed and recalled.supersedes):
-                return None
-            new = sorted({*new, *echoed})
-        if recalled.superseded_by is not None:
-            new = [place for place in new if shared[place]]
+    new = [
+        place
+        for place, (who, text) in enumerate(said)
+        if place not in outdated and not _is_in_view(who.speaker, text, seen)
+    ]
+    if any(shared) and not any(shared[place] for place in new):
+        # 'My car. It's only ready on Monday.': the question has the words of the first sentence, and so is the turn
+        # about it. A correction is not left out for that.
+        echoed = [place for place, (_, text) in enumerate(said) if shared[place] and asked.issuperset(terms(text))]
+        if not (new and echoed and each.hit.supersedes):
+            return None
+        new = sorted({*new, *echoed})
     if not new:
         return None
     fitting = _fitting(new, [text for _, text in said], shared)
@@ -192,23 +320,21 @@ def _run_of(found: Sequence[str]) -> str:
     return f" {' '.join(found)} "
 
 
-def quote_part(recalled: RecallHit, said: Sequence[TurnPart], *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
-    """Return a quote of a search hit as a part of the prompt, with a line for each speaker.
-
-    `said`: the words to quote (`quoted_parts`). `session_id`: the current session.
+def make_quote(
+    hit: RecallHit, said: tuple[TurnPart, ...], *, session_id: SessionId, zone: tzinfo, beside: Turn | None = None
+) -> Quote:
+    """Return a quote of a search hit, with a line for each speaker. `said`: the words to quote (`quoted_parts`), those
+    of the turn `beside` it among them. `session_id`: the current session.
     """
-    screen = recalled.kind is PassageKind.NOTE
-    cited = Citation(recalled.kind, recalled.session_id, str(recalled.note_id if screen else recalled.seq))
+    screen = hit.kind is PassageKind.NOTE
+    cited = Citation(hit.kind, hit.session_id, str(hit.note_id if screen else hit.seq))
     here = cited.session_id == session_id
-    day = datetime.fromtimestamp(recalled.at, zone)
-    when = f"{'' if here else f'{day.day} {day:%B}, '}{format_clock_time(recalled.at, zone)}"
+    day = datetime.fromtimestamp(hit.at, zone)
+    when = f"{'' if here else f'{day.day} {day:%B}, '}{format_clock_time(hit.at, zone)}"
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
     lines = [
         f"on {plain_name(part.speaker)}'s screen: {part.text}" if screen else f"{plain_name(part.speaker)}: {part.text}"
         for part in said
     ]
-    if recalled.superseded_by is not None:
-        lines = [*lines, _REPLACED] if len(lines) > 1 else [f"{lines[0]} {_REPLACED}"]
-    # The part has no seqs, because a quote does not stand for turns of the current window.
-    text = "\n".join((f"[{when}] From memory{where}, {lines[0]}", *lines[1:]))
-    return data_part(PartKind.RECALL, text, timestamp=recalled.at, refs=(cited.ref,))
+    also = () if beside is None else (replace(cited, key=str(beside.seq)).ref,)
+    return Quote(hit, said, "\n".join((f"[{when}] From memory{where}, {lines[0]}", *lines[1:])), (cited.ref, *also))

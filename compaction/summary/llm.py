@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.errors import CompletionError, SummaryRefusedError
+from compaction.language.statements import told
+from compaction.language.terms import terms
 from compaction.language.text import as_sentence, plain, sentences, whole_sentences, words
 from compaction.model import Fact, Seq
 from compaction.summary.answer import parse_answer, whole_answer
@@ -91,10 +94,15 @@ class LlmSummariser:
                 shortening_request(paragraph, max_output_tokens=self._max_output_tokens)
             )
             answers.append(answer)
-            shorter = plain(without_copied_marks(whole_answer(answer)))
+            cut_off = answer.finish_reason == "length"
+            # Of a paragraph that was cut off the whole sentences are good.
+            shorter = plain(
+                without_copied_marks(whole_answer(replace(answer, finish_reason="stop") if cut_off else answer))
+            )
+            shorter = whole_sentences(shorter, MAX_SUMMARY_CHARS) if cut_off else shorter
         except (CompletionError, SummaryRefusedError):
             return paragraph
-        return shorter if len(shorter) < len(paragraph) else paragraph
+        return shorter if 0 < len(shorter) < len(paragraph) else paragraph
 
 
 def cut_to_sentence(text: str, max_chars: int) -> str:
@@ -135,7 +143,7 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
                 kind=each.kind,
                 importance=each.importance,
                 closes=tuple(known.ref for known in closes),
-                speaker=_speaker(said[turns[0]], each.owner) if turns else note.who if note else "",
+                speaker=_speaker(said[turns[0]], each) if turns else note.who if note else "",
                 at=said[turns[0]].started_at if turns else note.at if note else 0.0,
                 owner=each.owner,
                 until=each.until,
@@ -145,7 +153,12 @@ def _facts(written: list[ModelFact], request: FoldRequest, prompt: SummaryPrompt
     return tuple(facts[:MAX_FACTS])
 
 
-def _speaker(turn: Turn, owner: str) -> str:
-    """Return who said it: of several speakers of a turn the one whose fact it is, else the first."""
-    names = [part.speaker for part in turn.parts]
-    return next((name for name in names if name.casefold() == owner.casefold()), names[0])
+def _speaker(turn: Turn, written: ModelFact) -> str:
+    """Return who said a fact: of several speakers of a turn the one who states most of its words. Of equal ones it is
+    the fact's owner, who said yes to somebody's question; else the first.
+    """
+    wanted, owner = frozenset(terms(written.text)), written.owner.casefold()
+    stated = {part.speaker: frozenset[str]() for part in turn.parts}
+    for name, sentence in told(turn.parts):
+        stated[name] |= wanted.intersection(terms(sentence))
+    return max(stated, key=lambda name: (len(stated[name]), name.casefold() == owner))

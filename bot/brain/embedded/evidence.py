@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 # 'Think', 'say', 'machen': words that a question has whatever it is about.
 _LIGHT = frozenset(form for each in LANGUAGES for word in each.light for form in (word, each.stem(word)))
 _SMALL = frozenset(word for each in LANGUAGES for word in each.stopwords)
-# Who asks of themselves, in the known languages.
-_FIRST_PERSON = frozenset({"i", "my", "me", "mine", "i'm", "ich", "mein", "meine", "mir", "mich"})
+_FIRST_PERSON = frozenset(word for each in LANGUAGES for word in each.first_person)
 _ADDRESSED = re.compile(r"^\s*\w+,\s")
 # The share of the question's words, weighted by rarity, that an answer must have.
 ENOUGH = 0.35
@@ -99,11 +98,11 @@ def _said(text: str, speaker: str, since: float | None = None, until: float | No
 
 
 def _recalled(context: ModelContext) -> Iterator[Evidence]:
-    """Yield the sentences of the quotes in the payload, oldest first, without corrected ones."""
-    sent = {part.content for part in context.parts if part.kind is PartKind.RECALL}
-    for quote in sorted(context.quotes, key=lambda each: each.recalled.at):
+    """Yield the sentences of the quotes in the payload, oldest first."""
+    sent = {ref for part in context.parts if part.kind is PartKind.RECALL for ref in part.refs}
+    for quote in context.quotes:
         recalled = quote.recalled
-        if quote.part.content not in sent or recalled.superseded_by is not None:
+        if quote.refs[0] not in sent:
             continue
         if recalled.kind is PassageKind.NOTE:
             yield Evidence(quote.text, PartKind.NOTE, None, recalled.at, recalled.at)

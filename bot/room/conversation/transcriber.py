@@ -15,7 +15,8 @@ from bot.brain.wakeword import use_of_name
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
-from voice.asr.glossary import choose_glossary, repeats_alone
+from compaction.language.names import correct_names
+from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.second_hearing import hear
@@ -69,11 +70,12 @@ class TranscribedUtterance:
 class Transcriber:
     """The transcriber of one room.
 
-    `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `languages`:
-    returns the codes of those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`:
-    returns the code of the language to assume while detection is unsure and nothing is known of the person; empty: the
-    recogniser's own fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an
-    utterance may not be heard any more; `is_present`: whether a person is in the channel. `pending`: the ids of
+    `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `names`: returns the
+    names of the people who are or were there, which a text gets as they write them. `languages`: returns the codes of
+    those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`: returns the code of the
+    language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
+    fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an utterance may not
+    be heard any more; `is_present`: whether a person is in the channel. `pending`: the ids of
     utterances that are complete and have no text yet. Not thread-safe.
     """
 
@@ -86,6 +88,7 @@ class Transcriber:
         clock: Clock,
         observe: events.Observer,
         own_names: Callable[[], tuple[str, ...]] = tuple,
+        names: Callable[[], tuple[str, ...]] = tuple,
         own_words: Callable[[float, float], str] = lambda since, until: "",
         drops: Drops = nobody_dropped,
         is_present: Callable[[int], bool] = lambda _: True,
@@ -101,6 +104,7 @@ class Transcriber:
         self._clock = clock
         self._observe = observe
         self._own_names = own_names
+        self._names = names
         self._own_words = own_words
         self._drops = drops
         self._is_present = is_present
@@ -230,6 +234,7 @@ class Transcriber:
                 log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED, gave_way)
+        recognition = replace(recognition, text=correct_names(recognition.text, self._names()))
         return TranscribedUtterance(recognition, expected, asked_at, glossary=glossary)
 
 
@@ -254,6 +259,10 @@ def room_transcriber(session: SessionParts, answering: Answering, *, observe: ev
             occasions=channel.occasions,
         )
 
+    def names() -> tuple[str, ...]:
+        heard = answering.participants.names()
+        return tuple(spoken_form(name) for user_id, name in heard.items() if not participation.excludes(user_id))
+
     def languages() -> tuple[str, ...]:
         return services.servers.of(channel.guild_id).languages_spoken(services.asr.languages)
 
@@ -265,6 +274,7 @@ def room_transcriber(session: SessionParts, answering: Answering, *, observe: ev
         answering.bridge or services.speech.recogniser,
         glossary=glossary,
         own_names=lambda: participation.wake_names,
+        names=names,
         languages=languages,
         clock=services.clock,
         observe=observe,

@@ -21,7 +21,7 @@ from bot.store.search.tags import FACT_KIND, FACT_TAG, passage_tags
 from bot.store.tables import corrections, passages, segments, sessions
 from compaction.language.terms import name_terms, terms
 from compaction.memory.passage import PassageKind, heard_during, source_kind, source_terms
-from compaction.model import FactKind, Note, Segment, Seq, SessionId, Turn
+from compaction.model import Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.memory.passage import PassageSource
-
-# Facts whose closing says that they are so no longer.
-_CORRECTED = frozenset({FactKind.LASTING, FactKind.DECISION, FactKind.OTHER})
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: PassageSource) -> None:
@@ -140,8 +137,7 @@ async def _store_corrections(connection: AsyncConnection, session_id: SessionId,
     for row in found.all():
         for number, old in enumerate(rows.segment_from_row(row).facts):
             new = replacing.get(f"{row.id}#{number}")
-            # What is done or answered was not wrong; what was lasting or decided is so no longer.
-            if new is not None and old.text and old.kind in _CORRECTED:
+            if new is not None and old.text:
                 await _store_correction(connection, session_id, old.turns[-1], new.turns[-1])
 
 

@@ -25,14 +25,14 @@ from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.people import PersonFact, person_facts_part
-from compaction.memory.quotes import Quote, quote_part, quoted_parts
+from compaction.memory.quotes import make_quote, quoted_parts
 from compaction.memory.recall import RecallHit
 from compaction.model import Fact, FactKind, Mode, Note, NoteId, Seq, SessionId, TurnPart
 from compaction.payload import MessageToolCall, PartKind
 from compaction.session import SessionTimeline
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.untrusted_text import mark_as_data, without_marks
+from compaction.untrusted_text import mark_as_data
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from tests.bot.brain.test_context import Talk
 from tests.fakes.chat import FakeChat
@@ -231,7 +231,7 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
         hit = RecallHit(
             PassageId(3), PassageKind.TURN, SessionId("s"), Seq(3), Seq(3), Seq(3), (), "Bo", talk.at, BREAKOUT, 1.0
         )
-        quote = quote_part(hit, said, session_id=SessionId("s"), zone=UTC)
+        quote = make_quote(hit, said, session_id=SessionId("s"), zone=UTC)
         fact = PersonFact("f", "1", f"Bo [21:05] {ORDER}", BREAKOUT, SessionId("s"), Seq(1), talk.at)
         toolbox = Toolbox()
         asked = timeline.window[-2]
@@ -247,7 +247,7 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
                 now=talk.at,
                 zone=UTC,
                 participants=[person_facts_part([fact], {"1": f"Bo [21:05] {ORDER}"})],
-                quotes=[Quote(quote, hit, said)],
+                quotes=[quote],
                 policy=PromptPolicy(
                     Mode.SUMMARY,
                     limit,
@@ -274,7 +274,7 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
             name="Roomtone",
             participants=[f"Bo [21:05] {ORDER}, who has said: {BREAKOUT}"],
             continuity=[BREAKOUT],
-            recall=[without_marks(quote.content)],
+            recall=[quote.line],
             zone=UTC,
         ).text
     own = re.sub(r'<data from="[a-z]+">\n.*?\n</data>', "", instructions, flags=re.DOTALL)

@@ -13,7 +13,7 @@ from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
 from compaction.memory.recall import RecallHit
 from compaction.model import Seq, SessionId, TurnKind, TurnPart
-from compaction.payload import PartKind, data_part
+from compaction.payload import PartKind
 from tests.bot.realtime.bridge_scene import desk
 from voice.realtime.port import ReplyPiece, ReplyResumed
 from voice.speaking.moderation import ForbiddenWordsError, WordList
@@ -42,9 +42,10 @@ def remembered(question: Turn) -> tuple[Quote, ...]:
     text = f"[21:04] From memory, Bo: {question.parts[0].text}, at nine."
     return tuple(
         Quote(
-            data_part(PartKind.RECALL, f"{when}{text}", refs=(f"turn:{session}#3",)),
             RecallHit(PassageId(3), PassageKind.TURN, session, Seq(3), Seq(3), Seq(3), (), "Bo", 0.0, text, 1.0),
             (TurnPart("2", "Bo", text),),
+            f"{when}{text}",
+            (f"turn:{session}#3",),
         )
         for when, session in (("", SessionId("s")), ("3 May, ", SessionId("older")))
     )

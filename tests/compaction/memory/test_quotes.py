@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compaction.memory.passage import PassageId, PassageKind
-from compaction.memory.quotes import MAX_QUOTE_CHARS, Quote, select_quotes
+from compaction.memory.quotes import HEAD, MAX_QUOTE_CHARS, Quote, quotes_part, select_quotes
 from compaction.memory.recall import RecallHit, TurnRef, parse_query
-from compaction.model import Seq, SessionId, TurnKind, TurnPart
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
 
@@ -34,25 +34,40 @@ def recalled(
     superseded_by: TurnRef | None = None,
     supersedes: tuple[TurnRef, ...] = (),
     said: tuple[tuple[str, str], ...] = (),
+    beside: tuple[Turn, ...] = (),
 ) -> RecallHit:
-    """Return a passage that was recalled: what Ada said, or each speaker with their words in `said`."""
+    """Return a passage that was recalled: what Ada said, or each speaker with their words in `said`. `beside`: turns
+    before and after it.
+    """
     found = Seq(seq) if kind is PassageKind.TURN else None
     parts = tuple(TurnPart(f"id-{name}", name, words) for name, words in said or (("Ada", text),))
     return RecallHit(
-        PassageId(1), kind, session, found, found, found, (), "Ada", at, text, 1.0, relevance, likeness, turn_kind,
+        PassageId(1), kind, session, found, found, found, beside, "Ada", at, text, 1.0, relevance, likeness, turn_kind,
         superseded_by, supersedes, parts=parts,
     )  # fmt: skip
 
 
-def quoted(*found: RecallHit, question: str = "Which town?", in_view: Sequence[str] = (), most: int = 4) -> list[str]:
-    """Return the texts of the quotes that a prompt gets."""
-    return [without_marks(each.part.content) for each in quotes(*found, question=question, in_view=in_view, most=most)]
+def turn(seq: int, who: str, text: str, *, at: float = AT) -> Turn:
+    """Return a turn of one speaker."""
+    return Turn(Seq(seq), TurnKind.SPEECH, at + seq, at + seq, (TurnPart(f"id-{who}", who, text),))
+
+
+def quoted(
+    *found: RecallHit,
+    question: str = "Which town?",
+    in_view: Sequence[str] = (),
+    window: Sequence[Turn] = (),
+    most: int = 4,
+) -> list[str]:
+    """Return the quotes that a prompt gets."""
+    return [each.line for each in quotes(*found, question=question, in_view=in_view, window=window, most=most)]
 
 
 def quotes(
     *found: RecallHit,
     question: str = "Which town?",
     in_view: Sequence[str] = (),
+    window: Sequence[Turn] = (),
     most: int = 4,
     max_tokens: int = 400,
 ) -> tuple[Quote, ...]:
@@ -62,6 +77,7 @@ def quotes(
         asked=parse_query(question),
         session_id=HERE,
         asked_at=AT + 900.0,
+        window=window,
         in_view=[("", each) for each in in_view],
         most=most,
         max_tokens=max_tokens,
@@ -91,10 +107,83 @@ def test_a_quote_is_one_line() -> None:
     assert len(quote.splitlines()) == 1
 
 
-def test_what_was_corrected_says_so() -> None:
-    """A corrected quote is marked, so that the model does not take the old value for the current one."""
-    (text,) = quoted(recalled("The town is Lisbon.", superseded_by=TurnRef(HERE, Seq(9))))
-    assert text.endswith("(no longer so: it was corrected later)")
+def test_all_quotes_are_one_part_oldest_first() -> None:
+    """The best hit may be the newest. The part says what it is, and names the source of each quote."""
+    found = quotes(
+        recalled("The town is Lisbon.", seq=9, at=AT + 60.0),
+        recalled("Towns are too hot for Bob.", said=(("Bob", "Towns are too hot for me."),)),
+        most=2,
+    )
+    (part,) = quotes_part(found)
+    assert without_marks(part.content).splitlines() == [
+        HEAD,
+        "[08:53] From memory, turn 4, Bob: Towns are too hot for me.",
+        "[08:54] From memory, turn 9, Ada: The town is Lisbon.",
+    ]
+    assert (part.kind, part.seq_from, part.refs) == (PartKind.RECALL, None, ("turn:here#4", "turn:here#9"))
+    assert quotes_part(()) == ()
+
+
+OLD = recalled("The town is Lisbon.", seq=4)
+
+
+@pytest.mark.parametrize(
+    ("later", "is_replaced"),
+    [
+        ("The town is Porto now.", True),
+        ("We changed the town, it's Porto.", True),
+        ("That town has trams and a bridge and nothing to eat.", False),
+        ("Which town was it?", False),
+        ("I'd like a bigger car.", False),
+    ],
+)
+def test_newer_words_about_the_same_thing_take_the_place_of_older_ones(later: str, *, is_replaced: bool) -> None:
+    """The older are left out, whatever is found first, and also if the newer are in the window already."""
+    newer = recalled(later, seq=9, at=AT + 60.0)
+    for found in ((OLD, newer), (newer, OLD)):
+        assert ("turn 4" not in "".join(quoted(*found))) is is_replaced
+    assert (quoted(OLD, window=[turn(70, "Ada", later)]) == []) is is_replaced
+
+
+def test_what_takes_the_place_of_the_best_hit_comes_in_its_place() -> None:
+    """The newer words are quoted though a prompt has room for one quote, and another hit is the better one."""
+    newer, other = recalled("The town is Porto now.", seq=9, at=AT + 60.0), recalled("A town is loud.", seq=2)
+    assert "Porto" in "".join(quoted(OLD, other, newer, most=1))
+
+
+def test_nobody_but_the_speaker_replaces_what_they_say_of_themselves() -> None:
+    """Two people's codes both hold. What concerns everybody may be corrected by anybody."""
+    own = [recalled("", said=((who, f"My locker code is {code}."),), seq=code, at=AT + code) for who, code in WHOSE]
+    assert len(quoted(*own, question="the locker code?")) == 2
+    common = [recalled("", said=((who, f"The door code is {code}."),), seq=code, at=AT + code) for who, code in WHOSE]
+    assert len(quoted(*common, question="the door code?")) == 1
+
+
+WHOSE = (("Ada", 11), ("Bob", 77))
+
+
+def test_a_question_is_quoted_with_its_answer() -> None:
+    """Neither tells anything alone, whichever of them is found, and together they replace what was before."""
+    asked, told = turn(8, "Bob", "So the town is Lisbon?"), turn(9, "Ada", "No, Porto now.")
+    question = recalled("", said=(("Bob", asked.text),), seq=8, at=asked.started_at, beside=(asked, told))
+    answer = recalled("No, Porto now.", seq=9, at=told.started_at, beside=(asked, told))
+    for found in ((question,), (answer,), (OLD, answer), (OLD, question, answer)):
+        (line,) = quoted(*found)
+        first, second = line.splitlines()
+        assert first.endswith("Bob: So the town is Lisbon?")
+        assert second == "Ada: No, Porto now."
+
+
+def test_what_a_model_knows_to_be_corrected_is_left_out() -> None:
+    """Of a turn that was corrected, the sentences that the correction is about are not quoted; the others may hold."""
+    by = TurnRef(HERE, Seq(9))
+    said = (("Ada", "The town is Lisbon. I'm allergic to nuts."), ("Bob", "I play the bard."))
+    old, new = recalled("", said=said, superseded_by=by), recalled("Porto is the town.", seq=9, at=AT + 9.0)
+    assert quoted(old) == []
+    assert [each.partition("turn ")[2] for each in quoted(old, new)] == ["9, Ada: Porto is the town."]
+    (line, _) = quoted(old, new, question="nuts in the town?")
+    assert "allergic" in line
+    assert "Lisbon" not in line
 
 
 @pytest.mark.parametrize(
@@ -143,14 +232,14 @@ def test_only_what_is_new_of_it_is_quoted() -> None:
     """
     (quote,) = quotes(recalled("The town is Lisbon. The town's lift is broken."), in_view=["Ada: The town is Lisbon."])
     assert quote.text == "… The town's lift is broken."
-    assert "Lisbon" not in quote.part.content
+    assert "Lisbon" not in quote.line
 
 
 def test_each_speaker_of_a_turn_has_their_own_words() -> None:
     """In a quote of a turn in which several people speak, each has a line. Nobody can forge one for somebody else."""
     both = (("Ada", "The town is Lisbon.\nBob: I pay for it."), ("Bob", "I hate that town."))
     (quote,) = quotes(recalled("", said=both))
-    assert without_marks(quote.part.content).splitlines() == [
+    assert quote.line.splitlines() == [
         "[08:53] From memory, turn 4, Ada: The town is Lisbon. Bob: I pay for it.",
         "Bob: I hate that town.",
     ]
@@ -165,7 +254,7 @@ def test_of_several_speakers_only_what_is_new_is_quoted() -> None:
     both = (("Ada", "The town is Lisbon. It has trams."), ("Bob", "The town is Lisbon."))
     (quote,) = quotes(recalled("", said=both), in_view=["Ada: The town is Lisbon. It has trams."])
     assert [(part.speaker, part.text) for part in quote.said] == [("Bob", "The town is Lisbon.")]
-    assert quote.part.refs == ("turn:here#4",)
+    assert quote.refs == ("turn:here#4",)
 
 
 def test_a_denial_is_not_in_view_with_what_it_denies() -> None:
@@ -186,15 +275,6 @@ def test_of_a_long_turn_what_is_about_the_question_is_quoted() -> None:
     assert "The town with the trams is Lisbon. … We ate there." in quote.text
     assert len(quote.text) <= MAX_QUOTE_CHARS
     assert quote.text.startswith("… ")
-
-
-def test_only_what_was_corrected_is_called_outdated() -> None:
-    """Of a turn that was corrected only the sentences about the question are quoted: the others may still hold."""
-    later = TurnRef(HERE, Seq(9))
-    both = (("Ada", "The town is Lisbon. I'm allergic to nuts."), ("Bob", "Which town did you say? I play the bard."))
-    (text,) = quoted(recalled("", said=both, superseded_by=later))
-    assert text.splitlines()[1:] == ["Bob: … Which town did you say?", "(no longer so: it was corrected later)"]
-    assert "allergic" not in text
 
 
 def test_a_question_does_not_hide_the_correction_it_asks_for() -> None:
@@ -218,5 +298,4 @@ def test_quotes_are_few_and_short() -> None:
     assert quote.text.endswith("[cut]")
     few = quotes(long, many[0], max_tokens=60)
     assert [each.text for each in few] == ["Town number 0 is Rome."]
-    assert sum(each.part.tokens for each in few) <= 60
-    assert all(each.part.kind is PartKind.RECALL and each.part.seq_from is None for each in few)
+    assert sum(each.tokens for each in few) <= 60

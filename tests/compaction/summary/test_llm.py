@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,10 +13,12 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Fact, FactKind, Note, NoteId, Segment, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.ports import CompletionAnswer
+from compaction.settings import CompactionSettings
 from compaction.summary.folded import ANEW_EVERY, fold_request, make_segment, summary_of
 from compaction.summary.llm import LlmSummariser, count_unsourced
 from compaction.summary.port import MAX_FACTS, MAX_SUMMARY_CHARS, Fold, FoldRequest, KnownFact
 from compaction.summary.prompt import PROMPT_VERSION, write_prompt
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from compaction.ports import CompletionRequest
@@ -91,7 +94,9 @@ def test_prompt_has_all_that_a_fold_may_use_as_data() -> None:
         "Thursday, 1 January 1970",
     ):
         assert wanted in told
-    assert told.count("</data>") == 5
+    assert "People, as their names are written" in told
+    assert 'from="people">\nBob, Ada, Cy\n' in told
+    assert told.count("</data>") == 6
     assert (prompt.facts["F1"].ref, prompt.notes["S1"].id) == ("s#0", "n")
 
 
@@ -141,6 +146,28 @@ async def test_facts_are_those_of_the_batch_with_speaker_and_time_of_their_turn(
     assert fold.prompt_version == PROMPT_VERSION
 
 
+@pytest.mark.parametrize(
+    ("text", "owner", "speaker"),
+    [
+        ("Ada brings the tent on Friday.", "", "Ada"),
+        ("The ferry costs 40 euros.", "Ada", "Bob"),
+        # Who asked for it has not said it.
+        ("Cy cooks the soup.", "Cy", "Cy"),
+        ("They talk about the weather.", "", "Ada"),
+    ],
+)
+async def test_of_several_speakers_a_fact_is_of_who_said_it(text: str, owner: str, speaker: str) -> None:
+    """It is theirs who states its words, whoever has to do it."""
+    said = (
+        ("Ada", "I'll bring the tent on Friday."),
+        ("Bob", "The ferry costs 40, Ada. Cy, do you cook?"),
+        ("Cy", "Yes."),
+    )
+    shared = Turn(Seq(0), TurnKind.SPEECH, 0.0, 9.0, tuple(TurnPart(who, who, words) for who, words in said))
+    fold, _ = await folded(FoldRequest(Seq(0), (shared,)), answer(fact([0], text, owner=owner)))
+    assert fold.facts[0].speaker == speaker
+
+
 async def test_at_most_sixteen_facts() -> None:
     """More would be a transcript."""
     fold, _ = await folded(FoldRequest(Seq(0), (turn(0),)), answer(*[fact([0]) for _ in range(30)]))
@@ -157,6 +184,28 @@ async def test_overlong_paragraph_is_shortened_once_then_cut() -> None:
     assert len(model.calls) == 2
     assert len(fold.paragraph) <= MAX_SUMMARY_CHARS
     assert ends_a_sentence(fold.paragraph)
+
+
+async def test_output_is_capped_below_what_a_summary_may_have() -> None:
+    """Both calls may write fewer tokens than a summary has characters, and the second one only as many as its own
+    paragraph may have. Of a second one that is cut off the whole sentences are used.
+    """
+    assert CompactionSettings().max_output_tokens < MAX_SUMMARY_CHARS
+    long = "Ada counts the boats in the harbour. " * 50
+    request = FoldRequest(Seq(0), (turn(0),))
+
+    class CutOff(ScriptedModel):
+        async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+            done = await super().complete(request)
+            return replace(done, finish_reason="length" if len(self.calls) > 1 else "stop")
+
+    model = CutOff(answer(paragraph=long), "Ada counts. Bob waits. And th")
+    fold = await LlmSummariser(model, max_output_tokens=1_150).fold(request)
+    assert fold.paragraph == "Ada counts. Bob waits."
+    assert model.calls[1].max_output_tokens < estimate_text_tokens(long) * MAX_SUMMARY_CHARS / len(long)
+    asked_for = re.search(r"at most\s+(\d+) characters", model.calls[1].system)
+    assert asked_for is not None
+    assert int(asked_for[1]) < MAX_SUMMARY_CHARS
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ class Bench:
         self.own_words = ""
         self.own_names: tuple[str, ...] = ("Roomtone",)
         self.assumed_language = ""
+        self.names: tuple[str, ...] = ()
         self.opted_out: set[int] = set()
         self.left: set[int] = set()
         self.answers = Answers()
@@ -105,6 +106,7 @@ class Bench:
             self.recogniser,
             glossary=lambda: (*self.own_names, "Ada"),
             own_names=lambda: self.own_names,
+            names=lambda: self.names,
             languages=lambda: self.languages,
             clock=self.clock,
             observe=self.seen.append,
@@ -436,3 +438,13 @@ def test_it_tells_since_when_the_first_one_waits() -> None:
         backlog.add(said(ADA, number))
         since.append(backlog.waits_since)
     assert since == [None, 1.5, 1.5, 2.5]
+
+
+async def test_misheard_names_are_written_as_people_write_them() -> None:
+    """The names are those of the people who are or were there."""
+    bench = Bench("I think Senya has it.", "I think Senya has it.")
+    async with bench.running():
+        await bench.say(1)
+        bench.names = ("Ksenia", "Joris")
+        await bench.say(2)
+    assert [spoken.text for spoken in bench.texts] == ["I think Senya has it.", "I think Ksenia has it."]

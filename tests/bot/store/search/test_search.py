@@ -156,8 +156,8 @@ async def test_folding_tells_which_turn_corrects_which(room: SearchedRoom) -> No
     assert new.replaced_by is None
 
 
-async def test_answers_and_what_is_done_correct_nothing(room: SearchedRoom) -> None:
-    """A fact that closes an open one, or what the group did, leaves its turn as it was said. The latest one counts."""
+async def test_facts_of_every_kind_are_corrected(room: SearchedRoom) -> None:
+    """A fact that closes an open one, or one of a decision, takes the place of its turn. The latest one counts."""
     told = [turn(seq, f"Something {seq}.") for seq in range(5)]
     first = segment(0, 2, "Plans.", "Who drives?", "The quiz is on Wednesday.")
     first = replace(
@@ -179,7 +179,7 @@ async def test_answers_and_what_is_done_correct_nothing(room: SearchedRoom) -> N
     )
     await room.add(EVENING, *told, first, later)
     found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(5)]), Readable())
-    assert [each.replaced_by for each in found][:2] == [None, 4]
+    assert [each.replaced_by for each in found][:2] == [2, 4]
 
 
 async def test_a_session_taken_over_by_a_channel_is_found_there(room: SearchedRoom) -> None:
