@@ -8,7 +8,6 @@
 - What a text is worth: `guards` drop texts that nobody said, `second_hearing`
   recognises doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names
   a sound.
-- Whether a sentence is finished: `text_end` asks a small language model beside the recogniser.
 - What helps: `glossary` suggests names, `languages` tracks each person's language (`language_names`: its code),
   `unspaced` knows scripts without spaces.
 """

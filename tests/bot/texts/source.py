@@ -54,7 +54,6 @@ FOR_THE_OPERATOR = (
     "voice/endpoint.py",
     "voice/realtime/connection.py",
     "voice/speaking/openai.py",
-    "voice/asr/text_end.py",
     "voice/asr/whisper.py",
     "voice/asr/worker.py",
     "voice/listening",
