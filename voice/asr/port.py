@@ -31,9 +31,6 @@ class Recognition:
     compute_s: float  # wall time in the model
     # The probability of `language`; 1.0 when the caller fixed it.
     language_probability: float = 1.0
-    # The probability (0-1) of a mark that ends a sentence where the text ends; None: unknown. Recognisers write a full
-    # stop after nearly everything, but are less sure of it after half a sentence.
-    sentence_end_probability: float | None = None
 
 
 class Recogniser(Protocol):
