@@ -38,7 +38,6 @@ FOR_THE_OPERATOR = (
     "bot/memory/transcript.py",
     "bot/models/catalogue.py",
     "bot/models/directory.py",
-    "bot/models/gguf_conversion.py",
     "bot/models/sources.py",
     "bot/participation/costs.py",
     "bot/store/migrations",
