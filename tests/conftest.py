@@ -20,9 +20,6 @@ import structlog
 from hypothesis import HealthCheck, settings
 from structlog.dev import ConsoleRenderer, plain_traceback
 
-from bot.models.directory import CONVERTED_NAME
-from bot.models.gguf_conversion import convert_llama_gguf
-from tests.bot.models.tiny_llama import TinyLlama
 from tests.patience import lengthened
 
 if TYPE_CHECKING:
@@ -69,7 +66,6 @@ MARKER_BY_FIXTURE = {
     "place": "database",
     "postgres_place": "postgres",
     "speech_dir": "models",
-    "reading_model": "models",
     "stacking_vad_model": "models",
     "turn_model": "models",
     "whisper_model_dir": "models",
@@ -271,26 +267,6 @@ def whisper_model_dir() -> Path:
 def turn_model() -> Path:
     """The end-of-turn model."""
     return _small_model("turn", REPO_ROOT / "data" / "models" / "turn-smart" / "smart-turn.onnx")
-
-
-@pytest.fixture(scope="session")
-def tiny_reading_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A language model of a few thousand random weights, converted as the one that reads recognised text."""
-    folder = tmp_path_factory.mktemp("models") / "turn-text"
-    folder.mkdir()
-    converted = folder / CONVERTED_NAME
-    converted.mkdir()
-    convert_llama_gguf(TinyLlama().write(folder / "model.gguf"), converted)
-    return converted
-
-
-@pytest.fixture(scope="session")
-def reading_model() -> Path:
-    """The model that reads recognised text. It is optional, so it may not be here."""
-    folder = REPO_ROOT / "data" / "models" / "turn-text" / CONVERTED_NAME
-    if not folder.is_dir():
-        pytest.skip("turn-text is not installed: `roomtone models pull turn-text`")
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -44,9 +44,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "cryptography": ("rehearsal",),
     "davey": ("voice.transport", "rehearsal"),
     "faster_whisper": ("voice.asr", "voice.listening"),
-    # bot.models only describes a model with it.
-    "ctranslate2": ("voice.asr", "bot.models"),
-    "gguf": ("bot.models",),
+    "ctranslate2": ("voice.asr",),
     "openai": ("bot.llm", "voice.endpoint", "voice.asr.remote", "voice.realtime"),
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),

@@ -1,6 +1,6 @@
 """A small model that answers within a moment or not at all, in a thread of its own.
 
-Endpointing asks such models about pauses. An answer that comes late is of no use to anybody, so requests never pile up
+Endpointing asks such a model about pauses. An answer that comes late is of no use to anybody, so requests never pile up
 before a model that is slow, fails or hangs.
 """
 
@@ -42,8 +42,8 @@ class QuickModel(Generic[ModelT, AskedT, AnswerT]):
     """One such model for all rooms. An async context manager.
 
     `load` returns the model, `ask` its answer; both block, in the model's thread, and raise `TurnModelError`. `what`
-    names the model in sentences. `most_waiting`: requests at once that get an answer in time. A model that hangs is
-    asked nothing before it has come back: each request would delay what waits for it by `answer_timeout_s`.
+    names the model in sentences. A model that hangs is asked nothing before it has come back: each request would delay
+    what waits for it by `answer_timeout_s`.
 
     *Ownership*: it owns the thread. *Cancellation*: a cancelled request leaves the queue; if the model already works on
     it, the result is dropped.
@@ -57,14 +57,12 @@ class QuickModel(Generic[ModelT, AskedT, AnswerT]):
         what: str,
         thread_name: str,
         answer_timeout_s: float,
-        most_waiting: int = MOST_WAITING,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._load = load
         self._ask_model = ask
         self._what = what
         self._answer_timeout_s = answer_timeout_s
-        self._most_waiting = most_waiting
         self._monotonic = monotonic
         self._model: ModelT | None = None
         self._thread = DaemonThread(thread_name)
@@ -100,7 +98,7 @@ class QuickModel(Generic[ModelT, AskedT, AnswerT]):
         if busy_since is not None and self._monotonic() - busy_since > HANGS_AFTER_S:
             self._on_failure(TurnModelError(f"The {self._what} has worked on one pause for {HANGS_AFTER_S:g} s."))
             return None
-        if self._waiting >= self._most_waiting:
+        if self._waiting >= MOST_WAITING:
             return None
         self._waiting += 1
         try:

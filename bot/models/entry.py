@@ -41,8 +41,7 @@ class ModelFile:
 class ModelEntry:
     """One model that `roomtone models pull` can install.
 
-    `hub_repository`: empty: the hub does not have it in this form. `converts`: its GGUF file is of use only in the form
-    that CTranslate2 runs, which is made when the model is installed.
+    `hub_repository`: empty: the hub does not have it in this form.
     """
 
     name: str
@@ -54,7 +53,6 @@ class ModelEntry:
     hub_repository: str = ""
     hub_revision: str | None = None
     bundle_packages: tuple[str, ...] = ()
-    converts: bool = False
 
     @property
     def main_file(self) -> ModelFile:

@@ -105,8 +105,6 @@ class SpeechModels:
     synthesizer: Synthesizer
     # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
     turn_end_detector: TurnEndDetector | None = None
-    # Whether a language model may read what the recogniser heard before a pause (`Recognition.text_end`).
-    reads_texts: bool = False
     # Checks the bot's words before it speaks them; None: no checks.
     moderator: Moderator | None = None
     # Returns why the processor recognises speech instead of the GPU; None: nothing has failed.

@@ -16,7 +16,6 @@ from bot.brain.tools.toolbox import Toolbox, reach_in
 from bot.errors import SetupError
 from bot.mcp.tools import Approvals
 from bot.memory.recall import RoomAudience, RoomRecall
-from bot.models.catalogue import TURN_TEXT
 from bot.models.directory import whisper_folder
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
@@ -26,7 +25,6 @@ from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.pages import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad, voice_factory
-from voice.asr.text_end import LANGUAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,17 +138,8 @@ async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metri
     """
     health = metrics.health
     judge = await open_turn_model(stack, settings.models, health=health)
-    # What was read decides nothing where nobody judges the sound, and each text would wait for it.
-    reads = judge is not None and settings.asr.fixed_language in {None, LANGUAGE}
-    opened = await stack.enter_async_context(
-        open_recogniser(
-            settings.asr,
-            whisper_folder(settings.models, settings.asr),
-            llm=settings.llm,
-            metrics=metrics,
-            text_end_folder=settings.models.directory / TURN_TEXT.name if reads else None,
-        )
-    )
+    folder = whisper_folder(settings.models, settings.asr)
+    opened = await stack.enter_async_context(open_recogniser(settings.asr, folder, llm=settings.llm, metrics=metrics))
     voice = open_synthesizer(
         settings.speaking, models=settings.models, llm=settings.llm, health=health, tuning=settings.tuning
     )
@@ -160,7 +149,6 @@ async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metri
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         turn_end_detector=judge,
-        reads_texts=opened.reads_texts,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
         gpu_failure=opened.gpu_failure,
     )

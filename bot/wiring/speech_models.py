@@ -8,16 +8,16 @@ there is one. The model of this process stands behind it, loaded from the start:
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
-from bot.models.catalogue import TURN_SMART, TURN_TEXT, VAD_SILERO
-from bot.models.directory import CONVERTED_NAME, ModelDirectory
+from bot.models.catalogue import TURN_SMART, VAD_SILERO
+from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.room.server_voice import ServerVoice
@@ -25,13 +25,12 @@ from bot.texts.text import Text, joined, sentence_of
 from bot.tuning import UNTUNED
 from voice.asr.fallback import FallbackRecogniser
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.text_end import QueuedSentenceReader, ReadingRecogniser, SentenceReader
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, SynthesisError
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
-from voice.quick_model import QuickModel, TurnModelError
+from voice.quick_model import TurnModelError
 from voice.speaking.embedded import VoiceManner
 from voice.speaking.fallback import FallbackSynthesizer
 
@@ -94,9 +93,9 @@ async def open_turn_model(stack: AsyncExitStack, models: ModelsSettings, *, heal
     return detector
 
 
-def _failing(model: QuickModel[Any, Any, Any]) -> Outage | None:
-    """Return since when a model that judges pauses fails, if it does."""
-    since = model.failing_since
+def _failing(detector: SmartTurnDetector) -> Outage | None:
+    """Return since when the end-of-turn model fails, if it does."""
+    since = detector.failing_since
     return None if since is None else Outage(since, None, SetupError(_TURN_MODEL_FAILS))
 
 
@@ -226,27 +225,18 @@ HANGS = HealthFault(
 STOPPED = HealthFault(
     FaultKind.MODELS, "The speech recogniser has stopped, which is a defect: restart me. The log says why."
 )
-# The model that reads what was recognised, and what happens where it fails.
-_READER = Text("My model that reads what is said")
-_BY_SOUND = Text("I judge by the sound alone whether somebody has finished")
-_READER_NOT_LOADED = Text(
-    "It could not be loaded. Run `roomtone models pull turn-text --again` and restart me; the log has more "
-    "(`no_text_end_model`)."
-)
 _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedRecogniser:
     """What recognises speech. `local`: the model of this process; None: an endpoint recognises alone. `faults`: returns
-    why nobody is understood at present. `reads_texts`: whether texts may come with what their words make expect next
-    (`Recognition.text_end`).
+    why nobody is understood at present.
     """
 
     recogniser: Recogniser
     local: CudaFallback | None
     faults: Callable[[], list[HealthFault]] = list
-    reads_texts: bool = False
 
     def device_sentence(self) -> Text | None:
         """Return where the model of this process runs, and why if not on the GPU that is there; None without one."""
@@ -262,12 +252,10 @@ class OpenedRecogniser:
 
 @asynccontextmanager
 async def open_recogniser(
-    settings: AsrSettings, folder: Path, *, llm: LlmSettings, metrics: Metrics, text_end_folder: Path | None = None
+    settings: AsrSettings, folder: Path, *, llm: LlmSettings, metrics: Metrics
 ) -> AsyncIterator[OpenedRecogniser]:
     """Yield the recogniser that the settings choose. Register all of it with `metrics` and its health. `folder`:
-    of the local model. `llm`: has the key for an endpoint at the same address. `text_end_folder`: where the model is to
-    be that reads whether a sentence is finished; None: it is not wanted. Where it is not, or cannot be loaded, the
-    recogniser hears without it.
+    of the local model. `llm`: has the key for an endpoint at the same address.
 
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
@@ -277,16 +265,6 @@ async def open_recogniser(
         else:
             opened = await _local_recogniser(stack, settings, folder, metrics)
         metrics.health.add_fault_check(opened.faults)
-        if text_end_folder is not None and ModelDirectory(text_end_folder.parent).holds(TURN_TEXT):
-            try:
-                reader = QueuedSentenceReader(lambda: SentenceReader(text_end_folder / CONVERTED_NAME))
-                await stack.enter_async_context(reader)
-            except TurnModelError as error:
-                log.warning("no_text_end_model", problem=error)
-                metrics.health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
-            else:
-                metrics.health.add_outage(_READER, _BY_SOUND, partial(_failing, reader))
-                opened = replace(opened, recogniser=ReadingRecogniser(opened.recogniser, reader), reads_texts=True)
         yield opened
 
 

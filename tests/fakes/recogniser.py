@@ -30,7 +30,6 @@ def recognition(
     no_speech_probability: float = 0.01,
     duration_s: float = 2.0,
     language_probability: float = 1.0,
-    sentence_end_probability: float | None = None,
 ) -> Recognition:
     """Return a plausible recognition, with the values that the test changes."""
     return Recognition(
@@ -42,7 +41,6 @@ def recognition(
         duration_s=duration_s,
         compute_s=0.01,
         language_probability=language_probability,
-        sentence_end_probability=sentence_end_probability,
     )
 
 

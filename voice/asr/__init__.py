@@ -6,9 +6,7 @@
 - Elsewhere: `remote` asks an endpoint, `fallback` counts what became of that and has a second recogniser for when it
   fails.
 - What a text is worth: `guards` drop texts that nobody said, `second_hearing`
-  recognises doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names
-  a sound.
-- Whether a sentence is finished: `text_end` asks a small language model beside the recogniser.
+  recognises doubtful ones again, `sound_effect` tells whether a text names a sound.
 - What helps: `glossary` suggests names, `languages` tracks each person's language (`language_names`: its code),
   `unspaced` knows scripts without spaces.
 """

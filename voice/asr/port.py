@@ -18,14 +18,6 @@ LanguageHint = str | tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class TextEnd:
-    """What may follow the words, as probabilities (0-1): a mark that ends the sentence, or one that goes on with it."""
-
-    ends: float
-    goes_on: float
-
-
-@dataclass(frozen=True, slots=True)
 class Recognition:
     """The text of one piece of audio, with the figures that the guards need."""
 
@@ -39,11 +31,6 @@ class Recognition:
     compute_s: float  # wall time in the model
     # The probability of `language`; 1.0 when the caller fixed it.
     language_probability: float = 1.0
-    # The probability (0-1) of a mark that ends a sentence where the text ends; None: unknown. Recognisers write a full
-    # stop after nearly everything, but are less sure of it after half a sentence.
-    sentence_end_probability: float | None = None
-    # Of unfinished speech, what its words make a language model expect next (`voice.asr.text_end`); None: not read.
-    text_end: TextEnd | None = None
 
 
 class Recogniser(Protocol):

@@ -204,7 +204,9 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
     logprob = _weighted(segments, "avg_logprob")
     if logprob is None:
         logprob = _mean([each.get("logprob") for each in body.get("logprobs") or () if isinstance(each, dict)])
-    detected = _probability(body, "language_probability")
+    # Only Roomtone's own recognisers tell it.
+    told = _number(body.get("language_probability"))
+    detected = DETECTED_PROBABILITY if told is None else min(1.0, max(0.0, told))
     return Recognition(
         text=text,
         language=language or language_code(str(body.get("language") or "")),
@@ -213,15 +215,8 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
         no_speech_probability=min(1.0, max(0.0, _weighted(segments, "no_speech_prob") or 0.0)),
         duration_s=duration_s(pcm),
         compute_s=compute_s,
-        language_probability=1.0 if language else DETECTED_PROBABILITY if detected is None else detected,
-        sentence_end_probability=_probability(body, "sentence_end_probability"),
+        language_probability=1.0 if language else detected,
     )
-
-
-def _probability(body: Mapping[str, Any], figure: str) -> float | None:
-    """Return a probability that only Roomtone's own recognisers tell; None if this one does not."""
-    probability = _number(body.get(figure))
-    return None if probability is None else min(1.0, max(0.0, probability))
 
 
 def _weighted(segments: Sequence[Mapping[str, Any]], figure: str) -> float | None:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 # Recognitions that may wait before interims are dropped.
 QUEUE_SIZE = 32
 # An interim that is so many seconds old is of speech that has ended: whoever goes on does so within 1.1 s, and takes
-# the interim back. If it still waits, it becomes finished speech, and its text is not read (`ReadingRecogniser`). The
-# confirmation does not reach speech that was with an endpoint then.
+# the interim back. If it still waits, it becomes finished speech. The confirmation does not reach speech that was with
+# an endpoint then.
 CERTAIN_AFTER_S = 1.5
 # Seconds that a careful pass waits where finished speech comes first. All that is said in its room waits for it, so
 # its caller goes on with the text that it has.

@@ -24,7 +24,6 @@ from voice.asr.glossary import glossary_prompt, terms_in
 from voice.asr.guards import MAX_COMPRESSION_RATIO, compression_ratio, remove_repetition
 from voice.asr.placement import CPU, CudaFallback, cuda_device_count, supported
 from voice.asr.port import Recognition
-from voice.asr.sentence_ends import SentenceEnds
 from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window, nobody_waits
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, duration_s
 from voice.errors import RecogniserError
@@ -118,7 +117,6 @@ class WhisperEngine(Engine):
         if not settings.by_endpoint:
             self._check_languages(folder, settings.languages)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
-        self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)
 
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
@@ -183,7 +181,6 @@ class WhisperEngine(Engine):
                 max_length=max_length,
                 return_scores=True,
                 return_no_speech_prob=True,
-                return_logits_vocab=True,
                 suppress_blank=True,
                 # The same tokens for all languages: symbols and the model's own.
                 suppress_tokens=list(tokenizers[0][1]),
@@ -224,7 +221,6 @@ class WhisperEngine(Engine):
             duration_s=duration_s(request.pcm),
             compute_s=0.0,
             language_probability=float(probability),
-            sentence_end_probability=self._sentence_ends.probability(tokens, result.logits[0]),
         )
 
     def _languages(
@@ -315,14 +311,10 @@ def _deserves_second(heard: Recognition) -> bool:
 def surer(first: Recognition, second: Recognition, glossary: tuple[str, ...] = ()) -> Recognition:
     """Return the text of the same sound that the model is surer of. A loop, of which it is surest, does not win, nor
     does a text without a name of the glossary that the first one has: whom somebody means depends on it.
-
-    Whether a sentence ends there is the first one's: with several hypotheses CTranslate2 returns no logits to tell it.
     """
     loops = second.compression_ratio > max(first.compression_ratio, MAX_COMPRESSION_RATIO)
     loses_name = bool(terms_in(first.text, glossary) - terms_in(second.text, glossary))
-    if loops or loses_name or second.mean_logprob <= first.mean_logprob:
-        return first
-    return replace(second, sentence_end_probability=first.sentence_end_probability)
+    return first if loops or loses_name or second.mean_logprob <= first.mean_logprob else second
 
 
 def lengthened(tokens: list[int], length: int) -> list[int]:

@@ -126,7 +126,7 @@ async def _check_all(settings: Settings) -> list[Finding]:
     local: dict[str, Callable[[], Finding]] = {
         "libopus": lambda: check_opus(version),
         "recogniser": lambda: check_recogniser(settings.models, asr),
-        "listening": lambda: check_turns(settings.models, asr),
+        "listening": lambda: check_turns(settings.models),
         "cuda": lambda: check_device(cuda),
         "voice": lambda: voice,
         "memory search": lambda: check_embedder(folder, settings.recall),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.output import count
 from bot.errors import why_not_listening
-from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, TURN_TEXT, VAD_SILERO, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_SMART, VAD_SILERO, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.network_address import NetworkAddress
@@ -28,7 +28,6 @@ from bot.store.database import describe_database
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 from compaction.model import Mode
-from voice.asr.text_end import LANGUAGE
 from voice.errors import OpusMissingError, SynthesisError
 
 if TYPE_CHECKING:
@@ -204,11 +203,9 @@ async def check_voice(settings: SpeakingSettings, models_dir: Path) -> Finding:
     return Finding("voice", Status.WARNING if remedy else Status.OK, detail, remedy)
 
 
-def check_turns(models: ModelsSettings, asr: AsrSettings) -> Finding:
+def check_turns(models: ModelsSettings) -> Finding:
     """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
-    # An endpoint recognises without it, and the local model stands in there without it.
-    reads = not asr.by_endpoint and asr.fixed_language in {None, LANGUAGE}
-    wanted = (TURN_SMART, *((TURN_TEXT,) if reads else ()), VAD_SILERO)
+    wanted = (TURN_SMART, VAD_SILERO)
     found = [check_model("listening", entry, models.directory / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:

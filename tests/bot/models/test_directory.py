@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.errors import ModelError, ModelSourceError
-from bot.models.catalogue import TURN_TEXT
-from bot.models.directory import BY_HAND, CONVERTED_NAME, ModelDirectory
+from bot.models.directory import BY_HAND, ModelDirectory
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
-from bot.models.gguf_conversion import CONVERTED_FILES
 from bot.models.sources import BundleSource, DirectorySource
-from tests.bot.models.tiny_llama import TinyLlama
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,23 +132,6 @@ def test_a_directory_may_hold_a_converted_model(tmp_path: Path) -> None:
     place = model_directory.pull(entry_for(), [DirectorySource(mine)], quiet)
     assert sorted(path.name for path in place.iterdir()) == ["config.json", BY_HAND, "model.bin"]
     assert model_directory.verify(entry_for()) is None
-
-
-def test_the_model_that_reads_is_converted_before_it_is_in_place(tmp_path: Path) -> None:
-    """Nothing else of the bot writes into the models directory. A damaged file leaves nothing there."""
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    TinyLlama().write(mine / "model.gguf")
-    models = ModelDirectory(tmp_path / "models")
-    place = models.pull(TURN_TEXT, [DirectorySource(mine)], quiet)
-    assert sorted(path.name for path in (place / CONVERTED_NAME).iterdir()) == sorted(CONVERTED_FILES)
-    assert models.verify(TURN_TEXT) is None
-    (place / CONVERTED_NAME).rename(place / "away")
-    assert "was not converted" in (models.verify(TURN_TEXT) or "")
-    (mine / "model.gguf").write_bytes(b"GGUF, but no more")
-    with pytest.raises(ModelError, match="again"):
-        ModelDirectory(tmp_path / "others").pull(TURN_TEXT, [DirectorySource(mine)], quiet)
-    assert list((tmp_path / "others").iterdir()) == []
 
 
 def test_a_folder_without_the_model_is_said_once(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,16 +22,13 @@ from rehearsal.servers.transcription import (
     TranscriptionRequest,
 )
 from tests.bot.monitoring.test_metrics import new_metrics
-from tests.fakes.recogniser import AnsweringEngine, FakeEngine, recognition
+from tests.fakes.recogniser import FakeEngine
 from tests.voice.recordings import voiced
-from voice.asr import text_end
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
-from voice.asr.text_end import SentenceReader
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
-from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
     from voice.asr.port import Recogniser
@@ -44,19 +41,18 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
 
 
 class FakeModel:
-    """The model of this process: engines without a model, or `engine`, until it is `gone`."""
+    """The model of this process: engines without a model, until it is `gone`."""
 
     failure = place = None
 
     def __init__(self) -> None:
         self.gone = False
-        self.engine: Engine | None = None
 
     def load(self) -> Engine:
         """Return an engine."""
         if self.gone:
             raise RecogniserError("There is no model in /models/base.")
-        return self.engine or FakeEngine()
+        return FakeEngine()
 
 
 @pytest.fixture
@@ -72,7 +68,6 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
     settings = AsrSettings()
     async with open_recogniser(settings, whisper_model_dir, llm=LlmSettings(), metrics=new_metrics()) as opened:
         assert isinstance(opened.recogniser, QueuedRecogniser)
-        assert not opened.reads_texts
         assert opened.device_sentence() == "My speech model runs on the processor."
         assert opened.gpu_failure() is None
         assert opened.local is not None
@@ -82,7 +77,7 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
 
 
 @pytest.mark.usefixtures("model")
-async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(tmp_path: Path) -> None:
+async def test_an_endpoint_hears_and_the_local_model_stands_behind_it() -> None:
     """If the endpoint fails, the local model recognises the speech, and health reports the failure.
 
     The endpoint gets the chat model's key if both have the same address.
@@ -91,10 +86,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(tmp_path: 
         settings = AsrSettings(base_url=server.base_url, languages=("en",))
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
-        async with open_recogniser(
-            settings, Path(), llm=llm, metrics=Metrics(health), text_end_folder=tmp_path
-        ) as opened:
-            assert not opened.reads_texts
+        async with open_recogniser(settings, Path(), llm=llm, metrics=Metrics(health)) as opened:
             assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
@@ -103,35 +95,6 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(tmp_path: 
             assert "whisper-1" in health.summary()
             assert "local" in health.summary()
     assert server.calls[0].key == "sk-chat"
-
-
-async def test_what_the_local_model_heard_is_read(
-    model: FakeModel, tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the model that reads is there, it says of unfinished speech what may follow. /status tells if it fails."""
-    monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
-    monkeypatch.setattr(text_end, "CERTAIN_AFTER_S", 60.0)
-    model.engine = AnsweringEngine(lambda _: recognition("Once a week we ride", sentence_end_probability=0.5))
-    health = Health(SystemClock())
-    settings = AsrSettings()
-    folder = tiny_reading_model.parent
-    async with open_recogniser(
-        settings, Path(), llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
-    ) as opened:
-        assert opened.reads_texts
-        heard = await opened.recogniser.recognise(voiced(1), language="en", interim=True)
-        assert heard.text_end is not None
-        assert (await opened.recogniser.recognise(voiced(1), language="en")).text_end is None
-        with monkeypatch.context() as patched:
-            patched.setattr(SentenceReader, "read", _broken)
-            assert (await opened.recogniser.recognise(voiced(1), language="en", interim=True)).text_end is None
-        assert "`turn_model_failed`" in health.summary()
-        assert (await opened.recogniser.recognise(voiced(1), language="en", interim=True)).text_end is not None
-        assert health.summary() == ""
-
-
-def _broken(_: SentenceReader, __: str) -> NoReturn:
-    raise TurnModelError("It broke.")
 
 
 async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> None:
@@ -148,22 +111,6 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
             with pytest.raises(RecogniserError, match="status 500"):
                 await opened.recogniser.recognise(voiced(1), language="en")
     assert server.calls[0].key == "none"
-
-
-@pytest.mark.usefixtures("model")
-async def test_a_model_that_reads_and_is_damaged_is_told(tmp_path: Path) -> None:
-    """Where it is missing, nobody is told, because the bot runs without it."""
-    for is_damaged in (False, True):
-        health, folder = Health(SystemClock()), tmp_path / "turn-text"
-        if is_damaged:
-            folder.mkdir()
-            (folder / "model.gguf").write_bytes(b"no model")
-        opening = open_recogniser(
-            AsrSettings(), Path(), llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
-        )
-        async with opening as opened:
-            assert not opened.reads_texts
-            assert ("pull turn-text --again" in health.summary()) is is_damaged
 
 
 async def dies_on(recogniser: Recogniser) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from structlog.testing import capture_logs
 
@@ -12,11 +12,16 @@ from bot.health import Health
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_turn_model, open_vad
-from voice.listening.turn_detection import SmartTurnDetector
+from tests.voice.recordings import silence
+from voice.listening import turn_detection
+from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
+from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from bot.models.entry import ModelEntry
 
@@ -49,3 +54,24 @@ async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
         assert [line["log_level"] for line in logs] == ["warning"]
         whole = _shelf(tmp_path / "whole", TURN_SMART, turn_model)
         assert isinstance(await open_turn_model(stack, whole, health=health), SmartTurnDetector)
+
+
+def _broken(*_: object) -> NoReturn:
+    raise TurnModelError("It broke.")
+
+
+async def test_status_tells_while_the_judge_fails(
+    tmp_path: Path, turn_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told once it answers again."""
+    monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", 60.0)
+    health = Health(SystemClock())
+    async with AsyncExitStack() as stack:
+        judge = await open_turn_model(stack, _shelf(tmp_path, TURN_SMART, turn_model), health=health)
+        assert judge is not None
+        with monkeypatch.context() as patched:
+            patched.setattr(SmartTurn, "probability", _broken)
+            assert await judge.judge(silence(1)) is None
+        assert "`turn_model_failed`" in health.summary()
+        assert await judge.judge(silence(1)) is not None
+        assert health.summary() == ""

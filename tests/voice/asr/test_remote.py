@@ -159,22 +159,24 @@ async def test_failures_are_plain_sentences(
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence_end", "language"),
+    ("told", "probability"),
     [
-        ({"sentence_end_probability": 0.75, "language_probability": 0.0}, 0.75, 0.0),
-        ({"sentence_end_probability": None}, None, DETECTED_PROBABILITY),
-        ({"sentence_end_probability": 7, "language_probability": -1}, 1.0, 0.0),
-        ({"sentence_end_probability": "1.0", "language_probability": True}, None, DETECTED_PROBABILITY),
-        ({"sentence_end_probability": float("nan")}, None, DETECTED_PROBABILITY),
+        ({"language_probability": 0.75}, 0.75),
+        ({"language_probability": 0.0}, 0.0),
+        ({"language_probability": None}, DETECTED_PROBABILITY),
+        ({"language_probability": 7}, 1.0),
+        ({"language_probability": -1}, 0.0),
+        ({"language_probability": True}, DETECTED_PROBABILITY),
+        ({"language_probability": "1.0"}, DETECTED_PROBABILITY),
+        ({"language_probability": float("nan")}, DETECTED_PROBABILITY),
+        ({}, DETECTED_PROBABILITY),
     ],
 )
-async def test_what_only_our_own_recognisers_tell(
-    told: dict[str, Any], sentence_end: float | None, language: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How likely a sentence ends, which decides how long a pause is waited for, and how sure the language is."""
+async def test_only_our_own_recognisers_tell_how_sure_the_language_is(told: dict[str, Any], probability: float) -> None:
+    """What is no probability is made one or not believed."""
     async with answering(json.dumps({"text": WORDS, **told}).encode()) as recogniser:
         heard = await recogniser.recognise(bicycle())
-    assert (heard.sentence_end_probability, heard.language_probability) == (sentence_end, language)
+    assert heard.language_probability == probability
 
 
 async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) -> None:

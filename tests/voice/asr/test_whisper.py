@@ -69,14 +69,12 @@ def test_a_language_is_chosen_among_those_that_are_spoken(
     ],
 )
 def test_the_surer_text_is_kept(first: tuple[float, float], second: tuple[float, float], kept: int) -> None:
-    """Of two texts of the same sound, with their mean log probability and compression ratio. The first decoding alone
-    tells whether a sentence ends there, and either text keeps that.
-    """
+    """Of two texts of the same sound, with their mean log probability and compression ratio."""
     texts = [
-        recognition(str(number), mean_logprob=logprob, compression_ratio=ratio, sentence_end_probability=end)
-        for number, (logprob, ratio, end) in enumerate(((*first, 0.9), (*second, None)))
+        recognition(str(number), mean_logprob=logprob, compression_ratio=ratio)
+        for number, (logprob, ratio) in enumerate((first, second))
     ]
-    assert surer(texts[0], texts[1]) == replace(texts[kept], sentence_end_probability=0.9)
+    assert surer(texts[0], texts[1]) is texts[kept]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +95,8 @@ def test_a_surer_text_may_not_lose_a_name(first: str, second: str, kept: int) ->
 
 
 def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once more, from the same encoding, with more hypotheses. It is still known then how likely a sentence ends there.
-    Long ones are decoded once, and all are while others wait, or together with others.
+    """Once more, from the same encoding, with more hypotheses. Long ones are decoded once, and all are while others
+    wait, or together with others.
     """
     generate, beams = ctranslate2.models.Whisper.generate, list[int]()
 
@@ -113,7 +111,6 @@ def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatc
     again = engine.recognise(bicycle(), language="en")
     assert beams == [1, 1, SECOND_BEAM_SIZE]
     assert again.mean_logprob >= sure.mean_logprob
-    assert again.sentence_end_probability == sure.sentence_end_probability is not None
     engine.recognise_together([RecognitionRequest(bicycle(), "en", ())] * 2)
     assert beams == [1, 1, SECOND_BEAM_SIZE, 1]
     engine.recognise_together([RecognitionRequest(bicycle(), "en", ())], others_wait=lambda: True)
@@ -185,7 +182,6 @@ def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEng
     first, quiet, last = engine.recognise_together(requests)
     assert first.text == last.text == alone.text
     assert first.mean_logprob == pytest.approx(alone.mean_logprob, abs=0.02)
-    assert first.sentence_end_probability == pytest.approx(alone.sentence_end_probability, abs=0.02)
     assert (first.language_probability, last.language) == (1.0, "en")
     assert 0.5 < last.language_probability < 1.0
     assert quiet.no_speech_probability > first.no_speech_probability
