@@ -32,7 +32,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "Whether pauses are taken for ends, what is for the bot is answered, and nothing else",
         "20 minutes; conversations of people are not included",
         "benchmarks.listen.bench",
-        ("listen-pauses", "listen-pauses-free-talk", "listen"),
+        ("listen-requests", "listen-free-talk", "listen-made-up", "listen-read", "listen"),
     ),
     Benchmark(
         "asr",

@@ -137,11 +137,11 @@ def held_out(sets: Mapping[str, BySpeaker]) -> dict[str, Outcome]:
 
 
 def by_speaker(recordings: Sequence[SpeechRecording], observer: PauseObserver) -> dict[str, list[ObservedPause]]:
-    """Return the pauses of each speaker, and of each recording where people are not told apart."""
+    """Return the pauses of each speaker, heard once, and of each recording where people are not told apart."""
     said: dict[str, list[SpeechRecording]] = defaultdict(list)
     for one in recordings:
         said[one.path.name if one.speaker == UNKNOWN_SPEAKER else one.speaker].append(one)
-    return {speaker: observe_all(each, observer, leads=LEADS) for speaker, each in said.items()}
+    return {speaker: observe_all(each, observer, leads=LEADS[:1]) for speaker, each in said.items()}
 
 
 def main() -> None:

@@ -40,8 +40,9 @@ ADDRESSED, UNADDRESSED = "addressed", "not_addressed"
 # for two pauses in seventy.
 LEADS = (0, WINDOW_SAMPLES // 2)
 # What an answer takes besides the gate, in seconds: from the beginning of recognition to the text of a short request,
-# from the text to the first sound of a synthesis, with a model that answers at once, and from there to the first voiced
-# frame at a listener. They are stages of `roomtone bench reply`.
+# from there to the first sound of a synthesis, with a model that answers at once, and from there to the first voiced
+# frame at a listener. The last is the median of `sending` in `roomtone bench reply`. The others are an allowance for
+# two cores that nobody else uses; with a text that takes longer, answers begin later and talk over fewer.
 TEXT_S, SYNTHESIS_S, SENDING_S = 0.17, 0.05, 0.03
 # People who ask a machine for something pause in one of ten requests, and those who tell it something once or twice.
 # With fewer pauses than this for each recording, answers are to be quick, and what is counted is recordings.

@@ -54,8 +54,8 @@ def test_a_result_is_one_table_between_the_marks() -> None:
 
 def test_rows_name_their_result_where_several_are_kept() -> None:
     """With a single one the line below the table names it."""
-    page = update_page(f"{BEGIN}\n{END}", {"listen": REPORT, "listen-pauses": REPORT, "memory": REPORT})
-    assert [page.count(f"| 9 facts | {result} |") for result in ("listen", "listen-pauses", "memory")] == [1, 1, 0]
+    page = update_page(f"{BEGIN}\n{END}", {"listen": REPORT, "listen-read": REPORT, "memory": REPORT})
+    assert [page.count(f"| 9 facts | {result} |") for result in ("listen", "listen-read", "memory")] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_operating_points_are_one_table() -> None:
     """Each source is a row; a result of another kind has no such table."""
     points: Json = {"silence": {"cut_share_at_300_ms": 0.5}, "both": {"cut_share_at_300_ms": None}}
     report: dict[str, Json] = {**REPORT, "ours": {"endpointing": {"operating_points": points}}}
-    page = update_page(f"{BEGIN}\n{END}", {"listen-pauses": report, "memory": REPORT})
+    page = update_page(f"{BEGIN}\n{END}", {"listen-read": report, "memory": REPORT})
     assert page.count("told by") == 1
-    assert "| told by (listen-pauses) | cut share at 300 ms |\n|---|---|\n| silence | 0.5 |\n| both |  |" in page
+    assert "| told by (listen-read) | cut share at 300 ms |\n|---|---|\n| silence | 0.5 |\n| both |  |" in page
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,10 @@ class GateLine:
     spoken. More: `pause_s` for each of the logarithm of the longest pause.
     """
 
-    begin_s: float = 1.97
-    finished_s: float = 0.21
-    speech_s: float = 1.57
-    pause_s: float = 0.59
+    begin_s: float = 2.1
+    finished_s: float = 0.2
+    speech_s: float = 1.7
+    pause_s: float = 0.58
 
 
 GATE: Final = GateLine()
