@@ -24,12 +24,12 @@ PassageId = NewType("PassageId", int)
 MOST_SCORED = 6_000
 # BM25 (Robertson, Zaragoza 2009), in which each term of a passage counts once. The length of a passage is compared with
 # that of a usual turn: that of other passages would tell of them. B is tuned on LoCoMo.
-K1, B = 1.2, 0.4
-TYPICAL_TERMS = 10
+K1, B = 1.2, 0.5
+TYPICAL_TERMS = 15
 # Beside so many of the best passages turns are looked at that have none of the terms.
 MOST_WITH_NEIGHBOURS = 240
 # What a term of a turn counts for the turns beside it. Tuned as are the weights in `recall`.
-NEIGHBOUR_SHARE = 0.5
+NEIGHBOUR_SHARE = 0.4
 # Longer than any session, in UTC epoch seconds: somebody who may read all of it.
 ALWAYS = (-1.0, 1e11)
 
