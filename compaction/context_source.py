@@ -75,6 +75,8 @@ class ContextSource:
         window = self.window
         if current is not None:
             window = tuple(turn for turn in window if turn.seq != current.seq)
+            # It is one of the last turns, also if it is not recorded yet.
+            window = window[1 - RECENT_WINDOW :] if self.mode is Mode.OFF else window
         shown = self.mode is not Mode.OFF
         span = span_of(self._compactor.segments) if shown else None
         return SessionContext(

@@ -21,14 +21,16 @@ MAKERS = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue",
 # What looks like a queue and needs no metric, and why.
 NO_METRIC = {
     # Nothing waits there for another task: it is the memory of a decision.
+    "bot.brain.tools.toolbox.Toolbox.called_once": "the latest questions that have posted",
     "bot.dashboard.live_room.LiveRoom._charts": "points of the charts",
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.items.Inputs._sent": "the latest inputs, to match transcripts",
     "bot.screen.readers.ScreenReaders._looked_at": "when pictures were read",
+    "compaction.context.build.build_payload": "screens' notes, until their place among the turns",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
     "voice.listening.speaker.SpeakerListener._kept": "windows that an utterance may still need",
-    "voice.listening.speaker.SpeakerListener._undecided": "windows of one pause, decided within a second",
+    "voice.listening.end_policy.OwnPauses._before_s": "the longest pauses of a person's latest utterances",
     "voice.speaking.playback.Playback._begun": "the latest pieces, to know the bot's echo",
     "voice.speaking.playback.QueuedSpeech.frames": "the sound of one piece, which `play` counts",
     "voice.transport.jitter.JitterBuffer._released": "the latest sequence numbers",
