@@ -155,6 +155,10 @@ class Memory:
                 await self.store.append_turn(session_id, turn)
             for note in history.notes[session_id]:
                 await self.store.add_note(session_id, note)
+            for seq in (seq for about, seq in history.forgotten if about == session_id):
+                of_turn = (turns.c.session_id == session_id) & (turns.c.seq == seq)
+                async with self._database.writing() as connection:
+                    await connection.execute(update(turns).where(of_turn).values(parts="[]", tombstone=True))
             folded = Segment(
                 SegmentId(f"{session_id}:0"), session_id, Seq(0), Seq(LENGTH), T0, T0 + 9e4,
                 "They speak of leukaemia and of the lighthouse.", tuple(history.facts[session_id]), (), "fold.v1",
@@ -166,10 +170,6 @@ class Memory:
                     if about == session_id:
                         values = {"session_id": about, "old_seq": old, "new_seq": new}
                         await connection.execute(insert(corrections).values(values))
-                for about, seq in history.forgotten:
-                    of_turn = (turns.c.session_id == about) & (turns.c.seq == seq)
-                    gone = update(turns).where(of_turn & (turns.c.session_id == session_id))
-                    await connection.execute(gone.values(parts="[]", tombstone=True))
         await self.embed()
 
     async def embed(self) -> None:
