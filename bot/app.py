@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.clock import Clock
-    from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
     from bot.memory.personal_recall import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
@@ -186,7 +184,7 @@ async def _connect(
         readable=readable,
         watching=watching,
         voice_commands=VoiceCommands(voices, opened.rooms.play_sample, speech_to_speech=settings.speech_to_speech),
-        on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
+        holders=(process.participation, process.dashboard.live, recaps),
     )
     connecting = connected(
         settings.discord,
@@ -197,12 +195,6 @@ async def _connect(
         shards=process.shards,
     )
     return await stack.enter_async_context(connecting)
-
-
-def _show_forgotten(dashboard: DashboardService, recaps: RecapRenewal) -> None:
-    """Let go of what the dashboard and the recaps still have of somebody who was forgotten."""
-    dashboard.live.reset()
-    recaps.wake()
 
 
 async def _begin_work(

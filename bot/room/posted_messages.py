@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bot.room.services import SessionParts
     from bot.store.posted_transcripts import PostedTranscripts
     from bot.store.sessions import Sessions
+    from bot.withdrawal import WordsWithdrawn
     from compaction.memory.digest import Digest
 
     # Deletes a message by its server, channel and id. Returns whether it is gone; None: of another process's server.
@@ -64,7 +65,7 @@ class LiveMessage:
     numbers and mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings`).
 
     `doing`: returns what the bot does now. `costs`: of the server, of which the room has
-    those from now on. `hidden`: returns whether a person is left out.
+    those from now on.
 
     *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends in
     order, before it cancels that task.
@@ -76,14 +77,12 @@ class LiveMessage:
         *,
         doing: Callable[[], Text],
         costs: CostLedger,
-        hidden: Callable[[int], bool],
         clock: Clock,
     ) -> None:
         self._channel = channel
         self._doing = doing
         self._costs = costs
         self._cost_before = costs.total
-        self._hidden = hidden
         self._clock = clock
         # How often each person spoke, by their id.
         self._spoken: Counter[str] = Counter()
@@ -105,6 +104,11 @@ class LiveMessage:
             self._answers += 1
         elif event.turn.kind is TurnKind.SPEECH:
             self._spoken.update({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()})
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Let go of who spoke."""
+        for person_id in event.people:
+            self._spoken.pop(person_id, None)
 
     async def run(self) -> None:
         """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
@@ -135,7 +139,7 @@ class LiveMessage:
         return self._message_id is not None and self._failures < MOST_FAILURES
 
     def _card(self, doing: Text) -> Card:
-        people = [(number, times) for number, times in self._spoken.most_common() if not self._hidden(int(number))]
+        people = self._spoken.most_common()
         named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
         if others := len(people) - len(named):
             named.append(counted(others, "and {count} more", "and {count} more"))
@@ -215,8 +219,8 @@ class RecapRenewal:
         self._digests = digests
         self._wake = asyncio.Event()
 
-    def wake(self) -> None:
-        """Somebody was forgotten: look soon. Does not wait."""
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Look soon. Does not wait."""
         self._wake.set()
 
     async def run(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bot.room.conversation.transcriber import Drops
     from bot.room.services import SessionParts
     from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.withdrawal import WordsWithdrawn
     from compaction.model import SessionId
 
 log = structlog.get_logger()
@@ -127,6 +128,10 @@ class TranscriptWriter:
             self._dropped += len(self._lines) == MOST_LINES
             begun = begun_at[part.speaker_id]
             self._lines.append(WrittenLine(event.turn.started_at, begun, part.speaker_id, part.speaker, part.text))
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop the waiting lines of these people."""
+        self._lines = deque((each for each in self._lines if each.speaker_id not in event.people), maxlen=MOST_LINES)
 
     async def run(self) -> None:
         """Write what was said into the thread, again and again. Returns at once if a file is wanted.

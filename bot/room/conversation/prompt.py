@@ -64,7 +64,6 @@ class PromptBuilder:
         self._participation = participation
         self._quoting = quoting
         self._toolbox = toolbox
-        self._external_changes = session.timeline.external_changes
         self._channels = session.channel.shared_channels()
         self._people = _people_in(session.channel)
 
@@ -72,7 +71,7 @@ class PromptBuilder:
         """Return the prompt for `question`. Raises `CompactionError`."""
         services = self._services
         policy = await self._prompt_policy()
-        self.drop_outdated()
+        self.drop_unreadable()
         asker = self.asker_of(question)
         quotes = await self.find_quotes(question)
         context = build_context_messages(
@@ -194,18 +193,12 @@ class PromptBuilder:
         asker_id = str(asker.user_id) if asker.present else None
         return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
 
-    def drop_outdated(self) -> None:
-        """Drop tool results that may contain somebody's forgotten words, or words that somebody who came since may not
-        read, and calls with such forgotten words that run or wait for a press.
-        """
+    def drop_unreadable(self) -> None:
+        """Drop tool results that may contain words that somebody who came since may not read."""
         channels, people = self._channel.shared_channels(), _people_in(self._channel)
-        forgotten = self._timeline.external_changes != self._external_changes
-        if forgotten:
-            self._toolbox.drop_derived()
-        elif not (self._channels <= channels and people <= self._people):
+        if not (self._channels <= channels and people <= self._people):
             self._toolbox.exchanges.clear()
-        self._external_changes, self._channels = self._timeline.external_changes, channels
-        self._people = people
+        self._channels, self._people = channels, people
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
         guild = "" if policy is None else policy.instructions

@@ -31,6 +31,7 @@ from bot.store.history import SessionHistory
 from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.withdrawal import WordsWithdrawn
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, Evening
@@ -56,12 +57,11 @@ class Session:
     """A message, its clock and its channel."""
 
     def __init__(self) -> None:
-        self.clock, self.channel, self.hidden = FakeClock(), FakeRoomChannel(), set[int]()
+        self.clock, self.channel = FakeClock(), FakeRoomChannel()
         self.message = LiveMessage(
             self.channel,
             doing=lambda: LISTENING,
             costs=CostLedger(ceiling_of(ParticipationSettings())),
-            hidden=self.hidden.__contains__,
             clock=self.clock,
         )
 
@@ -98,12 +98,12 @@ async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
     assert session.channel.cards[-1][1].text == OVER
 
 
-async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
-    """People beyond the first ten are a number; who has opted out is neither named nor counted."""
+async def test_who_is_withdrawn_is_not_shown_and_many_people_are_counted() -> None:
+    """People beyond the first ten are a number; whose words were withdrawn is neither named nor counted."""
     session = Session()
-    session.hidden.add(1)
     for person in range(1, MOST_PEOPLE + 4):
         session.message.on_event(turn(str(person)))
+    session.message.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"})))
     running = asyncio.create_task(session.message.run(), name="live-message")
     await session.pass_time(0.0)
     shown = session.field("who spoke, and how often")

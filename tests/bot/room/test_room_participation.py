@@ -205,10 +205,8 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
         connection.hear(speech(ADA.id, at=started))
-        house.participation.on_forgetting(ADA.id)
-        guild = await house.participation.of_guild(house.channel.guild_id)
-        assert guild.room is not None
-        house.participation.on_forgotten([guild.room.session_id])
+        house.forget(ADA)
+        await house.withdraw_turns()
         assert (await house.reply(1)).interrupted
         await house.pass_time(3.0)
         assert house.recogniser.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
@@ -228,7 +226,7 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         house.channel.connections[-1].hear(speech(ADA.id, at=started))
         await house.pass_time(4.0)
         assert len(house.recogniser.asked) == 1
-        house.participation.on_forgetting(ADA.id)
+        house.forget(ADA)
         house.recogniser.gate.set()
         await settle(lambda: bool(house.of(events.SpeechDropped)))
         assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []

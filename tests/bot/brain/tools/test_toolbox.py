@@ -11,8 +11,9 @@ from structlog.testing import capture_logs
 from bot.brain.tools.tool import NOBODY, ToolError
 from bot.brain.tools.toolbox import MOST_QUESTIONS, MOST_STEPS, OUTDATED, Toolbox, ToolExchange, ToolExchanges
 from bot.texts.text import OperatorText, Text
+from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
-from compaction.model import Seq
+from compaction.model import Seq, SessionId
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
 
@@ -129,7 +130,7 @@ async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_ou
     desk.goes_on.clear()
     running = asyncio.create_task(use.run_all([a_call("echo")]))
     await asyncio.sleep(0)
-    desk.toolbox.drop_derived()
+    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
     desk.goes_on.set()
     assert await running == (OUTDATED,)
     assert await told(use, a_call("post")) == OUTDATED

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
-
-import pytest
 
 from bot.brain.reply import Question
 from bot.brain.tools.frozen_calls import WAITS, WITHDRAWN, FrozenCall
@@ -18,6 +15,7 @@ from bot.room.conversation.prompt import PromptBuilder, asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.bot.brain.tools.calls import Desk, a_call
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
+from tests.patience import PATIENCE_S
 
 ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
 OVER = TurnPart("2", "Bo", "Post the map!")
@@ -88,26 +86,38 @@ def test_results_are_dropped_when_somebody_comes() -> None:
     prompt = builder(desk, SimpleNamespace(external_changes=0))
     clearings = desk.toolbox.exchanges.clearings
     *desk.channel.people, last = desk.channel.people
-    prompt.drop_outdated()
+    prompt.drop_unreadable()
     assert desk.toolbox.exchanges.clearings == clearings
     desk.channel.people.append(last)
-    prompt.drop_outdated()
+    prompt.drop_unreadable()
     assert desk.toolbox.exchanges.clearings > clearings
 
 
-@pytest.mark.parametrize(("changes", "told"), [(0, WAITS), (1, WITHDRAWN)])
-async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, told: str) -> None:
-    """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what waits."""
+async def test_results_that_a_newcomer_may_not_read_end_no_call() -> None:
+    """Somebody comes who may not enter every channel, so results are dropped. What waits for a press waits on."""
     desk = Desk()
     desk.channel.shared = {1, 2}
-    timeline = SimpleNamespace(external_changes=0)
-    prompt = builder(desk, timeline)
+    prompt = builder(desk, SimpleNamespace(external_changes=0))
     use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
     (waiting,) = await use.run_all([a_call("post")])
     clearings = desk.toolbox.exchanges.clearings
-    timeline.external_changes, desk.channel.shared = changes, {1}
-    prompt.drop_outdated()
+    desk.channel.shared = {1}
+    prompt.drop_unreadable()
     assert desk.toolbox.exchanges.clearings > clearings
-    await asyncio.sleep(0.01)
-    assert str(waiting) == told
-    desk.toolbox.drop_derived()
+    assert str(waiting) == WAITS
+    desk.toolbox.frozen.withdraw()
+
+
+async def test_a_memory_that_somebody_has_changed_ends_what_was_made_of_it() -> None:
+    """Another process has forgotten somebody, and the room has only seen that its memory is another."""
+    desk = Desk()
+    changes = 0
+    desk.toolbox.memory_changes = lambda: changes
+    use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
+    (waiting,) = await use.run_all([a_call("post")])
+    clearings = desk.toolbox.exchanges.clearings
+    changes += 1
+    desk.toolbox.for_asker()
+    assert desk.toolbox.exchanges.clearings > clearings
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert str(waiting) == WITHDRAWN
