@@ -252,7 +252,10 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         async with Evening(path, name="quiet", clock=evening.clock) as quiet:
             await quiet.say("It is late.", "Bob")
             await note_fact(quiet.database, quiet.session_id)
+        aside = data / "roomtone.db.before-20260101T000000Z"
+        write_backup(path, aside)
         before = traces(data)
+        assert any(each.startswith(aside.name) for each in before)
         assert {each.split(": ")[1] for each in before} >= {PERSON, NAME, "live in zanzibarq", "my boat is"}
         assert guessed(data)
 
