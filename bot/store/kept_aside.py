@@ -15,7 +15,6 @@ import structlog
 from bot.store.backup import ASIDE, JOURNALS, BackupError, examine_backup, without_journal
 from bot.store.database import open_database
 from bot.store.dialects.sqlite_sql import sqlite_failure
-from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -58,4 +57,4 @@ def _delete(path: Path) -> None:
         for each in (path, *(path.with_name(f"{path.name}{ending}") for ending in JOURNALS)):
             each.unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(f"{path} cannot be deleted: {error.strerror}. Delete it by hand.") from error
+        raise sqlite_failure(error, path) from error

@@ -70,9 +70,6 @@ sessions = Table(
     Column("revision", Number, nullable=False, server_default="0"),
     Column("summary", Prose),
     Column("last_at", Float),
-    # The message in which the recap was posted, and when words in the session were forgotten since it was made.
-    Column("recap_message_id", BigInteger),
-    Column("recap_stale_at", Float),
     # A voice channel has one open session, even if two processes run.
     Index(
         "one_open_session_a_channel",
@@ -96,7 +93,8 @@ attendance = Table(
 )
 
 # The messages with which a session has posted what was said. They outlive their session, until they are deleted on
-# Discord too (`bot.store.posted_transcripts`).
+# Discord too (`bot.store.posted_transcripts`). `kind`: recap, file or lines. `from_seq`, `to_seq`: the turns that lines
+# are of. `stale_at`: when words were forgotten that may still be in it.
 posted_transcripts = Table(
     "posted_transcripts",
     metadata,
@@ -104,6 +102,10 @@ posted_transcripts = Table(
     Column("session_id", Key, nullable=False),
     Column("guild_id", BigInteger, nullable=False),
     Column("channel_id", BigInteger, nullable=False),
+    Column("kind", Key, nullable=False),
+    Column("from_seq", Number),
+    Column("to_seq", Number),
+    Column("stale_at", Float),
     Index("posted_transcripts_by_session", "session_id"),
 )
 
