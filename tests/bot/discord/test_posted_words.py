@@ -6,6 +6,8 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
+import pytest
+
 from bot.background_task import owned_task
 from bot.channel.port import ListenRequest
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
@@ -62,6 +64,7 @@ def recorded(person: int, turn: Turn) -> TurnRecorded:
     return TurnRecorded(turn, 0.0, (SpokenText(utterance, recognition(turn.parts[0].text), 0.0, 0.0),))
 
 
+@pytest.mark.withdraws("bot.room.posted_renewal.PostedRenewal")
 async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Path) -> None:
     """Of the messages in a thread the person's lines go, one that has nothing else is deleted, and the file is made
     anew. What others said stays.

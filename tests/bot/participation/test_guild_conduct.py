@@ -237,6 +237,7 @@ async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.Monke
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
+@pytest.mark.withdraws("bot.participation.guild_conduct.GuildConducts")
 async def test_rooms_drop_what_is_forgotten() -> None:
     """All rooms drop what the person has just said. Only rooms whose session was changed drop what was made of it."""
     house = House()

@@ -202,6 +202,7 @@ async def written(participation: Participation) -> None:
         await participation.wait_until_written(within_s=PATIENCE_S)
 
 
+@pytest.mark.withdraws("bot.participation.participation.Participation")
 @pytest.mark.parametrize("happens", ["opt-out", "forgotten"])
 async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happens: str) -> None:
     """Words that could not be spoken wait for Discord, and may be those of who opts out meanwhile. The rest is written

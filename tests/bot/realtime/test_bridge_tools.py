@@ -105,6 +105,7 @@ async def test_the_result_of_what_was_pressed_for_is_data(length: int) -> None:
         assert "Ignore" not in room.session.instructions, "it belongs to one reply"
 
 
+@pytest.mark.withdraws("bot.realtime.bridge.RealtimeBridge")
 @pytest.mark.parametrize("withdrawn", [True, False])
 async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
     """It leaves the conversation at once when words may not be used any more, and otherwise before the next answer,

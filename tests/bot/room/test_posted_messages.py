@@ -99,6 +99,7 @@ async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
     assert session.channel.cards[-1][1].text == OVER
 
 
+@pytest.mark.withdraws("bot.room.posted_messages.LiveMessage")
 async def test_who_is_withdrawn_is_not_shown_and_many_people_are_counted() -> None:
     """People beyond the first ten are a number; whose words were withdrawn is neither named nor counted."""
     session = Session()

@@ -202,6 +202,7 @@ def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
     assert speech.words() == ()
 
 
+@pytest.mark.withdraws("bot.room.room_status.UnfinishedSpeech")
 def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     """Whoever opts out or leaves in mid-sentence is not shown with what they had said."""
     channel = FakeRoomChannel()

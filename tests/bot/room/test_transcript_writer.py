@@ -175,6 +175,17 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
         assert isinstance(task.exception(), ChatError)
 
 
+@pytest.mark.withdraws("bot.room.transcript_writer.TranscriptWriter")
+async def test_lines_that_wait_go_with_their_person() -> None:
+    """What others said in the same turn is written."""
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(turn(("1", "Secret.", 0.0), ("2", "Hello.", 0.0)))
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"})))
+        await writing.pass_time()
+    assert writing.channel.thread.posted == ["<t:60:t> **P2:** Hello."]
+
+
 async def test_each_message_is_noted_with_its_turns() -> None:
     """A turn that is too long for one message is in several, which have nothing else. Of the last ones the room may
     learn later that somebody was forgotten before they were posted.

@@ -194,6 +194,7 @@ async def test_who_opts_out_is_not_watched_either() -> None:
             await room.welcome(ADA, "n2")
 
 
+@pytest.mark.withdraws("bot.screen.screen_room.RoomScreens")
 @pytest.mark.parametrize("ends", [False, True])
 async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) -> None:
     """After /forget-me a share notes nothing that it showed before, also if it is just being closed (`ends`), and its

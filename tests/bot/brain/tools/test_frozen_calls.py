@@ -164,6 +164,7 @@ async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
     assert "You said hello" in await known(desk)
 
 
+@pytest.mark.withdraws("bot.brain.tools.toolbox.Toolbox")
 async def test_withdrawn_words_end_what_waits() -> None:
     """Bo's words may be in the arguments, and Bo has opted out."""
     desk = Desk()

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.tools.tool import NOBODY, ToolError
@@ -121,6 +122,7 @@ async def test_calls_wait_until_the_question_is_complete() -> None:
     desk.toolbox.frozen.withdraw()
 
 
+@pytest.mark.withdraws("bot.brain.tools.toolbox.Toolbox")
 async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_out() -> None:
     """Neither what was found nor a call that was made before: the model's arguments may repeat them."""
     desk = Desk()
