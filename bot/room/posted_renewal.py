@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 import structlog
 
 from bot.room.posted_messages import LEAST_SAID
-from bot.room.transcript_writer import first_message, lines_of, transcript_file
+from bot.room.posted_words import first_message, lines_of, transcript_file
 from bot.store.posted_transcripts import PostedKind
 from bot.store.rows import UnreadableRowError
 from compaction.errors import StoreError

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bot import events
-from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError, ListenRequest
-from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
+from bot.room.posted_words import first_message, lines_of, transcript_file
 from bot.server_settings import ListenOnly
 from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.texts.text import Text, sentence_of
@@ -28,27 +27,23 @@ from voice.queue_figures import QueueFigures
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
-    from datetime import tzinfo
+    from collections.abc import Awaitable, Callable, Collection, Iterable
 
     from bot.channel.port import RoomChannel, Thread
     from bot.clock import Clock
-    from bot.memory.session_reader import SessionReader
     from bot.memory.transcript_files import TranscriptFile
     from bot.room.conversation.transcriber import Drops
+    from bot.room.posted_words import WrittenLine
     from bot.room.services import SessionParts
     from bot.server_settings import ServerSettings, ServerSettingsBook
     from bot.store.posted_transcripts import PostedTranscripts
-    from bot.store.sessions import StoredSession
     from bot.withdrawal import WordsWithdrawn
-    from compaction.model import Seq, SessionId, Turn
+    from compaction.model import Seq, SessionId
 
 log = structlog.get_logger()
 
 # How often what was said goes into the thread.
 WRITE_EVERY_S = 10.0
-# Discord's limit for one message.
-MOST_CHARS = 2_000
 # After so many failures in a row the bot gives up.
 MOST_FAILURES = 6
 # Of the last minute: another process tells of a forgetting within seconds.
@@ -59,32 +54,7 @@ THREAD_UNSTORED = Text("I could not store that I write into this thread: after a
 END_MISSING = Text("The end of what was said is missing in the thread; /transcript has all of it. {why}")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLine:
-    """One line of the transcript. `seq`: its turn. `at`: when that began, UTC epoch seconds. `begun_at`: when its
-    speaker first said something in that turn, monotonic seconds.
-    """
-
-    seq: Seq
-    at: float
-    begun_at: float
-    speaker_id: str
-    speaker: str
-    text: str
-
-    def __str__(self) -> str:
-        # Discord writes the time as the reader's own Discord does.
-        return f"<t:{self.at:.0f}:t> **{escape_markdown(self.speaker)}:** {escape_markdown(self.text)}"
-
-
-def lines_of(turn: Turn, begun_at: Callable[[str], float] = lambda _: 0.0) -> Iterator[WrittenLine]:
-    """Yield the lines of a turn of speech. `begun_at`: returns when somebody first said something in it."""
-    for part in turn.parts:
-        at = begun_at(part.speaker_id)
-        yield WrittenLine(turn.seq, turn.started_at, at, part.speaker_id, part.speaker, part.text)
-
-
-class PostedWords(Protocol):
+class PostedLog(Protocol):
     """Notes which messages have words of a session. Never raises."""
 
     async def begin(self) -> float | None:
@@ -119,7 +89,7 @@ class TranscriptWriter:
         read: Callable[[], Awaitable[TranscriptFile]],
         thread_id: int | None,
         on_thread: Callable[[int], Awaitable[None]],
-        posted: PostedWords,
+        posted: PostedLog,
     ) -> None:
         self._channel = channel
         self._request = request
@@ -300,7 +270,7 @@ def transcript_writer(session: SessionParts, *, drops: Drops) -> TranscriptWrite
 
 
 class SessionPosts:
-    """Implements `PostedWords` for one session. A failure of the store is logged."""
+    """Implements `PostedLog` for one session. A failure of the store is logged."""
 
     def __init__(self, posted: PostedTranscripts, session_id: SessionId, guild_id: int) -> None:
         self._posted = posted
@@ -335,34 +305,6 @@ async def _read_transcript(session: SessionParts) -> TranscriptFile:
     services, readable = session.services, session.services.memory.readable
     assert readable is not None, "a bot on Discord can read its memory"
     return await transcript_file(session.channel, session.opened.session, readable.reader, zone=services.zone)
-
-
-async def transcript_file(
-    channel: RoomChannel, stored: StoredSession, reader: SessionReader, *, zone: tzinfo
-) -> TranscriptFile:
-    """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
-    found = await reader.read(stored)
-    head = TranscriptHead(stored.id, channel.guild_name, channel.name, stored.started_at, None, missing=found.cut)
-    return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=zone)
-
-
-def first_message(lines: Iterable[tuple[int, str]]) -> tuple[str, int]:
-    """Return the first lines that Discord takes as one message, and how many they are. `lines`: each with its turn.
-
-    A message has whole turns, so that it can be made anew by itself; only one that is too long is several messages. A
-    line that is too long is cut.
-    """
-    kept: list[tuple[int, str]] = []
-    length = -1
-    for seq, line in lines:
-        cut = line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 2]} …"
-        if kept and length + 1 + len(cut) > MOST_CHARS:
-            if seq != kept[0][0]:
-                kept = [each for each in kept if each[0] != seq]
-            break
-        kept.append((seq, cut))
-        length += 1 + len(cut)
-    return "\n".join(line for _, line in kept), len(kept)
 
 
 def stored_request(

@@ -16,7 +16,8 @@ from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.memory.personal_recall import ReadableMemory
 from bot.room.posted_renewal import PostedRenewal
-from bot.room.transcript_writer import WRITE_EVERY_S, SessionPosts, TranscriptWriter, transcript_file
+from bot.room.posted_words import transcript_file
+from bot.room.transcript_writer import WRITE_EVERY_S, SessionPosts, TranscriptWriter
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
 from bot.wiring.rooms import RoomForgetting
@@ -103,7 +104,7 @@ async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Pat
                     thread.on_event(recorded(person, await here.say(person, text)))
                 await evening.clock.until_somebody_sleeps()
                 evening.clock.advance(WRITE_EVERY_S)
-                await settle(lambda messages=messages: len(here.local.messages) == messages)  # type: ignore[misc]
+                await settle(lambda messages=messages: len(here.local.messages) == messages)
         await writer("file").finish()
         first, second, file = here.local.messages
         assert SECRET in first.content

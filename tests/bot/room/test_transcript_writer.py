@@ -14,12 +14,11 @@ from bot.background_task import owned_task
 from bot.channel.port import ChatError, ListenRequest
 from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
+from bot.room.posted_words import MOST_CHARS, first_message
 from bot.room.transcript_writer import (
-    MOST_CHARS,
     MOST_FAILURES,
     WRITE_EVERY_S,
     TranscriptWriter,
-    first_message,
     remembered_request,
     store_thread,
     stored_thread,
