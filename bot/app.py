@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -23,7 +22,7 @@ from bot.embedding.factory import open_embedder
 from bot.errors import FencedError
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
-from bot.room.posted_messages import RecapRenewal, TranscriptExpiry
+from bot.room.posted_renewal import PostedRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD, Succession
 from bot.wiring.commands import slash_commands
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from bot import events
     from bot.clock import Clock
-    from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
     from bot.memory.personal_recall import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
@@ -145,7 +143,7 @@ async def running_bot(
         opened = await open_rooms(
             stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe
         )
-        recaps = RecapRenewal(parts.stores.sessions, recollection.readable.digests)
+        posts = PostedRenewal(parts.stores.sessions, recollection.readable, zone=zone)
         client = await _connect(
             stack,
             process,
@@ -153,9 +151,9 @@ async def running_bot(
             opened,
             voices=voices,
             watching=watching,
-            recaps=recaps,
+            posts=posts,
         )
-        await _begin_work(stack, process, client, opened.rooms, recaps, rejoin=rejoin)
+        await _begin_work(stack, process, client, opened.rooms, posts, rejoin=rejoin)
         yield RunningBot(
             client,
             opened.rooms,
@@ -175,7 +173,7 @@ async def _connect(
     *,
     voices: LoadedVoices,
     watching: WatchService,
-    recaps: RecapRenewal,
+    posts: PostedRenewal,
 ) -> RoomtoneClient:
     """Connect to Discord, with the slash commands."""
     parts = process.parts
@@ -186,7 +184,7 @@ async def _connect(
         readable=readable,
         watching=watching,
         voice_commands=VoiceCommands(voices, opened.rooms.play_sample, speech_to_speech=settings.speech_to_speech),
-        on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
+        holders=(process.participation, process.dashboard.live, posts),
     )
     connecting = connected(
         settings.discord,
@@ -199,18 +197,12 @@ async def _connect(
     return await stack.enter_async_context(connecting)
 
 
-def _show_forgotten(dashboard: DashboardService, recaps: RecapRenewal) -> None:
-    """Let go of what the dashboard and the recaps still have of somebody who was forgotten."""
-    dashboard.live.reset()
-    recaps.wake()
-
-
 async def _begin_work(
     stack: AsyncExitStack,
     process: BotProcess,
     client: RoomtoneClient,
     rooms: Rooms,
-    recaps: RecapRenewal,
+    posts: PostedRenewal,
     *,
     rejoin: bool,
 ) -> None:
@@ -219,9 +211,7 @@ async def _begin_work(
     parts.metrics.health.add_fault_check(rooms.faults)
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(client, parts.stores.servers, monotonic=parts.clock.monotonic)
-    await stack.enter_async_context(background_task(recaps.run(client.find_channel), name="recap-renewal"))
-    expiry = TranscriptExpiry(parts.stores.sessions.posted_transcripts)
-    await stack.enter_async_context(background_task(expiry.run(client.delete_message), name="transcript-expiry"))
+    await stack.enter_async_context(background_task(posts.run(client), name="posted-renewal"))
     # Entered after the client, so that rooms end while the client is still connected.
     await stack.enter_async_context(rooms)
     if rejoin:

@@ -89,6 +89,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "shards",
             "terminal_text",
             "tuning",
+            "withdrawal",
         ),
         ("channel", "folder_lock", "health", "models", "store", "time_phrases"),
         ("logs",),

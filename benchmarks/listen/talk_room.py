@@ -158,12 +158,6 @@ class _TalkRoom:
         """Do nothing: what people said before counts already, and the answer engages nobody after a silence."""
         self._answering = None
 
-    def drop_derived(self) -> None:
-        """Do nothing: nothing is prepared."""
-
-    def drop_unrecorded(self, person_id: int) -> None:
-        """Drop nothing: nobody shares a screen."""
-
     def speak_unprompted(self, decision: Decision) -> bool:
         """Say nothing: by default there is no reason to."""
         del decision

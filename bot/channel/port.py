@@ -292,6 +292,11 @@ class RoomChannel(Protocol):
     async def post_file(self, name: str, content: bytes, text: Text) -> int:
         """Post a file into the channel's own chat, and return the message's id. Raises `ChatError`."""
 
+    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
+        """Replace the file of a message by another one (its name and content), or delete the message (None). Return
+        whether nothing of the old one is left.
+        """
+
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
         """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.
 

@@ -67,7 +67,7 @@ def _lines(done: RestoreReport) -> list[str]:
     held = f"{count(done.content.sessions, 'session')} with {count(done.content.turns, 'turn')}"
     lines = [f"Restored and checked: {held}. Start the bot."]
     if done.aside is not None:
-        lines.append(f"What was here is in {done.aside}. /forget-me does not reach it: delete it when all is well.")
+        lines.append(f"What was here is in {done.aside}: delete it when all is well.")
     if done.forgotten is None:
         lines.append(
             "Who was forgotten after the backup is not known here, and is back. Forget them again: "

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.access import Access, Json
     from bot.participation.guild_conduct import GuildConduct
+    from bot.withdrawal import WordsWithdrawn
     from compaction.model import SessionId
     from compaction.session import SessionTimeline
 
@@ -304,8 +305,8 @@ class LiveRooms:
         for follower in self._followers:
             follower.drop(room.session_id)
 
-    def reset(self) -> None:
-        """Have the pages of all rooms read anew, because words were forgotten."""
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Have the pages of all rooms read anew."""
         for room in list(self._rooms.values()):
             self._reset(room)
 

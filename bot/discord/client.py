@@ -38,7 +38,7 @@ from voice.transport.discord_gateway import VoiceChannel
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractContextManager
 
     from bot.channel.port import RoomChannel
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 # The start waits so long for it. Discord limits it for minutes after a few restarts.
 REGISTER_TIMEOUT_S = 5.0
 _TOO_MANY = 429
+# Discord's code for a change of what is in an archived thread.
+THREAD_ARCHIVED = 50083
 
 SHARD_AWAY = Text("If this goes on, check the network and status.discord.com. I reconnect by myself.")
 
@@ -306,8 +308,38 @@ class RoomtoneClient(discord.Client):
         if self.get_guild(guild_id) is None:
             # Another process serves it, or the bot has left it and can delete nothing there.
             return None
-        request = unless_gone(self.http.delete_message(channel_id, message_id), None)
-        return await attempt(request, False, event="message_not_deleted", guild_id=guild_id) is not False
+        return await self._change_message(
+            guild_id, channel_id, lambda: self.http.delete_message(channel_id, message_id)
+        )
+
+    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
+        """Replace the text of a message of the bot, and return whether nothing of the old one is left. None: it is on a
+        server of another process.
+        """
+        if self.get_guild(guild_id) is None:
+            return None
+        message = self.get_partial_messageable(channel_id).get_partial_message(message_id)
+        nobody = discord.AllowedMentions.none()
+        return await self._change_message(
+            guild_id, channel_id, lambda: message.edit(content=text, allowed_mentions=nobody)
+        )
+
+    async def _change_message(self, guild_id: int, channel_id: int, change: Callable[[], Awaitable[object]]) -> bool:
+        """Change or delete a message, also in a thread that Discord has archived. Return whether that is done, or the
+        message was gone.
+        """
+
+        async def changed() -> object:
+            try:
+                return await change()
+            except discord.HTTPException as error:
+                if error.code != THREAD_ARCHIVED:
+                    raise
+            await self.http.edit_channel(channel_id, archived=False)
+            return await change()
+
+        request = unless_gone(changed(), None)
+        return await attempt(request, False, event="message_not_changed", guild_id=guild_id) is not False
 
 
 class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):

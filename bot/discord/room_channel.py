@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -254,6 +255,14 @@ class DiscordRoomChannel:
         # A moderator may have deleted it.
         known = unless_gone(request, None)
         return await attempt(known, False, event="recap_not_renewed", channel_id=self.channel_id) is not False
+
+    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
+        message = self._channel.get_partial_message(message_id)
+        request: Awaitable[object] = (
+            message.delete() if file is None else message.edit(attachments=[discord.File(io.BytesIO(file[1]), file[0])])
+        )
+        known = unless_gone(request, None)
+        return await attempt(known, False, event="file_not_renewed", channel_id=self.channel_id) is not False
 
     def _recap(self, digest: Digest) -> discord.Embed:
         return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))

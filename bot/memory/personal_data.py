@@ -1,7 +1,7 @@
 """Lets a person see everything that is kept of them, and have it forgotten, on all servers.
 
-`bot.store.speech_forgetting` forgets in the database; this module adds the log files, which have ids, and the open
-rooms. An attempt that was interrupted is finished by the next one: the database
+`bot.store.speech_forgetting` forgets in the database; this module adds the databases that restores have kept aside, the
+log files, which have ids, and the open rooms. An attempt that was interrupted is finished by the next one: the database
 lists where something was forgotten.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.logs.log_file import forget_in_logs
+from bot.store.kept_aside import delete_in_copies
 from bot.store.personal_data import PersonalDataStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
@@ -79,11 +80,22 @@ class PersonForgetter:
         """
         person = await self.speech.begin(person, session_id=session_id, seq=seq)
         stored = await self.speech.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
+        await delete_in_copies(
+            self._database, lambda copy: self._forget_in_copy(copy, person, session_id=session_id, seq=seq)
+        )
         # In a thread: the files may have a hundred megabytes.
         lines = 0 if session_id is not None else await asyncio.to_thread(forget_in_logs, self._log_folder, person.id)
         # Whoever has said nothing must not hold up writers, nor use up the pause of those of whom something is deleted.
         has_deleted = bool(stored.sessions or stored.about or stored.rules)
         return PersonForgetReport(stored, lines, has_deleted and await self._wipe())
+
+    async def _forget_in_copy(
+        self, copy: Database, person: StoredSpeaker, *, session_id: SessionId | None, seq: int | None
+    ) -> bool:
+        """Forget in a database that was kept aside. Returns whether it had something of the person."""
+        speech = SpeechForgetter(copy, self._clock)
+        done = await speech.forget(await speech.find_by_id(person.id) or person, session_id=session_id, seq=seq)
+        return bool(done.sessions or done.about or done.rules)
 
     async def _wipe(self) -> bool:
         if self._clock.monotonic() - self._wiped_at < WIPE_PAUSE_S:

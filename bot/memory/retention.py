@@ -1,4 +1,5 @@
-"""Deletes what is older than its retention time: whole sessions, log lines, and details of archived segments.
+"""Deletes what is older than its retention time: whole sessions, also in databases that restores have kept aside, log
+lines, and details of archived segments.
 
 One task for the process. It works at the start and then once a day, whether tiers are on or off, on the servers of this
 process; not before Discord has told the time, because a machine whose clock is wrong would have everything deleted.
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,6 +18,7 @@ import structlog
 from bot.logs.log_file import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
+from bot.store.kept_aside import delete_in_copies
 from bot.store.servers import SqlServerSettings
 from bot.store.sessions import delete_expired_sessions
 from bot.store.tiers import TierStore
@@ -127,17 +130,13 @@ class Retention:
         """
         now, days = self._clock.now(), self._settings.retention_days
         await self._servers.load()
-        deleted: tuple[SessionId, ...] = ()
-        chosen = shorter_times(days, self._servers.all())
-        for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:
-            before = now - kept_days * DAY_S
-            deleted += await delete_expired_sessions(
-                self._database, before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
-            )
+        deleted = await self._delete_expired(self._database, now=now)
         pruned = 0
         if self._shards.leads:
             outdated = await self._tiers.archived(before=now - PRUNE_AFTER_DAYS * DAY_S)
             pruned = await self._tiers.prune(outdated, now=now)
+        if self._shards.leads:
+            await delete_in_copies(self._database, partial(self._has_deleted_in_copy, now=now))
         # Also when nothing was deleted now: people were forgotten, and a wipe may have been cut short before.
         wiped = await self._database.wipe()
         # Also when nothing was deleted now: `roomtone memory prune` may have done it in another process.
@@ -148,3 +147,20 @@ class Retention:
         if days and self._log_folder is not None:
             lines = await asyncio.to_thread(drop_lines_before, self._log_folder, now - days * DAY_S)
         return RetentionResult(deleted, pruned, lines, wiped)
+
+    async def _delete_expired(self, database: Database, *, now: float) -> tuple[SessionId, ...]:
+        """Delete the sessions that are too old by what the operator and the servers chose; return them."""
+        days = self._settings.retention_days
+        deleted: list[SessionId] = []
+        chosen = shorter_times(days, self._servers.all())
+        for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:
+            before = now - kept_days * DAY_S
+            deleted += await delete_expired_sessions(
+                database, before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
+            )
+        return tuple(deleted)
+
+    async def _has_deleted_in_copy(self, copy: Database, *, now: float) -> bool:
+        """Delete what is too old in a database that was kept aside. It is wiped in any case, as this one is."""
+        await self._delete_expired(copy, now=now)
+        return True

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
+    from bot.withdrawal import WordsWithdrawn
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
@@ -100,6 +101,11 @@ class MemoryUpkeep:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
         self._prompts.append(prompt)
         self._wake.set()
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop the prompts that wait for the store. Does not wait."""
+        if event.turns:
+            self._prompts.clear()
 
     async def refresh(self) -> None:
         """Take over at once what was changed in the store. A failing store is logged; the next run tries again. So is

@@ -19,7 +19,9 @@ from bot.guild import VoiceMode
 from bot.participation.costs import CostLedger, ceiling_of
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED
+from bot.withdrawal import WordsWithdrawn, withdraw
 from compaction.errors import StoreError
+from compaction.model import SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from bot.participation.settings import ParticipationSettings
     from bot.server_settings import ServerSettingsBook
     from bot.tuning import Tuning
+    from bot.withdrawal import WordsHolder
 
 log = structlog.get_logger()
 
@@ -40,23 +43,12 @@ LISTENS_ONLY = Text("In this session I only write down what is said. Send me awa
 
 
 class SilenceableRoom(Protocol):
-    """A room that can be silenced, and that is told of opt-outs. `Participation` implements it."""
+    """A room that can be silenced. `Participation` implements it."""
 
     session_id: str
 
     def stop_speaking(self) -> None:
         """Stop the reply in progress and discard the waiting question."""
-
-    def on_opted_out(self, person_id: int) -> None:
-        """Drop what this person has said or shown and that is not recorded yet, and what is on its way to a model or
-        waits for it, since it may hold this person's words.
-        """
-
-    def on_forgetting(self, person_id: int) -> None:
-        """Drop what this person has said or shown until now and that is not recorded yet."""
-
-    def on_forgotten(self) -> None:
-        """Drop what is on its way to a model or waits for it, since it may hold words that were forgotten."""
 
 
 @dataclass(slots=True)
@@ -65,15 +57,15 @@ class SessionConsent:
 
     `session_id`: None before the server's first session. `agreed`: who agreed to be heard, where the bot asks; replace
     it and never change it, because other threads read it. `notice`: the digest of the newest notice (see
-    `bot.room.notice`). `notified`: who has had it. `forgotten_until`: whom the room was told to forget, and until when
-    they had spoken (monotonic seconds).
+    `bot.room.notice`). `notified`: who has had it. `withdrawn_until`: whose words were withdrawn, and until when they
+    had spoken (monotonic seconds).
     """
 
     session_id: str | None = None
     agreed: frozenset[int] = frozenset()
     notice: str = ""
     notified: frozenset[int] = frozenset()
-    forgotten_until: dict[int, float] = field(default_factory=dict)
+    withdrawn_until: dict[int, float] = field(default_factory=dict)
 
     def notified_of(self, notice: str) -> frozenset[int]:
         """Return who has had this notice."""
@@ -89,8 +81,8 @@ class GuildConduct:
     """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
     `servers`: what each server has chosen; where this one has chosen nothing, `usual_mode` and `usual_names` apply.
-    `room`: the bot's room there, if it has one. `ceiling_notice_at`: when the channel last got the notice that the
-    ceiling is reached (monotonic seconds).
+    `room`: the bot's room there, if it has one. `holders`: what holds words of people in it. `ceiling_notice_at`: when
+    the channel last got the notice that the ceiling is reached (monotonic seconds).
     """
 
     guild_id: int
@@ -100,6 +92,7 @@ class GuildConduct:
     costs: CostLedger
     opted_out: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
+    holders: Collection[WordsHolder] = ()
     ceiling_notice_at: float | None = None
     # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.
     asks: bool = False
@@ -135,6 +128,19 @@ class GuildConduct:
     def opted_out_ids(self) -> frozenset[str]:
         """Return the ids of the people who opted out, as turns have them."""
         return frozenset(map(str, self.opted_out))
+
+    def withdraw(self, event: WordsWithdrawn) -> None:
+        """Give the event to everything that holds words in the room there, as far as it is about its session."""
+        for person_id in filter(str.isdecimal, event.people):
+            self.consent.withdrawn_until[int(person_id)] = event.since
+        here = event.within(self.consent.session_id)
+        if here.people or here.turns:
+            withdraw(here, self.holders)
+
+    def leave_out(self, person_id: int, *, now: float) -> None:
+        """Withdraw the words of a person who may not be heard any more. `now`: monotonic seconds."""
+        session = () if self.consent.session_id is None else (SessionId(self.consent.session_id),)
+        self.withdraw(WordsWithdrawn(now, frozenset({str(person_id)}), frozenset(session)))
 
     def begin_session(self, session_id: str, *, listens_only: bool = False) -> None:
         """Ask everybody anew in another session. A session that goes on after a crash keeps its answers."""
@@ -301,18 +307,10 @@ class GuildConducts:
             return frozenset(map(str, await self._opt_outs.of(guild_id)))
         return (await self.of_guild(guild_id)).opted_out_ids()
 
-    def on_forgetting(self, person_id: int) -> None:
-        """Drop what a person has said or shown until now and that is not recorded yet, in all rooms."""
-        guilds = list(self._guilds.values())
-        for guild in guilds:
-            if guild.room is not None:
-                guild.room.on_forgetting(person_id)
-
-    def on_forgotten(self, sessions: Collection[str]) -> None:
-        """Drop what may hold forgotten words, in the rooms with these sessions."""
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Give the event to the rooms of all servers."""
         for guild in list(self._guilds.values()):
-            if guild.room is not None and guild.room.session_id in sessions:
-                guild.room.on_forgotten()
+            guild.withdraw(event)
 
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
@@ -330,8 +328,8 @@ class GuildConducts:
             # First: from the next line on they are heard.
             guild.agreed_at[person_id] = self._clock.monotonic()
         guild.consent.agreed = agreed | {person_id} if agrees else agreed - {person_id}
-        if withdraws and guild.room is not None:
-            guild.room.on_opted_out(person_id)
+        if withdraws:
+            guild.leave_out(person_id, now=self._clock.monotonic())
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
     def must_agree(self, guild_id: int, person_id: int) -> bool:
@@ -370,6 +368,6 @@ class GuildConducts:
             guild.agreed_at[person_id] = self._clock.monotonic()
         guild.opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.consent.agreed -= {person_id}
-        if out and guild.room is not None:
-            guild.room.on_opted_out(person_id)
+        if out:
+            guild.leave_out(person_id, now=self._clock.monotonic())
         log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)

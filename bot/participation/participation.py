@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.guild_conduct import GuildConduct, GuildConducts
+    from bot.withdrawal import WordsWithdrawn
     from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
@@ -64,12 +65,6 @@ class ReplyControl(Protocol):
 
     def stop_speaking(self) -> None:
         """Stop the reply in progress and discard the waiting question."""
-
-    def drop_derived(self) -> None:
-        """Stop speaking, drop prepared replies and results of tools, and end shares of people who may not be heard."""
-
-    def drop_unrecorded(self, person_id: int) -> None:
-        """Drop what this person has said or their screen has shown, and what is not recorded yet."""
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""
@@ -149,8 +144,8 @@ class Participation:
         return self._guild.excludes(user_id)
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
-        """Return whether an utterance becomes no turn: its person may not be heard, or has had it forgotten."""
-        until = self._guild.consent.forgotten_until.get(user_id)
+        """Return whether an utterance becomes no turn: its person may not be heard, or has withdrawn it."""
+        until = self._guild.consent.withdrawn_until.get(user_id)
         return self.excludes(user_id) or (until is not None and started_at < until)
 
     def without_opted_out(self, people: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -182,10 +177,12 @@ class Participation:
         """
         self._notices.add(sentence, repeats=repeats)
 
-    def on_forgotten(self) -> None:
-        """Drop what may hold forgotten words: the reply in progress, what tools found, and what waits to be written."""
-        self._replies.drop_derived()
-        self._notices.drop_repeats()
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop what waits to be written and may repeat the words. Their people have to call the bot again."""
+        for person_id in filter(str.isdecimal, event.people):
+            self._engagement.remove(int(person_id))
+        if event.turns:
+            self._notices.drop_repeats()
 
     async def wait_until_written(self, *, within_s: float) -> None:
         """Wait up to `within_s` until all notices are written, before `run` is cancelled."""
@@ -233,21 +230,6 @@ class Participation:
 
     def stop_speaking(self) -> None:
         self._replies.stop_speaking()
-
-    def on_opted_out(self, person_id: int) -> None:
-        """Drop what this person has said and is not recorded yet, and what was made with their words."""
-        self._engagement.remove(person_id)
-        self._replies.drop_unrecorded(person_id)
-        self.on_forgotten()
-
-    def on_forgetting(self, person_id: int) -> None:
-        """Drop what this person has said or shown until now and that is not recorded yet."""
-        self._guild.consent.forgotten_until[person_id] = self._clock.monotonic()
-        self._replies.drop_unrecorded(person_id)
-
-    def has_forgotten(self, person_id: int) -> bool:
-        """Return whether a person has had themselves forgotten in this session."""
-        return person_id in self._guild.consent.forgotten_until
 
     # -- what people say -------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.events import SpokenText
     from bot.realtime.port import RealtimePrompt, RealtimeServices
+    from bot.withdrawal import WordsWithdrawn
     from compaction.memory.quotes import Quote
     from compaction.model import Seq, Turn
     from compaction.session import SessionTimeline
@@ -94,6 +95,8 @@ class RealtimeBridge:
         )
         self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._run_tool)
         self._inputs = Inputs()
+        # When each person's words were last withdrawn: a sound that is on its way then is removed when it has arrived.
+        self._withdrawn_at: dict[int | None, float] = {}
         # The items of the current reply, and which conversation holds them. Its sound may wait to be played while the
         # next conversation begins, so this is not always the current one.
         self._reply_items: list[str] = []
@@ -199,12 +202,14 @@ class RealtimeBridge:
         sent, and its transcript if there is one.
         """
         name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
+        begun_at = self._clock.monotonic()
         sent = RealtimeInput(pcm, (), self._items.conversation)
         try:
             transcript = await self._session.send_audio(pcm, speakers=f"{name} speaks:")
             # After a lost connection the sound was sent again, into the next conversation.
             sent = RealtimeInput(pcm, transcript.item_ids, max(sent.conversation, self._items.conversation))
-            self._delete(self._inputs.add(speaker_id, sent))
+            is_withdrawn = self._withdrawn_at.get(speaker_id, float("-inf")) >= begun_at
+            self._delete([sent] if is_withdrawn else self._inputs.add(speaker_id, sent))
         except RealtimeError as error:
             log.warning("realtime_input_failed", problem=error)
             return sent, None
@@ -234,14 +239,19 @@ class RealtimeBridge:
         self._session.delete_items(item_ids)
         self._items.refresh(self._session)
 
-    def forget_sounds(self, person_id: int) -> None:
-        """Remove all sounds of a person that are no turn, because they may not be heard or are forgotten.
-
-        A sound that becomes a turn all the same is then sent as text.
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Remove all sounds of these people that are no turn, and take what was found and done for replies out of the
+        session: the words may be in it. A sound that becomes a turn all the same is then sent as text.
         """
-        dropped = self._inputs.pop_all(person_id)
-        if self._session.usable:
-            self._delete(dropped)
+        for person_id in map(int, filter(str.isdecimal, event.people)):
+            self._withdrawn_at[person_id] = event.since
+            dropped = self._inputs.pop_all(person_id)
+            if self._session.usable:
+                self._delete(dropped)
+        if event.turns:
+            self._session.delete_tool_calls()
+            self._items.for_reply = ReplyMaterial()
+            self.refresh()
 
     def _take_sounds(self, utterances: tuple[SpokenText, ...]) -> list[tuple[str, ...]]:
         """Return the items of each utterance whose sound the conversation has.
@@ -278,7 +288,6 @@ class RealtimeBridge:
         quotes = await self._prompt.find_quotes(question)
         self._items.guild_instructions = await self._prompt.guild_instructions()
         self._items.asker = self._prompt.asker_of(question)
-        self._prompt.drop_outdated()
         self._answering = question.turn.seq
         self._tools = self._toolbox.for_asker(self._items.asker, answering=question.turn.seq, pressed=question.pressed)
         self._items.for_reply = self._material(question, quotes)
@@ -342,12 +351,6 @@ class RealtimeBridge:
         """Bring the session's conversation in step with the memory, after a compaction or a new note."""
         if self._session.usable:
             self._items.refresh(self._session)
-
-    def drop_derived(self) -> None:
-        """Take what was found and done for replies out of the session: words in it may not be used any more."""
-        self._session.delete_tool_calls()
-        self._items.for_reply = ReplyMaterial()
-        self.refresh()
 
     def _material(self, question: Question, quotes: Sequence[Quote]) -> ReplyMaterial:
         found = [(quote.recalled.session_id == self._timeline.session_id, quote.line) for quote in quotes]

@@ -72,9 +72,6 @@ class RealtimePrompt(Protocol):
     async def find_quotes(self, question: Question) -> Sequence[Quote]:
         """Return what was said earlier about `question`, best first."""
 
-    def drop_outdated(self) -> None:
-        """Drop what tools found and what waits for a press, if forgotten words may be in it."""
-
     def introductions(self, asker: Asker) -> Sequence[str]:
         """Return a line about each person who is present, for a reply to `asker`."""
 

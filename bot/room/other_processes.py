@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StaleOwnerError, StoreError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.participation.guild_conduct import GuildConduct, SilenceableRoom
+    from bot.participation.guild_conduct import GuildConduct
     from bot.store.claims import RoomClaim
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
@@ -105,8 +106,7 @@ class ForgettingWatch:
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 found = await self._new()
-            if found and (room := self._guild.room) is not None:
-                self._drop(found, room)
+            self._withdraw(found)
             self._checked_at = began_at
 
     async def _new(self) -> tuple[Forgetting, ...]:
@@ -119,21 +119,23 @@ class ForgettingWatch:
         self._seen = newest
         return found
 
-    def _drop(self, found: Iterable[Forgetting], room: SilenceableRoom) -> None:
+    def _withdraw(self, found: Iterable[Forgetting]) -> None:
         here = [each for each in found if each.reaches(self._session_id)]
-        count = 0
+        count, people = 0, set[str]()
         for person_id, theirs in self._sessions.people_among(here, self._known).items():
             # One turn is stored, so nothing of it is on its way into the store.
             if person_id.isdecimal() and any(each.seq is None for each in theirs):
-                if self._guild.consent.forgotten_until.get(int(person_id), float("-inf")) >= self._checked_at:
+                if self._guild.consent.withdrawn_until.get(int(person_id), float("-inf")) >= self._checked_at:
                     # By /forget-me in this process, which has told the room already.
                     continue
-                room.on_forgetting(int(person_id))
+                people.add(person_id)
             count += 1
         if count:
             # Without their ids, which would bring them back into the log.
             log.info("forgotten_elsewhere", count=count)
-            room.on_forgotten()
+            self._guild.withdraw(
+                WordsWithdrawn(self._clock.monotonic(), frozenset(people), frozenset({self._session_id}))
+            )
 
 
 def people_known(channel: RoomChannel, timeline: SessionTimeline) -> set[str]:

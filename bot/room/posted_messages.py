@@ -1,16 +1,11 @@
-"""What the bot posts of a session: a message that shows how it goes, its recap, and what becomes of its transcript.
-
-A recap is posted into the voice channel's chat when the session ends. One in which words were forgotten is renewed: by
-/forget-me, or by `roomtone memory forget` beside the bot. The store marks it in the transaction that forgets. It is
-made anew of what is left, without a model, and edited in; one of which too little is left is deleted.
-What was posted of a session that is deleted, for its age or by the operator, is deleted too.
+"""What the bot posts of a session into the voice channel's chat: a message that shows how it goes, and its recap at the
+end. `bot.room.posted_renewal` sees to what was posted.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,8 +14,7 @@ from bot import events
 from bot.channel.port import Card
 from bot.participation.statistics import cost_in_words
 from bot.room.endings import MOVED, NOT_ANNOUNCED, PROCESS_ENDS
-from bot.store.posted_transcripts import TranscriptMessage
-from bot.store.rows import UnreadableRowError
+from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -31,11 +25,9 @@ if TYPE_CHECKING:
 
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
-    from bot.memory.digests import Digests
     from bot.participation.costs import CostLedger
     from bot.room.services import SessionParts
-    from bot.store.posted_transcripts import PostedTranscripts
-    from bot.store.sessions import Sessions
+    from bot.withdrawal import WordsWithdrawn
     from compaction.memory.digest import Digest
 
     # Deletes a message by its server, channel and id. Returns whether it is gone; None: of another process's server.
@@ -64,7 +56,7 @@ class LiveMessage:
     numbers and mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings`).
 
     `doing`: returns what the bot does now. `costs`: of the server, of which the room has
-    those from now on. `hidden`: returns whether a person is left out.
+    those from now on.
 
     *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends in
     order, before it cancels that task.
@@ -76,14 +68,12 @@ class LiveMessage:
         *,
         doing: Callable[[], Text],
         costs: CostLedger,
-        hidden: Callable[[int], bool],
         clock: Clock,
     ) -> None:
         self._channel = channel
         self._doing = doing
         self._costs = costs
         self._cost_before = costs.total
-        self._hidden = hidden
         self._clock = clock
         # How often each person spoke, by their id.
         self._spoken: Counter[str] = Counter()
@@ -105,6 +95,11 @@ class LiveMessage:
             self._answers += 1
         elif event.turn.kind is TurnKind.SPEECH:
             self._spoken.update({part.speaker_id for part in event.turn.parts if part.speaker_id.isdecimal()})
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Let go of who spoke."""
+        for person_id in event.people:
+            self._spoken.pop(person_id, None)
 
     async def run(self) -> None:
         """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
@@ -135,7 +130,7 @@ class LiveMessage:
         return self._message_id is not None and self._failures < MOST_FAILURES
 
     def _card(self, doing: Text) -> Card:
-        people = [(number, times) for number, times in self._spoken.most_common() if not self._hidden(int(number))]
+        people = self._spoken.most_common()
         named = [verbatim(f"<@{number}> {times}") for number, times in people[:MOST_PEOPLE]]
         if others := len(people) - len(named):
             named.append(counted(others, "and {count} more", "and {count} more"))
@@ -170,7 +165,7 @@ async def post_recap(ended: SessionParts, *, reason: str) -> None:
         session = await sessions.find(ended.id)
         if session is None:
             return
-        await sessions.recap_begun(ended.id)
+        begun = await sessions.posted_transcripts.begin(ended.id)
         digest = await readable.digests.of(session, model_timeout_s=0.0 if reason in _HURRIED else MODEL_TIMEOUT_S)
     except StoreError as error:
         log.warning("recap_not_posted", session_id=ended.id, problem=error)
@@ -179,10 +174,10 @@ async def post_recap(ended: SessionParts, *, reason: str) -> None:
         log.info("recap_not_posted", session_id=ended.id, reason="too_little_said")
         return
     # A room that is cut off now would leave a message behind from which nothing is ever forgotten.
-    await run_shielded(_post(digest, ended), name=f"recap-{guild_id}")
+    await run_shielded(_post(digest, ended, begun=begun), name=f"recap-{guild_id}")
 
 
-async def _post(digest: Digest, ended: SessionParts) -> None:
+async def _post(digest: Digest, ended: SessionParts, *, begun: float | None) -> None:
     """Post a recap, and remember in which message."""
     message_id = await ended.channel.write_recap(digest)
     if message_id is None:
@@ -193,93 +188,7 @@ async def _post(digest: Digest, ended: SessionParts) -> None:
         sessions, channel = ended.services.memory.sessions, ended.channel
         # So that it can be made anew when words in it are forgotten, and goes when the session is deleted.
         posted = TranscriptMessage(channel.guild_id, channel.channel_id, message_id)
-        await sessions.posted_transcripts.note(ended.id, posted)
-        await sessions.recap_posted(ended.id, message_id)
+        await sessions.posted_transcripts.note(ended.id, posted, PostedKind.RECAP, begun=begun)
     except StoreError as error:
         log.warning("recap_not_remembered", session_id=ended.id, problem=error)
         await ended.channel.renew_recap(message_id, None)
-
-
-# For what another process forgot, and after a failure of Discord or of the store.
-LOOK_EVERY_S = 600.0
-
-
-class RecapRenewal:
-    """The posted recaps of one database. `digests`: None if nothing is posted.
-
-    *Ownership*: the bot runs `run` in a task.
-    """
-
-    def __init__(self, sessions: Sessions, digests: Digests | None) -> None:
-        self._sessions = sessions
-        self._digests = digests
-        self._wake = asyncio.Event()
-
-    def wake(self) -> None:
-        """Somebody was forgotten: look soon. Does not wait."""
-        self._wake.set()
-
-    async def run(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
-        """Renew what is marked, until cancelled. *Cancellation* is safe at any point."""
-        while True:
-            self._wake.clear()
-            try:
-                await self.run_once(find_channel)
-            except StoreError as error:
-                log.warning("recaps_not_renewed", problem=error)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY_S):
-                    await self._wake.wait()
-
-    async def run_once(self, find_channel: Callable[[int, int], RoomChannel | None]) -> None:
-        """Renew what is marked now. A channel that is not there at the moment is tried again, and so is a session that
-        cannot be read. Raises `StoreError`.
-        """
-        if self._digests is None:
-            return
-        for stale in await self._sessions.stale_recaps():
-            session = stale.session
-            if session.guild_id is None or session.channel_id is None:
-                continue
-            channel = find_channel(session.guild_id, session.channel_id)
-            if channel is None:
-                continue
-            try:
-                digest = await self._digests.of(session, model_timeout_s=0.0)
-            except UnreadableRowError as error:
-                log.warning("recap_not_renewed", session_id=session.id, problem=error)
-                continue
-            left = digest if digest.turn_count >= LEAST_SAID else None
-            if await channel.renew_recap(stale.message_id, left):
-                await self._sessions.recap_renewed(stale, deleted=left is None)
-                log.info("recap_renewed", session_id=session.id, deleted=left is None)
-
-
-class TranscriptExpiry:
-    """The posted transcripts and recaps of one database. `sleep`: waits for so many seconds.
-
-    *Ownership*: the bot runs `run` in a task.
-    """
-
-    def __init__(self, posted: PostedTranscripts, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        self._posted = posted
-        self._sleep = sleep
-
-    async def run(self, delete_message: DeleteMessage) -> None:
-        """Delete what is outdated, until cancelled. *Cancellation* is safe at any point."""
-        while True:
-            try:
-                await self.run_once(delete_message)
-            except StoreError as error:
-                log.warning("transcripts_not_deleted", problem=error)
-            await self._sleep(LOOK_EVERY_S)
-
-    async def run_once(self, delete_message: DeleteMessage) -> None:
-        """Delete what is outdated now. What Discord refuses is tried again. Raises `StoreError`."""
-        count = 0
-        for each in await self._posted.outdated():
-            if await delete_message(each.guild_id, each.channel_id, each.message_id):
-                await self._posted.deleted(each)
-                count += 1
-        if count:
-            log.info("transcripts_deleted", message_count=count)

@@ -17,10 +17,10 @@ from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable
 
     from bot.channel.port import RoomChannel, VoiceConnection
     from bot.room.conversation.conversation import Conversation
+    from bot.withdrawal import WordsWithdrawn
     from compaction.memory.tiers import TierCounts
     from compaction.session import SessionTimeline
 
@@ -333,6 +333,10 @@ class UnfinishedSpeech:
             case _:
                 pass
 
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Forget what these people are saying. Of what they said before, no more is recognised."""
+        self._texts = {each: said for each, said in self._texts.items() if not event.is_of(each)}
+
     def _take(self, speaker_id: int, text: str) -> None:
         """Keep the words of somebody in the channel, and of nobody who has left it."""
         present = {person.id for person in self._channel.members()}
@@ -341,13 +345,9 @@ class UnfinishedSpeech:
         if speaker_id in present:
             self._texts[speaker_id] = text
 
-    def words(self, hides: Callable[[int], bool]) -> tuple[UnfinishedWords, ...]:
-        """Return the words of the people in the channel, the latest first. `hides`: returns whether nobody is shown
-        what a person says.
-        """
+    def words(self) -> tuple[UnfinishedWords, ...]:
+        """Return the words of the people in the channel, the latest first."""
         names = {person.id: person.name for person in self._channel.members()}
         return tuple(
-            UnfinishedWords(names[user_id], text)
-            for user_id, text in reversed(self._texts.items())
-            if user_id in names and not hides(user_id)
+            UnfinishedWords(names[user_id], text) for user_id, text in reversed(self._texts.items()) if user_id in names
         )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bot.room.endings import RoomEnding
     from bot.room.services import SessionParts
     from bot.screen.screen_room import RoomScreens
+    from bot.withdrawal import WordsHolder
 
     Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -93,7 +94,6 @@ class RoomStay:
             channel,
             doing=conversation.doing,
             costs=session.guild.costs,
-            hidden=conversation.hides,
             clock=self._clock,
         )
         self._writer = transcript_writer(session, drops=conversation.participation.drops)
@@ -103,6 +103,12 @@ class RoomStay:
             sessions.attendance_for(session.opened.claim),
             excludes=session.guild.excludes,
             clock=self._clock,
+        )
+        beside = (screens, self._writer, self._live_message, self._unfinished, session.upkeep)
+        # What holds words of people (`bot.withdrawal`).
+        self.holders: tuple[WordsHolder, ...] = (
+            *conversation.answering.holders,
+            *(each for each in beside if each is not None),
         )
 
     def _new_announcer(self) -> Announcer:
@@ -139,7 +145,7 @@ class RoomStay:
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying, as far as it is recognised; the latest first."""
-        return self._unfinished.words(self.conversation.hides)
+        return self._unfinished.words()
 
     def faults(self) -> list[HealthFault]:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
@@ -177,7 +183,15 @@ class RoomStay:
 
     async def run(self, connection: VoiceConnection) -> str:
         """Give the notice and run the room's tasks until it is asked to end. Return the reason."""
-        self._connection = connection
+        self._connection, guild = connection, self._session.guild
+        guild.holders = self.holders
+        try:
+            return await self._run_announced(connection)
+        finally:
+            if guild.holders is self.holders:
+                guild.holders = ()
+
+    async def _run_announced(self, connection: VoiceConnection) -> str:
         await self._announcer.begin()
         self._notice_given_at = self._clock.monotonic()
         self._attendance.look()

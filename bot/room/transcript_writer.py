@@ -3,25 +3,23 @@
 Whether it does is in the server's settings, so that it survives a crash of the process.
 
 A thread gets few long messages rather than one for each sentence. Whoever has opted out is left out of what is written
-from then on, and so is what somebody said who was forgotten since; what a thread has already stays there until somebody
-deletes it on Discord, or until the session is deleted (`bot.room.posted_messages`).
+from then on. What somebody said who is forgotten goes also from what was posted (`bot.room.posted_renewal`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from bot import events
-from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError, ListenRequest
-from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
+from bot.room.posted_words import first_message, lines_of, transcript_file
 from bot.server_settings import ListenOnly
-from bot.store.posted_transcripts import TranscriptMessage
+from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -29,52 +27,54 @@ from voice.queue_figures import QueueFigures
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Collection, Iterable
 
     from bot.channel.port import RoomChannel, Thread
     from bot.clock import Clock
     from bot.memory.transcript_files import TranscriptFile
     from bot.room.conversation.transcriber import Drops
+    from bot.room.posted_words import WrittenLine
     from bot.room.services import SessionParts
     from bot.server_settings import ServerSettings, ServerSettingsBook
-    from compaction.model import SessionId
+    from bot.store.posted_transcripts import PostedTranscripts
+    from bot.withdrawal import WordsWithdrawn
+    from compaction.model import Seq, SessionId
 
 log = structlog.get_logger()
 
 # How often what was said goes into the thread.
 WRITE_EVERY_S = 10.0
-# Discord's limit for one message.
-MOST_CHARS = 2_000
 # After so many failures in a row the bot gives up.
 MOST_FAILURES = 6
+# Of the last minute: another process tells of a forgetting within seconds.
+MOST_RECENT = 6
 # More can not be said in `WRITE_EVERY_S`; a thread that Discord refuses for long loses the oldest lines.
 MOST_LINES = 2_000
 THREAD_UNSTORED = Text("I could not store that I write into this thread: after a crash I begin another. {error}")
 END_MISSING = Text("The end of what was said is missing in the thread; /transcript has all of it. {why}")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLine:
-    """One line of the transcript. `at`: when its turn began, UTC epoch seconds. `begun_at`: when its speaker first said
-    something in that turn, monotonic seconds.
-    """
+class PostedLog(Protocol):
+    """Notes which messages have words of a session. Never raises."""
 
-    at: float
-    begun_at: float
-    speaker_id: str
-    speaker: str
-    text: str
+    async def begin(self) -> float | None:
+        """Return what `note` compares. Call it before it is looked at what may be posted."""
 
-    def __str__(self) -> str:
-        return f"**{escape_markdown(self.speaker)}:** {escape_markdown(self.text)}"
+    async def note(
+        self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
+    ) -> None:
+        """Note a message with these turns, or with the whole session."""
+
+    async def suspect(self, message_ids: Collection[int]) -> None:
+        """Note that messages may have words that were forgotten before they were posted."""
 
 
 class TranscriptWriter:
     """The transcript of one room. `drops`: returns whether what a person began to say then is left out.
 
     `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
-    session has begun. `on_thread`: called with the id of each other one that takes its place. `on_posted`: called with
-    the channel or thread and the id of each message that has words.
+    session has begun. `on_thread`: called with the id of each other one that takes its place. `posted`: is told of each
+    message that has words.
 
     *Ownership*: the room runs `run` in a task, and calls `finish` when it ends in order, before it cancels that task.
     """
@@ -89,7 +89,7 @@ class TranscriptWriter:
         read: Callable[[], Awaitable[TranscriptFile]],
         thread_id: int | None,
         on_thread: Callable[[int], Awaitable[None]],
-        on_posted: Callable[[int, int], Awaitable[None]],
+        posted: PostedLog,
     ) -> None:
         self._channel = channel
         self._request = request
@@ -98,7 +98,12 @@ class TranscriptWriter:
         self._read = read
         self._thread_id = thread_id
         self._on_thread = on_thread
-        self._on_posted = on_posted
+        self._posted = posted
+        # The last messages, and those of them that were written before this room knew that somebody was forgotten.
+        self._recent: deque[int] = deque(maxlen=MOST_RECENT)
+        self._suspected: set[int] = set()
+        # A turn that was too long for one message.
+        self._cut_turn: Seq | None = None
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
         # Held while the thread is begun or a message posted. `finish` waits for that: if it were broken off, nobody
@@ -123,10 +128,17 @@ class TranscriptWriter:
         begun_at: dict[str, float] = {}
         for spoken in event.utterances:
             begun_at.setdefault(str(spoken.user_id), spoken.started_at)
-        for part in event.turn.parts:
+        for line in lines_of(event.turn, begun_at.__getitem__):
             self._dropped += len(self._lines) == MOST_LINES
-            begun = begun_at[part.speaker_id]
-            self._lines.append(WrittenLine(event.turn.started_at, begun, part.speaker_id, part.speaker, part.text))
+            self._lines.append(line)
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop the waiting lines of these people. Another process may have forgotten them before the last messages were
+        posted.
+        """
+        self._lines = deque((each for each in self._lines if each.speaker_id not in event.people), maxlen=MOST_LINES)
+        if event.turns:
+            self._suspected.update(self._recent)
 
     async def run(self) -> None:
         """Write what was said into the thread, again and again. Returns at once if a file is wanted.
@@ -152,11 +164,12 @@ class TranscriptWriter:
             await self._writing.acquire()
         try:
             if self._request.target == "file":
+                begun = await self._posted.begin()
                 file = await self._read()
                 if file.lines:
                     text = Text("This is what was said in {channel}.", channel=self._channel.name)
                     message_id = await self._channel.post_file(file.name, file.content, text)
-                    await self._on_posted(self._channel.channel_id, message_id)
+                    await self._posted.note(self._channel.channel_id, message_id, None, begun=begun)
             elif self._thread is not None:
                 await self._write()
         except (ChatError, StoreError) as error:
@@ -182,28 +195,42 @@ class TranscriptWriter:
     async def _write(self) -> None:
         """Write what was said into the thread. Raises `ChatError`; what was not written stays."""
         assert self._thread is not None, "run opens it"
+        suspected, self._suspected = self._suspected, set()
+        if suspected:
+            await self._posted.suspect(suspected)
         waiting = list(self._lines)
         self._lines.clear()
         try:
+            begun = await self._posted.begin()
             # Somebody may opt out while Discord takes its time over the message before.
             while waiting := self._allowed(waiting):
-                await self._write_first(waiting, self._thread)
+                await self._write_first(waiting, self._thread, begun=begun)
+                begun = await self._posted.begin()
         except ChatError:
             self._put_back(waiting)
             raise
 
-    async def _write_first(self, waiting: list[WrittenLine], thread: Thread) -> None:
+    async def _write_first(self, waiting: list[WrittenLine], thread: Thread, *, begun: float | None) -> None:
         """Write the first of the lines as one message, and take them off. Raises `ChatError`."""
         # A message that failed may be there all the same. As it was, it is posted once (`Thread.post`).
         lines = waiting[: self._tried_lines] if self._tried_lines else waiting
-        # Discord writes the time as the reader's own Discord does.
-        message, self._tried_lines = first_message(f"<t:{line.at:.0f}:t> {line}" for line in lines)
-        message_id = await thread.post(message)
-        await self._on_posted(thread.id, message_id)
+        if lines[0].seq == self._cut_turn:
+            lines = [line for line in lines if line.seq == self._cut_turn]
+        message, self._tried_lines = first_message((line.seq, str(line)) for line in lines)
+        turns = lines[0].seq, lines[self._tried_lines - 1].seq
+        # Shielded: nothing would ever be forgotten of a message that is not noted.
+        await run_shielded(self._post(thread, message, turns, begun=begun), name="transcript-message")
+        is_cut = self._tried_lines < len(lines) and lines[self._tried_lines].seq == turns[1]
+        self._cut_turn = turns[1] if is_cut else None
         del waiting[: self._tried_lines]
         self._tried_lines = 0
         self._failures = 0
         await self._keep_thread(thread)
+
+    async def _post(self, thread: Thread, message: str, turns: tuple[Seq, Seq], *, begun: float | None) -> None:
+        message_id = await thread.post(message)
+        self._recent.append(message_id)
+        await self._posted.note(thread.id, message_id, turns, begun=begun)
 
     async def _keep_thread(self, thread: Thread) -> None:
         """Tell `on_thread` if the session goes on in another thread than before."""
@@ -238,38 +265,46 @@ def transcript_writer(session: SessionParts, *, drops: Drops) -> TranscriptWrite
         read=lambda: _read_transcript(session),
         thread_id=stored_thread(session.id, guild_id, servers),
         on_thread=lambda thread_id: _note_thread(session, thread_id),
-        on_posted=lambda channel_id, message_id: _remember(session, channel_id, message_id),
+        posted=SessionPosts(session.services.memory.sessions.posted_transcripts, session.id, guild_id),
     )
 
 
-async def _remember(session: SessionParts, channel_id: int, message_id: int) -> None:
-    """Note that a message has words of a session, so that it is deleted with the session. A failure is logged."""
-    posted = TranscriptMessage(session.channel.guild_id, channel_id, message_id)
-    try:
-        await session.services.memory.sessions.posted_transcripts.note(session.id, posted)
-    except StoreError as error:
-        log.warning("transcript_not_remembered", session_id=session.id, problem=error)
+class SessionPosts:
+    """Implements `PostedLog` for one session. A failure of the store is logged."""
+
+    def __init__(self, posted: PostedTranscripts, session_id: SessionId, guild_id: int) -> None:
+        self._posted = posted
+        self._session_id = session_id
+        self._guild_id = guild_id
+
+    async def begin(self) -> float | None:
+        try:
+            return await self._posted.begin(self._session_id)
+        except StoreError:
+            # What is noted then is made anew.
+            return float("-inf")
+
+    async def note(
+        self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
+    ) -> None:
+        message = TranscriptMessage(self._guild_id, channel_id, message_id)
+        kind = PostedKind.FILE if turns is None else PostedKind.LINES
+        try:
+            await self._posted.note(self._session_id, message, kind, begun=begun, turns=turns)
+        except StoreError as error:
+            log.warning("transcript_not_remembered", session_id=self._session_id, problem=error)
+
+    async def suspect(self, message_ids: Collection[int]) -> None:
+        try:
+            await self._posted.mark(message_ids)
+        except StoreError as error:
+            log.warning("transcript_not_marked", session_id=self._session_id, problem=error)
 
 
 async def _read_transcript(session: SessionParts) -> TranscriptFile:
-    """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
-    channel, services, stored = session.channel, session.services, session.opened.session
-    assert services.memory.readable is not None, "a bot on Discord can read its memory"
-    found = await services.memory.readable.reader.read(stored)
-    head = TranscriptHead(stored.id, channel.guild_name, channel.name, stored.started_at, None, missing=found.cut)
-    return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=services.zone)
-
-
-def first_message(lines: Iterable[str]) -> tuple[str, int]:
-    """Return the first lines that Discord takes as one message, and how many they are. A longer line is cut."""
-    message, count = "", 0
-    for line in lines:
-        cut = line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 2]} …"
-        if count and len(message) + 1 + len(cut) > MOST_CHARS:
-            break
-        message = f"{message}\n{cut}" if count else cut
-        count += 1
-    return message, count
+    services, readable = session.services, session.services.memory.readable
+    assert readable is not None, "a bot on Discord can read its memory"
+    return await transcript_file(session.channel, session.opened.session, readable.reader, zone=services.zone)
 
 
 def stored_request(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.clock import Clock
+    from bot.withdrawal import WordsWithdrawn
     from compaction.model import Note
 
 # How often the room is checked for quiet while a remark is pending.
@@ -73,6 +74,12 @@ class ScreenCommentary:
     def on_question(self) -> None:
         """Drop the pending notes: the model sees them when it answers the question."""
         self._pending.clear()
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop the pending notes of these people's screens."""
+        self._pending = {
+            who: (note, at) for who, (note, at) in self._pending.items() if note.person_id not in event.people
+        }
 
     async def run(self) -> None:
         """Request remarks, for ever. Sleeps while no note is pending."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person, RoomChannel
     from bot.clock import Clock
     from bot.screen.readers import ScreenReaders
+    from bot.withdrawal import WordsWithdrawn
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionTimeline
 
@@ -219,20 +220,15 @@ class RoomScreens:
         if (closing := self._begin_end(sharer, ending)) is not None:
             await asyncio.shield(closing)
 
-    def end_excluded(self) -> None:
-        """End the shares of people who may not be heard any more, at once. Does not wait until they are closed."""
-        for sharer in list(self._sharers.values()):
-            if self._excludes(sharer.person.id):
-                self._begin_end(sharer, ShareEnd.OPTED_OUT)
-
-    def forget(self, person_id: int) -> None:
-        """Drop what a person's screens have shown and what is not noted yet, because they have themselves forgotten.
-
-        What shares show from now on is noted again.
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop what these people's screens have shown and what is not noted yet. The shares of those who may not be
+        heard any more end at once; what others show from now on is noted again.
         """
         for sharer in (*self._sharers.values(), *self._closing):
-            if sharer.person.id == person_id:
+            if event.is_of(sharer.person.id):
                 sharer.forget()
+                if self._excludes(sharer.person.id):
+                    self._begin_end(sharer, ShareEnd.OPTED_OUT)
 
     def _begin_end(self, sharer: Sharer, ending: ShareEnd) -> asyncio.Task[None] | None:
         """End a share, and return the task that closes it; None if there is nothing to close."""

@@ -7,7 +7,7 @@ To restore it, it is copied beside the database. The list of who was forgotten (
 from the present database: the people that the backup does not know as forgotten are forgotten in the copy. So are the
 facts that people deleted of themselves, and who has opted out stays out. Only then the copy takes the place of the
 database, in one step of the file system; a failure or a kill before that leaves all as it was. The present database is
-kept aside.
+kept aside (`bot.store.kept_aside`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _FAILURES: tuple[type[BaseException], ...] = (UnicodeDecodeError, *SqliteDialect
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 # Copies within this one's name are removed at the next restore or start if a restore was killed.
 _MARK = ".restoring"
-_ASIDE = ".before-"
-_JOURNALS = ("-wal", "-shm", "-journal")
+ASIDE = ".before-"
+JOURNALS = ("-wal", "-shm", "-journal")
 # What people decided since the backup. A fact that was drawn from turns before `through_seq` was deleted.
 _DECIDED_SINCE = (
     "INSERT OR REPLACE INTO main.hearing_opt_outs SELECT * FROM present.hearing_opt_outs",
@@ -69,6 +69,8 @@ _DECIDED_SINCE = (
         AND f.person_id = person_facts.person_id AND f.through_seq > person_facts.turn_seq
     )
     """,
+    # What Discord has is still to be deleted there, or made anew.
+    "INSERT OR REPLACE INTO main.posted_transcripts SELECT * FROM present.posted_transcripts",
     "INSERT OR REPLACE INTO main.search_marks SELECT * FROM present.search_marks WHERE name = 'forgetting_key'",
     """
     INSERT INTO main.forgettings SELECT * FROM present.forgettings
@@ -182,7 +184,7 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
             forgotten = await _forget_since(staged, known)
         async with open_database(staged) as database:
             await database.wipe()
-        await asyncio.to_thread(_without_journal, staged)
+        await asyncio.to_thread(without_journal, staged)
         content = await asyncio.to_thread(examine_backup, staged)
         aside = await asyncio.to_thread(_swap, staged, path, now)
     except (OSError, sqlite3.Error) as error:
@@ -190,12 +192,6 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
     finally:
         remove_leftovers(path)
     return RestoreReport(content, aside, forgotten)
-
-
-def kept_aside(path: Path) -> list[Path]:
-    """Return the databases that restores have kept beside the one at `path`. They have what was deleted since."""
-    found = sorted(path.parent.glob(f"{path.name}{_ASIDE}*"))
-    return [each for each in found if not each.name.endswith(_JOURNALS)]
 
 
 def remove_leftovers(path: Path) -> bool:
@@ -251,7 +247,7 @@ def _is_settled(path: Path, *, regardless: bool) -> bool:
     if not path.exists():
         return False
     try:
-        _without_journal(path)
+        without_journal(path)
         if (version := examine_backup(path).version) != HEAD:
             raise BackupError(f"It is of version {version}, and this Roomtone needs {HEAD}.")
     except (BackupError, StoreError, sqlite3.Error, OSError) as error:
@@ -271,7 +267,7 @@ def _is_settled(path: Path, *, regardless: bool) -> bool:
     return True
 
 
-def _without_journal(path: Path) -> None:
+def without_journal(path: Path) -> None:
     """Take the journal into the file, so that the file is all there is. Raises `sqlite3.Error` if it is in use."""
     with closing(sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
@@ -313,14 +309,14 @@ def _swap(staged: Path, path: Path, now: float) -> Path | None:
     sync_to_disk(staged)
     aside = None
     if path.exists():
-        aside = path.with_name(f"{path.name}{_ASIDE}{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
+        aside = path.with_name(f"{path.name}{ASIDE}{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
         # A copy, so that there is a database at every moment.
         part = path.with_name(f"{path.name}{_MARK}-aside")
         with path.open("rb") as source, open(part, "xb", opener=open_private) as target:
             shutil.copyfileobj(source, target)
         sync_to_disk(part)
         part.rename(aside)
-        for ending in _JOURNALS:
+        for ending in JOURNALS:
             # Only a database that could not be read still has one. It must not be applied to the restored one.
             journal = path.with_name(f"{path.name}{ending}")
             if journal.exists():

@@ -61,8 +61,12 @@ class _Work:
 class Database:
     """An open database, from `open_database`. Safe for all tasks of one event loop."""
 
-    def __init__(self, dialect: Dialect, *, key: ForgettingKey, busy_timeout_s: float) -> None:
+    def __init__(
+        self, dialect: Dialect, *, key: ForgettingKey, busy_timeout_s: float, file: Path | None = None
+    ) -> None:
         self.dialect = dialect
+        # None: the database is PostgreSQL's.
+        self.file = file
         self.key = key
         # One for all that `checked` returns.
         self._work = _Work()
@@ -216,6 +220,7 @@ async def open_database(
         _open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s),
         key=ForgettingKey(folder / KEY_FILE),
         busy_timeout_s=busy_timeout_s,
+        file=place if isinstance(place, Path) else None,
     )
     try:
         if migrates:

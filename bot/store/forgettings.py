@@ -113,6 +113,13 @@ async def list_session(
     )
 
 
+async def listed_at(connection: AsyncConnection, key: ForgettingKey, session_id: SessionId) -> float | None:
+    """Return when something of the session was last forgotten; None: it has not happened. It rises each time."""
+    of_session = forgotten_sessions.c.digest == key.session(session_id)
+    found: float | None = await connection.scalar(select(forgotten_sessions.c.at).where(of_session))
+    return found
+
+
 class LearnedForgettings:
     """What one room has learned of forgettings, and when, by its own `clock`. Owned by the room's store of turns.
     `key`: that of the database.

@@ -1,22 +1,40 @@
-"""Remembers which messages on Discord have the words of a session, so that they go with the session.
+"""Remembers which messages on Discord have words of a session, so that they go with the session, and with the words.
 
-A row outlives its session: it says what is still to be deleted on Discord (`bot.room.posted_messages`).
-Raises `StoreError`.
+A row outlives its session: it says what is still to be deleted on Discord (`bot.room.posted_renewal`). What is
+forgotten marks the messages that may have it, in the same transaction. Raises `StoreError`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, select
+from sqlalchemy import delete, exists, select, update
 
+from bot.store.claims import writing_session
+from bot.store.forgettings import listed_at
 from bot.store.inserts import add_once
 from bot.store.tables import posted_transcripts, sessions
+from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.model import SessionId
+
+
+class PostedKind(StrEnum):
+    """What a message has of its session: its recap, all of it as a file, or some lines."""
+
+    RECAP = "recap"
+    FILE = "file"
+    LINES = "lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +46,120 @@ class TranscriptMessage:
     message_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class StalePost:
+    """Messages that may have forgotten words. `turns`: the first and the last turn that lines are of; None for all of
+    the session. Several messages have the lines of one long turn. `stale_at`: when it was last marked.
+    """
+
+    session_id: SessionId
+    kind: PostedKind
+    turns: tuple[Seq, Seq] | None
+    messages: tuple[TranscriptMessage, ...]
+    stale_at: float
+
+
 class PostedTranscripts:
-    """The posted transcripts of one database. Safe for all tasks of one event loop."""
+    """The posted transcripts and recaps of one database. Safe for all tasks of one event loop."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
 
-    async def note(self, session_id: SessionId, posted: TranscriptMessage) -> None:
-        """Note that a message has words of a session."""
+    async def begin(self, session_id: SessionId) -> float | None:
+        """Return what `note` compares: when something of the session was last forgotten. Call it before reading what is
+        posted.
+        """
+        async with self._database.reading() as connection:
+            return await listed_at(connection, self._database.key, session_id)
+
+    async def note(
+        self,
+        session_id: SessionId,
+        posted: TranscriptMessage,
+        kind: PostedKind,
+        *,
+        begun: float | None,
+        turns: tuple[Seq, Seq] | None = None,
+    ) -> None:
+        """Note that a message has words of a session. It is stale at once if something was forgotten since `begun`."""
         values: dict[str, object] = {
             "session_id": session_id,
             "guild_id": posted.guild_id,
             "channel_id": posted.channel_id,
             "message_id": posted.message_id,
+            "kind": kind,
+            "from_seq": None if turns is None else turns[0],
+            "to_seq": None if turns is None else turns[1],
         }
-        async with self._database.writing() as connection:
-            await add_once(connection, posted_transcripts, values)
+        async with writing_session(self._database, session_id) as connection:
+            now = await listed_at(connection, self._database.key, session_id)
+            await add_once(
+                connection,
+                posted_transcripts,
+                values | {"stale_at": None if now == begun else now or self._clock.now()},
+            )
+
+    async def mark(self, message_ids: Collection[int]) -> None:
+        """Mark messages that may have words which were forgotten before they were posted."""
+        of_these = posted_transcripts.c.message_id.in_(list(message_ids))
+        await self._database.change(update(posted_transcripts).where(of_these).values(stale_at=self._clock.now()))
 
     async def outdated(self) -> tuple[TranscriptMessage, ...]:
         """Return messages whose session was deleted."""
         kept = exists().where(sessions.c.id == posted_transcripts.c.session_id)
         wanted = select(posted_transcripts).where(~kept).order_by(posted_transcripts.c.message_id)
-        found = await self._database.rows(wanted)
-        return tuple(TranscriptMessage(row.guild_id, row.channel_id, row.message_id) for row in found)
+        return tuple(map(_message, await self._database.rows(wanted)))
+
+    async def stale(self) -> tuple[StalePost, ...]:
+        """Return what has to be made anew, the messages of one long turn together."""
+        row = posted_transcripts.c
+        kept = exists().where(sessions.c.id == row.session_id)
+        marked = select(posted_transcripts).where(row.stale_at.is_not(None), kept)
+        found = await self._database.rows(marked.order_by(row.session_id, row.kind, row.from_seq, row.message_id))
+        # Each recap and file by itself.
+        together = groupby(
+            found, key=lambda each: (each.session_id, each.kind, each.from_seq, each.to_seq or each.message_id)
+        )
+        return tuple(_stale(list(rows)) for _, rows in together)
+
+    async def renewed(self, post: StalePost, *, deleted: Collection[TranscriptMessage]) -> None:
+        """Note that messages were made anew, unless more was forgotten meanwhile. `deleted`: those that are gone."""
+        for each in deleted:
+            await self.deleted(each)
+        ids = [each.message_id for each in post.messages]
+        same = posted_transcripts.c.message_id.in_(ids) & (posted_transcripts.c.stale_at <= post.stale_at)
+        await self._database.change(update(posted_transcripts).where(same).values(stale_at=None))
 
     async def deleted(self, posted: TranscriptMessage) -> None:
         """Note that a message is gone."""
         gone = posted_transcripts.c.message_id == posted.message_id
         await self._database.change(delete(posted_transcripts).where(gone))
+
+
+async def mark_stale(connection: AsyncConnection, session_id: SessionId, seqs: Collection[int], *, now: float) -> None:
+    """Mark the messages that may have words of these turns, inside the write transaction that forgets them."""
+    row = posted_transcripts.c
+    found = (await connection.execute(select(posted_transcripts).where(row.session_id == session_id))).all()
+    ids = [
+        each.message_id
+        for each in found
+        if each.from_seq is None or any(each.from_seq <= seq <= each.to_seq for seq in seqs)
+    ]
+    await connection.execute(update(posted_transcripts).where(row.message_id.in_(ids)).values(stale_at=now))
+
+
+def _message(row: Row[Any]) -> TranscriptMessage:
+    return TranscriptMessage(row.guild_id, row.channel_id, row.message_id)
+
+
+def _stale(rows: Sequence[Row[Any]]) -> StalePost:
+    first = rows[0]
+    turns = None if first.from_seq is None else (Seq(first.from_seq), Seq(first.to_seq))
+    return StalePost(
+        SessionId(first.session_id),
+        PostedKind(first.kind),
+        turns,
+        tuple(map(_message, rows)),
+        max(each.stale_at for each in rows),
+    )

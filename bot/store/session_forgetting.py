@@ -15,8 +15,9 @@ from bot.store import rows
 from bot.store.forgettings import list_session
 from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import execute_for_each
+from bot.store.posted_transcripts import mark_stale
 from bot.store.search.indexing import index_segments_again, index_source
-from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, sessions, turns
+from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, turns
 from bot.store.tiers import drop_record, mark_archived
 from compaction.memory.forgetting import forget_in_segment, has_part_of, turns_of_bot, without_part_of
 
@@ -85,20 +86,26 @@ async def forget_in_session(
     about = await _delete_facts(connection, session_id, None if seq is not None else person_id, seqs, facts)
     changed = bool(seqs or gone or facts or about)
     if changed:
-        await _mark_changed(connection, key, session_id, from_seq=from_seq, now=now)
+        await _mark_changed(connection, key, session_id, seqs, from_seq=from_seq, now=now)
     return ForgetReport(
         len(theirs), len(answers), len(facts), len(gone), about, sessions=(session_id,) if changed else ()
     )
 
 
 async def _mark_changed(
-    connection: AsyncConnection, key: ForgettingKey, session_id: SessionId, *, from_seq: int, now: float
+    connection: AsyncConnection,
+    key: ForgettingKey,
+    session_id: SessionId,
+    seqs: Collection[int],
+    *,
+    from_seq: int,
+    now: float,
 ) -> None:
-    """Render the summary anew, have the recap renewed, drop the prompts, and list the session for everybody who holds
-    what was made of its turns from `from_seq` on.
+    """Render the summary anew, have what was posted renewed, drop the prompts, and list the session for everybody who
+    holds what was made of its turns from `from_seq` on. `seqs`: the turns that were forgotten.
     """
     await connection.execute(delete(sent_prompts).where(sent_prompts.c.session_id == session_id))
-    await connection.execute(update(sessions).where(sessions.c.id == session_id).values(recap_stale_at=now))
+    await mark_stale(connection, session_id, seqs, now=now)
     await rerender_summary(connection, session_id)
     await list_session(connection, key, session_id, from_seq=from_seq, at=now)
 

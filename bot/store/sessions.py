@@ -66,15 +66,6 @@ class SessionBegin:
 
 
 @dataclass(frozen=True, slots=True)
-class StaleRecap:
-    """A posted recap that may have forgotten words, since `stale_at` (UTC epoch seconds)."""
-
-    session: StoredSession
-    message_id: int
-    stale_at: float
-
-
-@dataclass(frozen=True, slots=True)
 class OpenedSession:
     """A channel's session. `resumed`: it existed before. `claim`: what the writes of its room carry."""
 
@@ -192,7 +183,7 @@ class Sessions:
     @property
     def posted_transcripts(self) -> PostedTranscripts:
         """Return which messages have the words of sessions."""
-        return PostedTranscripts(self._database)
+        return PostedTranscripts(self._database, self._clock)
 
     def attendance_for(self, claim: RoomClaim) -> AttendanceStore:
         """Return the same for the room that holds `claim`, to write it."""
@@ -245,28 +236,6 @@ class Sessions:
             for each in found:
                 await _end(connection, each.id, at=each.last_turn_at)
         return tuple(each.id for each in found)
-
-    async def recap_begun(self, session_id: SessionId) -> None:
-        """Note that a recap is made of what is stored now: only what is forgotten from now on makes it stale."""
-        of_session = update(sessions).where(sessions.c.id == session_id)
-        await self._database.change(of_session.values(recap_message_id=None, recap_stale_at=None))
-
-    async def recap_posted(self, session_id: SessionId, message_id: int) -> None:
-        """Note in which message the recap was posted, to make it anew. `posted_transcripts` has it to delete it."""
-        of_session = update(sessions).where(sessions.c.id == session_id)
-        await self._database.change(of_session.values(recap_message_id=message_id))
-
-    async def stale_recaps(self) -> tuple[StaleRecap, ...]:
-        """Return the posted recaps of sessions in which words were forgotten since."""
-        marked = sessions.c.recap_message_id.is_not(None) & sessions.c.recap_stale_at.is_not(None)
-        found = await self._database.rows(_select_sessions().where(marked))
-        return tuple(StaleRecap(_session(row), row.recap_message_id, row.recap_stale_at) for row in found)
-
-    async def recap_renewed(self, stale: StaleRecap, *, deleted: bool) -> None:
-        """Note that a recap was made anew, unless more was forgotten meanwhile. `deleted`: its message is gone."""
-        same = (sessions.c.id == stale.session.id) & (sessions.c.recap_stale_at == stale.stale_at)
-        columns = ("recap_stale_at", "recap_message_id") if deleted else ("recap_stale_at",)
-        await self._database.change(update(sessions).where(same).values(dict.fromkeys(columns)))
 
     async def discard(self, opened: OpenedSession) -> None:
         """Delete a session whose room did not begin, unless it has turns.

@@ -7,6 +7,7 @@ recogniser or Discord comes back unchanged.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import (
@@ -55,6 +56,29 @@ class Prose(TypeDecorator[str]):
         return encodable if dialect.name == "sqlite" else encodable.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
+# The key under which a column that holds words or ids of people has `OfPeople`.
+OF_PEOPLE = "of_people"
+
+
+@dataclass(frozen=True, slots=True)
+class OfPeople:
+    """That a column holds words of people, what was made of them, or ids. `tests/bot/store/test_columns_of_people.py`
+    proves for each what forgetting, export, retention, backup and restore do with it.
+
+    `exported`: where /my-data has it; empty: it was made of what is there. `forgotten`: it goes with the person.
+    `expires`: it goes with its session.
+    """
+
+    exported: str = ""
+    forgotten: bool = True
+    expires: bool = True
+
+
+def of_people(exported: str = "", *, forgotten: bool = True, expires: bool = True) -> dict[str, OfPeople]:
+    """Return the `info` of a column that holds words or ids of people."""
+    return {OF_PEOPLE: OfPeople(exported, forgotten, expires)}
+
+
 metadata = MetaData()
 
 # A session row is created with its first turn, so guild and channel may be unknown (a replay has none).
@@ -68,11 +92,8 @@ sessions = Table(
     Column("ended_at", Float),
     Column("cursor", Number, nullable=False, server_default="0"),
     Column("revision", Number, nullable=False, server_default="0"),
-    Column("summary", Prose),
+    Column("summary", Prose, info=of_people()),
     Column("last_at", Float),
-    # The message in which the recap was posted, and when words in the session were forgotten since it was made.
-    Column("recap_message_id", BigInteger),
-    Column("recap_stale_at", Float),
     # A voice channel has one open session, even if two processes run.
     Index(
         "one_open_session_a_channel",
@@ -89,14 +110,15 @@ attendance = Table(
     "attendance",
     metadata,
     Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("person_id", Key, primary_key=True),
+    Column("person_id", Key, primary_key=True, info=of_people("when_you_were_there")),
     Column("came_at", Float, primary_key=True),
     Column("left_at", Float),
     Index("attendance_by_person", "person_id"),
 )
 
 # The messages with which a session has posted what was said. They outlive their session, until they are deleted on
-# Discord too (`bot.store.posted_transcripts`).
+# Discord too (`bot.store.posted_transcripts`). `kind`: recap, file or lines. `from_seq`, `to_seq`: the turns that lines
+# are of. `stale_at`: when words were forgotten that may still be in it.
 posted_transcripts = Table(
     "posted_transcripts",
     metadata,
@@ -104,6 +126,10 @@ posted_transcripts = Table(
     Column("session_id", Key, nullable=False),
     Column("guild_id", BigInteger, nullable=False),
     Column("channel_id", BigInteger, nullable=False),
+    Column("kind", Key, nullable=False),
+    Column("from_seq", Number),
+    Column("to_seq", Number),
+    Column("stale_at", Float),
     Index("posted_transcripts_by_session", "session_id"),
 )
 
@@ -115,7 +141,7 @@ turns = Table(
     Column("kind", Key, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
-    Column("parts", Text, nullable=False),
+    Column("parts", Text, nullable=False, info=of_people("what_you_said")),
     Column("tombstone", Boolean, nullable=False),
     # The turn that a reply of the bot answers; null if it is unknown.
     Column("answers", Number),
@@ -130,13 +156,13 @@ notes = Table(
     Column("position", Number, nullable=False),
     Column("status", Key, nullable=False),
     Column("at", Float, nullable=False),
-    Column("who", Prose, nullable=False),
-    Column("what", Prose, nullable=False),
+    Column("who", Prose, nullable=False, info=of_people("names")),
+    Column("what", Prose, nullable=False, info=of_people("notes_of_your_screen")),
     Column("why", Key, nullable=False),
     Column("source", Key, nullable=False),
     Column("frame_hash", Key, nullable=False),
     # Whose screen it is; null if that is not known.
-    Column("person_id", Key),
+    Column("person_id", Key, info=of_people("notes_of_your_screen")),
     Index("notes_by_status", "session_id", "status"),
     Index("notes_by_person", "person_id"),
 )
@@ -153,8 +179,8 @@ segments = Table(
     Column("end_seq", Number, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
-    Column("gist", Prose, nullable=False),
-    Column("facts", Text, nullable=False),
+    Column("gist", Prose, nullable=False, info=of_people()),
+    Column("facts", Text, nullable=False, info=of_people()),
     Column("note_ids", Text, nullable=False),
     Column("summariser", Key, nullable=False),
     Column("closing", Boolean, nullable=False),
@@ -162,7 +188,7 @@ segments = Table(
     Column("original_tokens", Number, nullable=False),
     Column("compressed_tokens", Number, nullable=False),
     Column("pruned", Boolean, nullable=False, server_default="0"),
-    Column("paragraph", Prose, nullable=False, server_default=""),
+    Column("paragraph", Prose, nullable=False, server_default="", info=of_people()),
     Index(
         "one_segment_a_range",
         "session_id",
@@ -189,8 +215,8 @@ passages = Table(
     Column("at", Float, nullable=False),
     Column("heard_from", Float, nullable=False, server_default="0"),
     Column("heard_until", Float, nullable=False, server_default="0"),
-    Column("own", Text, nullable=False),
-    Column("tags", Text, nullable=False),
+    Column("own", Text, nullable=False, info=of_people()),
+    Column("tags", Text, nullable=False, info=of_people()),
     Column("embedded_by", Key),
     Index("one_passage_a_thing", "session_id", "kind", "key", unique=True),
     Index("passages_by_turn", "session_id", "start_seq"),
@@ -212,7 +238,7 @@ passage_vectors = Table(
     Column("passage_id", Number, ForeignKey("passages.id", ondelete="CASCADE"), nullable=False),
     Column("model", Key, nullable=False),
     Column("scale", Float, nullable=False),
-    Column("vector", LargeBinary, nullable=False),
+    Column("vector", LargeBinary, nullable=False, info=of_people()),
     Index("one_vector_a_passage", "passage_id", unique=True),
     sqlite_autoincrement=True,
 )
@@ -247,12 +273,12 @@ segment_tiers = Table(
     Column("queued_at", Float),
     Column("compressed_at_turn", Number),
     Column("compressed_at", Float),
-    Column("topic", Prose),
-    Column("compressed_content", Prose),
+    Column("topic", Prose, info=of_people()),
+    Column("compressed_content", Prose, info=of_people()),
     Column("original_tokens", Number),
     Column("compressed_tokens", Number),
-    Column("key_decisions", Text),
-    Column("key_files", Text),
+    Column("key_decisions", Text, info=of_people()),
+    Column("key_files", Text, info=of_people()),
     Column("contains_code", Boolean),
     Column("contains_errors", Boolean),
     Column("task_completed", Boolean),
@@ -288,9 +314,9 @@ person_facts = Table(
     Column("id", Key, primary_key=True),
     Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("turn_seq", Number, nullable=False),
-    Column("person_id", Key, nullable=False),
-    Column("name", Prose, nullable=False),
-    Column("text", Prose, nullable=False),
+    Column("person_id", Key, nullable=False, info=of_people("facts_about_you")),
+    Column("name", Prose, nullable=False, info=of_people("names")),
+    Column("text", Prose, nullable=False, info=of_people("facts_about_you")),
     Column("at", Float, nullable=False),
     Column("superseded_by", Key),
     Column("superseded_at", Float),
@@ -312,7 +338,7 @@ person_forgets = Table(
     "person_forgets",
     metadata,
     Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("person_id", Key, primary_key=True),
+    Column("person_id", Key, primary_key=True, info=of_people("sessions_where_you_deleted_facts")),
     Column("through_seq", Number, nullable=False),
 )
 
@@ -325,7 +351,7 @@ sent_prompts = Table(
     Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("answer_to", Number, nullable=False),
     Column("figures", Prose, nullable=False),
-    Column("parts", LargeBinary, nullable=False),
+    Column("parts", LargeBinary, nullable=False, info=of_people()),
     Index("sent_prompts_by_turn", "session_id", "answer_to"),
 )
 
@@ -369,9 +395,9 @@ server_settings = Table(
     metadata,
     Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
     # What the server has chosen, as JSON (`bot.server_settings`).
-    Column("choices", Text, nullable=False),
+    Column("choices", Text, nullable=False, info=of_people("servers_where_i_join_you", expires=False)),
     Column("changed_at", Float, nullable=False),
-    Column("changed_by", BigInteger),
+    Column("changed_by", BigInteger, info=of_people("servers_where_you_chose_last", expires=False)),
 )
 
 # Who runs the room of a server: each start of a room raises `number` (`bot.store.claims`). It never falls.
@@ -386,6 +412,12 @@ hearing_opt_outs = Table(
     "hearing_opt_outs",
     metadata,
     Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("person_id", BigInteger, primary_key=True, autoincrement=False),
+    Column(
+        "person_id",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        info=of_people("servers_that_do_not_hear_you", forgotten=False, expires=False),
+    ),
     Column("since", Float, nullable=False),
 )

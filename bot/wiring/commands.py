@@ -22,7 +22,7 @@ from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.rooms import RoomForgetting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from bot.discord.client import AddCommands
     from bot.discord.commands.voice import VoiceCommands
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.screen.screens import WatchService
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
+    from bot.withdrawal import WordsHolder
 
 
 def slash_commands(
@@ -40,16 +41,14 @@ def slash_commands(
     readable: ReadableMemory,
     watching: WatchService,
     voice_commands: VoiceCommands,
-    on_forgotten: Callable[[], None],
+    holders: Sequence[WordsHolder],
 ) -> list[AddCommands]:
-    """Return what adds the commands to a command tree. `on_forgotten`: called when the rooms have taken over that
-    somebody was forgotten.
-    """
+    """Return what adds the commands to a command tree. `holders`: what holds words of people."""
     settings, stores = parts.settings, parts.stores
     operator = _operator(settings)
     logs = log_path(settings.storage.data_dir).parent
     forgetter = PersonForgetter(stores.database, parts.clock, log_folder=logs)
-    rooms = RoomForgetting(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
+    rooms = RoomForgetting(holders, stores.upkeeps, stores.servers, clock=parts.clock)
     facts = PrivacyFacts(
         recipients=ListeningNotice(recipients(settings)).facts,
         retention_days=lambda guild_id: operator.kept_days(stores.servers.of(guild_id)),

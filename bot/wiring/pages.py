@@ -86,12 +86,11 @@ PROCESS_TASKS = (
     "loop-lag",
     "mcp-",
     "memory-release",
+    "posted-renewal",
     "recall-indexer",
-    "recap-renewal",
     "recogniser-dispatcher",
     "retention",
     "store-bot-lock",
-    "transcript-expiry",
 )
 
 

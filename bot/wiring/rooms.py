@@ -19,19 +19,20 @@ from bot.room.transcript_writer import stored_request
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 from bot.wiring.services import open_tool_servers, room_services
+from bot.withdrawal import WordsWithdrawn, withdraw
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection, Sequence
     from contextlib import AsyncExitStack
     from weakref import WeakSet
 
     from bot import events
     from bot.channel.port import RoomChannel
+    from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.loaded_voices import LoadedVoices
-    from bot.participation.guild_conduct import GuildConducts
     from bot.screen.screens import Screens
     from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from bot.wiring.memory import Recollection
     from bot.wiring.process import BotProcess, Stores
     from bot.wiring.services import LoadedSpeech
+    from bot.withdrawal import WordsHolder
     from compaction.model import SessionId
     from voice.transport.paced_sender import PacedSender
 
@@ -49,27 +51,25 @@ log = structlog.get_logger()
 class RoomForgetting:
     """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
 
-    `servers`: their settings may have named the person. `on_forgotten`: called when the rooms have taken over that
-    somebody was forgotten.
+    `servers`: their settings may have named the person. `holders`: what holds words in the process.
     """
 
     def __init__(
         self,
-        participation: GuildConducts,
+        holders: Sequence[WordsHolder],
         upkeeps: WeakSet[MemoryUpkeep],
         servers: ServerSettingsBook,
         *,
-        on_forgotten: Callable[[], None] = lambda: None,
+        clock: Clock,
     ) -> None:
-        self._on_forgotten = on_forgotten
-        self._participation = participation
+        self._holders = holders
+        self._clock = clock
         self._upkeeps = upkeeps
         self._servers = servers
 
     async def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`. Raises `StoreError`."""
-        if person_id.isdecimal():
-            self._participation.on_forgetting(int(person_id))
+        withdraw(WordsWithdrawn(self._clock.monotonic(), frozenset({person_id})), self._holders)
         await asyncio.gather(*(upkeep.store_waiting() for upkeep in list(self._upkeeps)))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
@@ -79,8 +79,7 @@ class RoomForgetting:
             await asyncio.gather(*(upkeep.refresh() for upkeep in list(self._upkeeps)))
         finally:
             # Also while the database is away: this drops what is on its way.
-            self._participation.on_forgotten(sessions)
-            self._on_forgotten()
+            withdraw(WordsWithdrawn(self._clock.monotonic(), turns=frozenset(sessions)), self._holders)
 
 
 # A room is there within a second or two, unless Discord stalls. More at once would start as many rooms' processes.

@@ -16,7 +16,7 @@ from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
-from bot.room import other_processes, posted_messages, room_status
+from bot.room import other_processes, posted_messages, posted_renewal, room_status
 from bot.room.conversation import membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
@@ -68,7 +68,7 @@ QUOTED = [
     ("dashboard", "At most # logins a minute", login_routes.MAX_TRIES),
     ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),
     ("operations", "limits each link to # sockets", web_connection.MAX_SOCKETS_PER_LINK),
-    ("privacy", "within # minutes after `roomtone memory forget`", posted_messages.LOOK_EVERY_S / 60),
+    ("privacy", "within # minutes after `roomtone memory forget`", posted_renewal.LOOK_EVERY_S / 60),
     ("memory", "Within # seconds it reads its memory again", other_processes.CHECK_FORGETTINGS_S),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),

@@ -125,6 +125,7 @@ class FakeRoomChannel:
         self.recaps: list[Digest] = []
         self.calls: list[FakeCall] = []
         self.renewed: list[tuple[int, Digest | None]] = []
+        self.renewed_files: list[tuple[int, tuple[str, bytes] | None]] = []
         self.offers: list[tuple[str, int]] = []
         self.chat = FakeChat()
         self.asked_by: list[int | None] = []
@@ -232,6 +233,12 @@ class FakeRoomChannel:
         """Keep what the message says now, unless the test forbids it."""
         if self.writable:
             self.renewed.append((message_id, digest))
+        return self.writable
+
+    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
+        """Keep what the message has now, unless the test forbids it."""
+        if self.writable:
+            self.renewed_files.append((message_id, file))
         return self.writable
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
     from bot.channel.port import CallMessage, RoomChannel
+    from bot.withdrawal import WordsWithdrawn
     from compaction.model import Seq
     from compaction.payload import MessageToolCall
 
@@ -199,6 +200,9 @@ class Toolbox:
         self.question: Seq | None = None
         # Gets the turn of each question for which a tool has failed.
         self.on_failure: Callable[[Seq], None] = lambda _: None
+        # Returns how often words were taken out of the memory.
+        self.memory_changes: Callable[[], int] = lambda: 0
+        self._known_changes = 0
 
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
@@ -227,12 +231,20 @@ class Toolbox:
     ) -> QuestionTools:
         """Return what runs the calls for one question. `answering`: its turn. `pressed`: the call that is reported."""
         self.question = answering
+        if (changes := self.memory_changes()) != self._known_changes:
+            # Somebody has changed the memory since, and the room has not learned who yet.
+            self._known_changes = changes
+            self._drop()
         return QuestionTools(self, asker, answering, pressed)
 
-    def drop_derived(self) -> None:
-        """Forget the results, and end the calls that wait or run: words that may not be used any more may be in all of
-        them. What was asked before brings no more results.
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Forget the results, and end the calls that wait or run: the words may be in all of them. What was asked
+        before brings no more results.
         """
+        if event.turns:
+            self._drop()
+
+    def _drop(self) -> None:
         self.exchanges.clear()
         self.frozen.withdraw()
 

@@ -90,19 +90,8 @@ def forget(
     where = f", in {count(len(done.sessions), 'session')}" if done.sessions else ""
     say(f"Forgotten: {forgotten or 'nothing but the name'}{where}.")
     say("Your own backups and exports still have it.")
-    _say_aside(settings)
     if not erased.wiped:
         say("The database's files still have bytes of it, because another program reads them: they go within a day.")
-
-
-def _say_aside(settings: Settings) -> None:
-    """Name the databases that `roomtone restore` has kept, which nobody else would look for."""
-    from bot.store.backup import kept_aside
-
-    storage = settings.storage
-    if storage.database_url is None and (aside := kept_aside(storage.database_path)):
-        it = "it" if len(aside) == 1 else "them"
-        say(f"What a restore has kept aside still has it: {', '.join(map(str, aside))}. Delete {it}.")
 
 
 def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]:

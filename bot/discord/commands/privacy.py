@@ -41,8 +41,8 @@ NOT_SURE = Text(
     "first. To go on, use /forget-me with sure: True."
 )
 OUT_OF_REACH = Text(
-    "I cannot reach the backups and exports that whoever runs me may have made: ask them. What was sent to other "
-    "services (/privacy names them) is kept or deleted by their rules."
+    "What stays: copies that others have made, backups and exports of whoever runs me, my written answers on Discord "
+    "until a moderator deletes them, and what other services got (/privacy names them), by their rules."
 )
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.room.services import SessionParts
     from bot.screen.screen_room import RoomScreens
+    from bot.withdrawal import WordsHolder
     from compaction.model import Note, Turn
     from voice.listening.listener import RoomListener
     from voice.speaking.port import Synthesizer
@@ -67,6 +68,7 @@ class Answering:
             replies=self,
         )
         self.toolbox.frozen.on_done = self._report_result
+        self.toolbox.memory_changes = lambda: session.timeline.external_changes
         if session.upkeep is not None:
             self.toolbox.on_failure = session.upkeep.tier_checks.failed_turns.add
         self.toolbox.personal.append(partial(be_quiet_tools, be_quiet=self.participation.be_quiet))
@@ -95,6 +97,9 @@ class Answering:
         self.replier = self.speaking.replier
         self.typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
+        made = (self.participation, self.typed_talk, self.speaking, self.toolbox, self.bridge, self._commentary)
+        # What holds words of people (`bot.withdrawal`).
+        self.holders: tuple[WordsHolder, ...] = tuple(each for each in made if each is not None)
 
     def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
         """Return what connects the room with a speech-to-speech model, if one answers here."""
@@ -221,24 +226,6 @@ class Answering:
     def stop_speaking(self) -> None:
         self.speaking.silence()
         self.typed_talk.drop()
-
-    def drop_derived(self) -> None:
-        self.typed_talk.drop()
-        self.speaking.drop_prepared()
-        self.toolbox.drop_derived()
-        if self.bridge is not None:
-            self.bridge.drop_derived()
-        if (screens := self._screens()) is not None:
-            screens.end_excluded()
-
-    def drop_unrecorded(self, person_id: int) -> None:
-        self.forget_sounds(person_id)
-        if (screens := self._screens()) is not None:
-            screens.forget(person_id)
-
-    def forget_sounds(self, person_id: int) -> None:
-        if self.bridge is not None:
-            self.bridge.forget_sounds(person_id)
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""

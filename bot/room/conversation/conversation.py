@@ -208,19 +208,10 @@ class Conversation:
         """
         self._services.observe(event)
         self._barge_in.on_event(event)
-        if isinstance(event, events.UtteranceTranscribed | events.SpeechDropped) and self.participation.drops(
-            event.speaker_id, started_at=event.started_at
-        ):
-            # It was on its way when they opted out or were forgotten, and becomes no turn.
-            self.answering.forget_sounds(event.speaker_id)
         if isinstance(event, events.UtteranceTranscribed):
             self.participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
 
     # -- how it is: read by /status, the live message and the metrics -------------------------------------------
-
-    def hides(self, user_id: int) -> bool:
-        """Return whether nobody is shown what a person has said or done here: they opted out or were forgotten."""
-        return self.participation.excludes(user_id) or self.participation.has_forgotten(user_id)
 
     def doing(self) -> Text:
         """What the bot does at the moment, in one sentence."""

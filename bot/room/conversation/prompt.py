@@ -66,13 +66,11 @@ class PromptBuilder:
         self._participation = participation
         self._quoting = quoting
         self._toolbox = toolbox
-        self._external_changes = session.timeline.external_changes
 
     async def build_context(self, question: Question) -> ModelContext:
         """Return the prompt for `question`. Raises `CompactionError`."""
         services = self._services
         policy = await self._prompt_policy()
-        self.drop_outdated()
         asker = self.asker_of(question)
         quotes = await self.find_quotes(question)
         context = build_context_messages(
@@ -194,14 +192,6 @@ class PromptBuilder:
     def _audience(self, asker: Asker) -> Audience:
         asker_id = str(asker.user_id) if asker.present else None
         return Audience(self._channel.guild_id, self._channel.shared_channels(), asker_id)
-
-    def drop_outdated(self) -> None:
-        """Drop results of tools that may contain somebody's forgotten words, and calls with such words that run or wait
-        for a press.
-        """
-        if self._timeline.external_changes != self._external_changes:
-            self._toolbox.drop_derived()
-        self._external_changes = self._timeline.external_changes
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
         guild = "" if policy is None else policy.instructions

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bot.realtime.bridge import RealtimeBridge
     from bot.room.services import RoomServices
     from bot.texts.text import Text
+    from bot.withdrawal import WordsWithdrawn
     from voice.speaking.playback import PlaybackResult
     from voice.speaking.port import Speech, Synthesizer
 
@@ -116,9 +117,10 @@ class Speaking:
         self.voice.prefer("")
         return await self._fixed_sentences.say(spoken, self.voice)
 
-    def drop_prepared(self) -> None:
-        """Drop what was made from the memory as it was."""
-        self.replier.cancel_all("memory_changed")
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop the replies in progress, held and waiting: they were made from the memory as it was."""
+        if event.turns:
+            self.replier.cancel_all("memory_changed")
 
 
 class FixedSentences:

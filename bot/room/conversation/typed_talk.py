@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.participation.participation import Participation
     from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
+    from bot.withdrawal import WordsWithdrawn
     from compaction.model import Turn
 
 log = structlog.get_logger()
@@ -117,10 +118,13 @@ class TypedTalk:
             return False
         return True
 
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop what waits and the answer in progress, which may hold the words."""
+        if event.turns:
+            self.drop()
+
     def drop(self) -> None:
-        """Drop what waits and the answer in progress: it may hold words of somebody who may not be heard any more, or
-        the bot was silenced.
-        """
+        """Drop what waits and the answer in progress."""
         while not self._waiting.empty():
             self._waiting.get_nowait()
         if self._answering is not None:

@@ -271,6 +271,10 @@ class WrittenChannel:
         """Change nothing: there is no recap."""
         return True
 
+    async def renew_file(self, message_id: int, file: tuple[str, bytes] | None) -> bool:
+        """Change nothing: there is no file."""
+        return True
+
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
         """Offer nothing: nobody reads the chat of a written scenario."""
         return False

@@ -16,6 +16,7 @@ from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.participation.costs import Cost
 from bot.readers import Reader
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.withdrawal import WordsWithdrawn
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
@@ -229,6 +230,17 @@ async def test_forgotten_words_leave_every_feed(house: House) -> None:
         await house.look()
         events = await waiting(feed)
         assert "tangerine" not in str(events)
+        assert "reset" in [kind for _, kind, _ in events]
+
+
+@pytest.mark.withdraws("bot.dashboard.live.LiveRooms")
+async def test_what_waits_for_a_page_goes_with_the_words(house: House) -> None:
+    """At once, before the memory is read again: the page reads anew."""
+    with house.live.follow(everything, "") as feed:
+        await house.say(SECRET, ADA)
+        house.live.on_withdrawn(WordsWithdrawn(house.clock.monotonic(), frozenset({str(ADA.id)})))
+        events = await waiting(feed)
+        assert "tangerine" not in str([each for each in events if each[1] != "reset"])
         assert "reset" in [kind for _, kind, _ in events]
 
 

@@ -24,6 +24,8 @@ from bot.channel.port import CallRequest, ChatError
 from bot.discord.chat import DiscordChat, call_text
 from bot.discord.connection import connected
 from bot.discord.posting import MESSAGE_CHARS
+from bot.withdrawal import WordsWithdrawn
+from compaction.model import SessionId
 from compaction.payload import MessageToolCall
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -380,7 +382,7 @@ async def test_a_hidden_order_is_seen_and_its_outcome_told_over_the_wire(local: 
         await local.press(ADA, posted.id, "Do it")
         await settle(lambda: not posted.payload.get("components"))
         assert "cannot tell" in posted.payload["content"]
-        toolbox.drop_derived()
+        toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
         goes_on.set()
         await settle(lambda: "Done for Ada." in posted.payload["content"])
         assert not any(each in posted.payload["content"] for each in ("Not done", "cannot tell"))

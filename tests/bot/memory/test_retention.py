@@ -23,6 +23,7 @@ from bot.memory.retention import DAY_S, RETRY_S, Retention
 from bot.private_files import open_private
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
+from bot.store.backup import write_backup
 from bot.store.database import Database, open_database
 from bot.store.tables import sessions
 from compaction.errors import StoreError
@@ -69,6 +70,8 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path) -> None:
         await later.people.prime(GUILD, ["id-Ada"])
         assert (await retention.enforce()).sessions == ()
         assert SECRET.encode() in bytes_in(tmp_path)
+        # As a restore leaves one.
+        write_backup(path, tmp_path / "roomtone.db.before-20260101T000000Z")
         clock.advance(11 * DAY_S)
         done = await retention.enforce()
         assert set(done.sessions) == {SessionId(name) for name in ("short", "crashed", "long")}

@@ -17,10 +17,12 @@ from bot.participation.guild_conduct import (
 )
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import ServerSettingsBook
+from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
-from compaction.model import Mode
+from compaction.model import Mode, SessionId
 from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
+from tests.fakes.words_holder import FakeWordsHolder
 
 GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
@@ -33,25 +35,10 @@ class FakeRoom:
 
     def __init__(self) -> None:
         self.silences = 0
-        self.opted_out: list[int] = []
-        self.forgetting: list[int] = []
-        self.forgotten = 0
 
     def stop_speaking(self) -> None:
         """Count the call."""
         self.silences += 1
-
-    def on_opted_out(self, person_id: int) -> None:
-        """Store who opted out."""
-        self.opted_out.append(person_id)
-
-    def on_forgetting(self, person_id: int) -> None:
-        """Store who is forgotten."""
-        self.forgetting.append(person_id)
-
-    def on_forgotten(self) -> None:
-        """Count the call."""
-        self.forgotten += 1
 
 
 class House:
@@ -250,27 +237,33 @@ async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.Monke
     assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
+@pytest.mark.withdraws("bot.participation.guild_conduct.GuildConducts")
 async def test_rooms_drop_what_is_forgotten() -> None:
     """All rooms drop what the person has just said. Only rooms whose session was changed drop what was made of it."""
     house = House()
     guild, other = await house.participation.of_guild(GUILD), await house.participation.of_guild(11)
-    guild.room, other.room = here, there = FakeRoom(), FakeRoom()
-    there.session_id = "another"
-    house.participation.on_forgetting(ADA)
-    house.participation.on_forgotten(["evening", "ended"])
-    assert (here.forgetting, here.forgotten) == ([ADA], 1)
-    assert (there.forgetting, there.forgotten) == ([ADA], 0)
+    here, there = FakeWordsHolder(), FakeWordsHolder()
+    guild.holders, other.holders = [here], [there]
+    guild.begin_session("evening")
+    other.begin_session("another")
+    house.participation.on_withdrawn(WordsWithdrawn(5.0, frozenset({str(ADA)})))
+    gone = frozenset({SessionId("evening"), SessionId("ended")})
+    house.participation.on_withdrawn(WordsWithdrawn(6.0, turns=gone))
+    assert (here.people, here.turns) == ([str(ADA)], 1)
+    assert (there.people, there.turns) == ([str(ADA)], 0)
+    assert guild.consent.withdrawn_until == other.consent.withdrawn_until == {ADA: 5.0}
 
 
 async def test_opting_out_again_interrupts_nobody() -> None:
     """Only the first /opt-out stops the reply in progress, and no /opt-in, after which they are heard again."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
-    guild.room = room = FakeRoom()
+    room = FakeWordsHolder()
+    guild.holders = [room]
     for out in (True, True, True, False, False):
         await house.participation.set_opt_out(GUILD, ADA, out=out)
         assert guild.excludes(ADA) is out
-    assert room.opted_out == [ADA]
+    assert room.people == [str(ADA)]
 
 
 async def test_where_the_bot_asks_an_opt_out_comes_first() -> None:
@@ -301,16 +294,17 @@ async def test_taking_an_agreement_back_drops_what_the_person_has_said() -> None
     house = House()
     guild = await house.participation.of_guild(GUILD)
     guild.asks = True
-    guild.room = room = FakeRoom()
+    room = FakeWordsHolder()
+    guild.holders = [room]
     await house.participation.set_agreed(GUILD, BO, agrees=False)
-    assert room.opted_out == []
+    assert room.events == []
     for agrees in (True, True, False, False):
         await house.participation.set_agreed(GUILD, ADA, agrees=agrees)
-    assert room.opted_out == [ADA]
+    assert room.people == [str(ADA)]
     # Nobody has to agree any more, so they are heard as before.
     guild.asks = False
     await house.participation.set_agreed(GUILD, BO, agrees=False)
-    assert room.opted_out == [ADA]
+    assert room.people == [str(ADA)]
 
 
 async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> None:

@@ -25,6 +25,8 @@ from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettingsBook
 from bot.texts.text import verbatim
+from bot.withdrawal import WordsWithdrawn
+from compaction.model import SessionId
 from tests.fakes.brain import until
 from tests.fakes.choices import FULL, FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -80,7 +82,6 @@ class Table:
             clock=self.clock,
         )
         self.stopped = 0
-        self.dropped: list[int] = []
 
     async def begin(self) -> tuple[Participation, GuildConduct]:
         """Return the participation and its guild."""
@@ -94,7 +95,8 @@ class Table:
             clock=self.clock,
             replies=self,
         )
-        guild.room = participation
+        guild.begin_session("evening")
+        guild.room, guild.holders = participation, [participation]
         return participation, guild
 
     def reply_state(self, speaker: int | None) -> ReplyState:
@@ -109,14 +111,6 @@ class Table:
     def stop_speaking(self) -> None:
         """Count the call."""
         self.stopped += 1
-
-    def drop_derived(self) -> None:
-        """Count it as a stop."""
-        self.stopped += 1
-
-    def drop_unrecorded(self, person_id: int) -> None:
-        """Store whose words were dropped."""
-        self.dropped.append(person_id)
 
     def speak_unprompted(self, decision: Decision) -> bool:
         """Accept the reply."""
@@ -208,6 +202,7 @@ async def written(participation: Participation) -> None:
         await participation.wait_until_written(within_s=PATIENCE_S)
 
 
+@pytest.mark.withdraws("bot.participation.participation.Participation")
 @pytest.mark.parametrize("happens", ["opt-out", "forgotten"])
 async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happens: str) -> None:
     """Words that could not be spoken wait for Discord, and may be those of who opts out meanwhile. The rest is written
@@ -218,10 +213,10 @@ async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happe
     for sentence, repeats in (("one", False), ("I wanted to say: walrus", True), ("two", False)):
         participation.notify(verbatim(sentence), repeats=repeats)
     if happens == "opt-out":
-        participation.on_opted_out(ADA.id)
+        await table.guilds.set_opt_out(table.channel.guild_id, ADA.id, out=True)
     else:
-        participation.on_forgotten()
-    assert (table.stopped, participation.queue.waiting) == (1, 2)
+        table.guilds.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
+    assert participation.queue.waiting == 2
     await written(participation)
     assert table.channel.written == ["one", "two"]
 
@@ -328,12 +323,11 @@ async def test_what_becomes_no_turn() -> None:
         participation.on_reply_ended(person.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
     at = table.clock.monotonic()
     assert decided(participation, ADA.id, "And on Sunday?", at=at)
-    participation.on_forgetting(ADA.id)
+    table.guilds.on_withdrawn(WordsWithdrawn(at, frozenset({str(ADA.id)})))
     assert participation.drops(ADA.id, started_at=at - 1.0)
     assert not participation.drops(ADA.id, started_at=at + 1.0)
     await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=True)
     assert participation.drops(BO.id, started_at=at + 1.0)
-    assert table.dropped == [ADA.id, BO.id]
     await table.guilds.set_opt_out(table.channel.guild_id, BO.id, out=False)
     assert not participation.drops(BO.id, started_at=at + 1.0)
     assert not decided(participation, BO.id, "And on Sunday?", at=at)

@@ -48,7 +48,6 @@ class FakePrompt:
     def __init__(self, observe: events.Observer = events.ignore_event) -> None:
         self.guild = ""
         self.asker = NOBODY
-        self.dropped_outdated = 0
         self.broken: Exception | None = None
         self.quotes_about: Callable[[Turn], Sequence[Quote]] = lambda _: ()
         self._observe = observe
@@ -74,10 +73,6 @@ class FakePrompt:
     async def find_quotes(self, question: Question) -> Sequence[Quote]:
         """Return what was said earlier."""
         return self.quotes_about(question.turn)
-
-    def drop_outdated(self) -> None:
-        """Note that outdated results were to be dropped."""
-        self.dropped_outdated += 1
 
     def introductions(self, asker: Asker) -> list[str]:
         """Return the participants' names."""

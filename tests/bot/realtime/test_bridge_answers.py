@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.reply import Question
+from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
@@ -86,7 +87,7 @@ async def test_what_was_found_for_an_answer_can_be_taken_back() -> None:
         room.session.answers.append("At nine.")
         await room.answer(turn, may_skip=True)
         assert "at nine" in room.session.instructions
-        room.bridge.drop_derived()
+        room.bridge.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
         assert "at nine" not in room.session.instructions
         room.session.connect()
         assert "at nine" not in room.session.instructions

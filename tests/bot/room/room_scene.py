@@ -24,7 +24,8 @@ from bot.store.database import Database, open_database
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from bot.texts.text import verbatim
-from compaction.model import Mode, TurnKind
+from bot.withdrawal import WordsWithdrawn
+from compaction.model import Mode, SessionId, TurnKind
 from compaction.session import SessionTimeline
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -44,14 +45,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.brain.responder import Responder
-    from bot.channel.port import ListenRequest, RoomChannel
+    from bot.channel.port import ListenRequest, Person, RoomChannel
     from bot.memory.personal_recall import ReadableMemory
     from bot.memory.recall import RecallScope
     from bot.memory.upkeep import MemoryUpkeep
     from bot.room.services import GuildPolicy
     from bot.store.claims import RoomClaim
     from compaction.events import CompactionEvent
-    from compaction.model import SessionId, Turn
+    from compaction.model import Turn
     from compaction.ports import TurnStore
     from compaction.summary.port import Summariser
     from voice.errors import RecogniserError
@@ -139,6 +140,17 @@ class House:
             using_voice=lambda _: nullcontext(self.sample),
             health=lambda: verbatim(self.ailing),
         )
+
+    def forget(self, person: Person) -> None:
+        """Withdraw what a person has said until now and is not stored, as /forget-me begins."""
+        self.participation.on_withdrawn(WordsWithdrawn(self.clock.monotonic(), frozenset({str(person.id)})))
+
+    async def withdraw_turns(self) -> None:
+        """Withdraw turns of the open session, as /forget-me ends."""
+        guild = await self.participation.of_guild(self.channel.guild_id)
+        assert guild.room is not None
+        turns = frozenset({SessionId(guild.room.session_id)})
+        self.participation.on_withdrawn(WordsWithdrawn(self.clock.monotonic(), turns=turns))
 
     def _open_memory(
         self, session_id: SessionId, claim: RoomClaim, on_event: Callable[[CompactionEvent], None]

@@ -24,11 +24,11 @@ from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import SessionId
-from tests.bot.participation.test_guild_conduct import FakeRoom
 from tests.bot.room.room_scene import House, a_house, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
+from tests.fakes.words_holder import FakeWordsHolder
 
 if TYPE_CHECKING:
     import asyncio
@@ -135,9 +135,10 @@ class Scene:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.clock = FakeClock()
-        self.room = FakeRoom()
+        self.room = FakeWordsHolder()
         ledger = CostLedger(ceiling_of(ParticipationSettings()))
-        self.guild = GuildConduct(10, no_server_settings(), VoiceMode.NAME, (), ledger, room=self.room)
+        self.guild = GuildConduct(10, no_server_settings(), VoiceMode.NAME, (), ledger, holders=[self.room])
+        self.guild.begin_session(EVENING)
         self.people: Sequence[str] = ("1", "2")
         self.watch = ForgettingWatch(
             Sessions(database, self.clock), EVENING, self.guild, people=lambda: self.people, clock=self.clock
@@ -157,7 +158,7 @@ class Scene:
         """Let time pass and look; return whom the room was told to forget so far, and how often to drop the rest."""
         self.clock.advance(CHECK_FORGETTINGS_S)
         await self.watch.check()
-        return self.room.forgetting, self.room.forgotten
+        return list(map(int, self.room.people)), self.room.turns
 
 
 async def test_who_is_forgotten_elsewhere_is_forgotten_here(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         scene = Scene(database)
         await scene.begin()
         await scene.check()
-        scene.guild.consent.forgotten_until[1] = scene.clock.monotonic()
+        scene.guild.consent.withdrawn_until[1] = scene.clock.monotonic()
         await scene.forget("1")
         assert await scene.check() == ([], 0)
         await scene.forget("1")
@@ -219,8 +220,8 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
         with capture_logs() as logs:
             await forgetter.forget(ada)
             await house.pass_time(CHECK_FORGETTINGS_S + 1)
-            await settle(lambda: bool(guild.consent.forgotten_until))
-        assert list(guild.consent.forgotten_until) == [ADA.id]
+            await settle(lambda: bool(guild.consent.withdrawn_until))
+        assert list(guild.consent.withdrawn_until) == [ADA.id]
         (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
         # Without their id, which would bring it back into the log.
         assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -22,15 +24,15 @@ from bot.room.posted_messages import (
     MOST_PEOPLE,
     OVER,
     LiveMessage,
-    RecapRenewal,
-    TranscriptExpiry,
 )
+from bot.room.posted_renewal import PostedRenewal
 from bot.server_settings import ServerSettings
 from bot.store.database import open_database
 from bot.store.history import SessionHistory
-from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
+from bot.store.posted_transcripts import PostedKind, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.withdrawal import WordsWithdrawn
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, Evening
@@ -56,12 +58,11 @@ class Session:
     """A message, its clock and its channel."""
 
     def __init__(self) -> None:
-        self.clock, self.channel, self.hidden = FakeClock(), FakeRoomChannel(), set[int]()
+        self.clock, self.channel = FakeClock(), FakeRoomChannel()
         self.message = LiveMessage(
             self.channel,
             doing=lambda: LISTENING,
             costs=CostLedger(ceiling_of(ParticipationSettings())),
-            hidden=self.hidden.__contains__,
             clock=self.clock,
         )
 
@@ -98,12 +99,13 @@ async def test_it_shows_numbers_and_edits_only_what_has_changed() -> None:
     assert session.channel.cards[-1][1].text == OVER
 
 
-async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
-    """People beyond the first ten are a number; who has opted out is neither named nor counted."""
+@pytest.mark.withdraws("bot.room.posted_messages.LiveMessage")
+async def test_who_is_withdrawn_is_not_shown_and_many_people_are_counted() -> None:
+    """People beyond the first ten are a number; whose words were withdrawn is neither named nor counted."""
     session = Session()
-    session.hidden.add(1)
     for person in range(1, MOST_PEOPLE + 4):
         session.message.on_event(turn(str(person)))
+    session.message.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"})))
     running = asyncio.create_task(session.message.run(), name="live-message")
     await session.pass_time(0.0)
     shown = session.field("who spoke, and how often")
@@ -192,14 +194,8 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
         (posted,) = house.channel.recaps
         assert "Zanzibarq" in str(posted)
         assert house.readable is not None
-        renewal = RecapRenewal(house.sessions, house.readable.digests)
-
-        def room_channel_of(guild_id: int, channel_id: int) -> RoomChannel | None:
-            return (
-                house.channel if (guild_id, channel_id) == (house.channel.guild_id, house.channel.channel_id) else None
-            )
-
-        await renewal.run_once(room_channel_of)
+        renewal, editor = PostedRenewal(house.sessions, house.readable, zone=UTC), Editor(house.channel)
+        await renewal.run_once(editor)
         assert house.channel.renewed == []
         forgetter = SpeechForgetter(house.database, house.clock)
         for person in (BO, ADA):
@@ -207,17 +203,17 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
             assert stored is not None
             await forgetter.forget(stored)
             house.channel.writable = False
-            await renewal.run_once(room_channel_of)
-            await renewal.run_once(lambda *_: None)
+            await renewal.run_once(editor)
+            await renewal.run_once(Editor(None))
             house.channel.writable = True
-            await renewal.run_once(room_channel_of)
-            await renewal.run_once(room_channel_of)
+            await renewal.run_once(editor)
+            await renewal.run_once(editor)
         (first, left), (second, nothing) = house.channel.renewed
         assert (first, second, nothing) == (1, 1, None)
         assert left is not None
         assert "Zanzibarq" not in str(left)
         assert left.people == ("Ada",)
-        assert await house.sessions.stale_recaps() == ()
+        assert await house.sessions.posted_transcripts.stale() == ()
 
 
 async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path: Path) -> None:
@@ -240,28 +236,51 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
             room.close("left")
             await ended(house, task)
-        assert [each.message_id for each in await house.sessions.stale_recaps()] == [1]
+        (stale,) = await house.sessions.posted_transcripts.stale()
+        assert [each.message_id for each in stale.messages] == [1]
 
 
 async def test_messages_go_with_their_session(tmp_path: Path) -> None:
     """What Discord refuses is tried again; of another process's servers nothing is said to be gone."""
     async with Evening(tmp_path / "roomtone.db") as evening:
-        posted = PostedTranscripts(evening.database)
+        sessions = Sessions(evening.database, evening.clock)
+        posted = sessions.posted_transcripts
         for number in (1, 2, 3):
-            await posted.note(evening.session_id, TranscriptMessage(GUILD, CHANNEL, number))
-        answers: dict[int, bool | None] = {1: True, 2: False, 3: None}
-        asked: list[int] = []
-
-        async def delete(_: int, __: int, message_id: int) -> bool | None:
-            asked.append(message_id)
-            return answers[message_id]
-
-        expiry = TranscriptExpiry(posted)
-        await expiry.run_once(delete)
-        assert asked == []
-        await Sessions(evening.database, evening.clock).delete(evening.session_id)
-        await expiry.run_once(delete)
+            message = TranscriptMessage(GUILD, CHANNEL, number)
+            await posted.note(evening.session_id, message, PostedKind.LINES, begun=None, turns=(Seq(0), Seq(1)))
+        editor = Editor(None)
+        editor.answers = {1: True, 2: False, 3: None}
+        renewal = PostedRenewal(sessions, cast("Any", None), zone=UTC)
+        await renewal.run_once(editor)
+        assert editor.deleted == []
+        await sessions.delete(evening.session_id)
+        await renewal.run_once(editor)
+        assert editor.deleted == [1, 2, 3]
         assert [each.message_id for each in await posted.outdated()] == [2, 3]
-        answers[2] = True
-        await expiry.run_once(delete)
+        editor.answers[2] = True
+        await renewal.run_once(editor)
         assert [each.message_id for each in await posted.outdated()] == [3]
+
+
+@dataclass
+class Editor:
+    """Discord with one voice channel, or without any. `answers`: whether messages can be deleted."""
+
+    channel: FakeRoomChannel | None
+    answers: dict[int, bool | None] = field(default_factory=dict)
+    deleted: list[int] = field(default_factory=list)
+
+    def find_channel(self, guild_id: int, channel_id: int) -> RoomChannel | None:
+        """Return the channel."""
+        here = self.channel
+        is_it = here is not None and (guild_id, channel_id) == (here.guild_id, here.channel_id)
+        return here if is_it else None
+
+    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
+        """Note what is to be deleted."""
+        self.deleted.append(message_id)
+        return self.answers[message_id]
+
+    async def edit_message(self, guild_id: int, channel_id: int, message_id: int, text: str) -> bool | None:
+        """Refuse: no test has lines here."""
+        return False

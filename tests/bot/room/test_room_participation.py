@@ -16,7 +16,7 @@ from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import TICK_S, a_house, living, settle
+from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
@@ -188,6 +188,22 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert not house.channel.excludes(ADA.id)
 
 
+async def test_everything_that_holds_words_in_a_room_is_in_its_list(tmp_path: Path) -> None:
+    """Each part once, as long as the room is there."""
+    async with a_house(tmp_path) as house:
+        guild = await house.participation.of_guild(house.channel.guild_id)
+        async with living(house) as (room, task):
+            await silenceable(house)
+            parts = [type(each).__name__ for each in guild.holders]
+            assert len(set(parts)) == len(parts)
+            always = {"Participation", "TypedTalk", "Speaking", "Toolbox", "LiveMessage", "UnfinishedSpeech"}
+            assert always <= set(parts)
+            room.close("left")
+            await ended(house, task)
+        assert guild.holders == ()
+
+
+@pytest.mark.withdraws("bot.room.conversation.speaking.Speaking")
 async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
     """Words from before /forget-me that are not recorded yet become no turn, and the reply in progress stops. What the
     person says later is recorded.
@@ -205,10 +221,8 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
         connection.hear(speech(ADA.id, at=started))
-        house.participation.on_forgetting(ADA.id)
-        guild = await house.participation.of_guild(house.channel.guild_id)
-        assert guild.room is not None
-        house.participation.on_forgotten([guild.room.session_id])
+        house.forget(ADA)
+        await house.withdraw_turns()
         assert (await house.reply(1)).interrupted
         await house.pass_time(3.0)
         assert house.recogniser.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
@@ -228,7 +242,7 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         house.channel.connections[-1].hear(speech(ADA.id, at=started))
         await house.pass_time(4.0)
         assert len(house.recogniser.asked) == 1
-        house.participation.on_forgetting(ADA.id)
+        house.forget(ADA)
         house.recogniser.gate.set()
         await settle(lambda: bool(house.of(events.SpeechDropped)))
         assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []

@@ -141,7 +141,7 @@ async def test_the_model_keeps_no_sound_of_somebody_who_does_not_want_it(tmp_pat
         if wish == "opt-out":
             await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
         else:
-            house.participation.on_forgetting(ADA.id)
+            house.forget(ADA)
         if when in {"group waits", "no words"}:
             assert "Ada speaks:" not in session.items.values()
         gate.set()

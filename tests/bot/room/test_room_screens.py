@@ -131,7 +131,7 @@ async def test_a_picture_from_before_forget_me_is_not_noted(tmp_path: Path) -> N
             cinema.readers.texts = ["a secret"]
             await line.picture(PICTURES["dark"])
             await settle(lambda: bool(cinema.readers.looks))
-            house.participation.on_forgetting(ADA.id)
+            house.forget(ADA)
             thinking.set()
             share = line.sharer.share
             assert share is not None

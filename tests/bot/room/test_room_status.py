@@ -24,6 +24,7 @@ from bot.room.room_status import (
     memory_sentence,
     tiers_sentence,
 )
+from bot.withdrawal import WordsWithdrawn
 from compaction.memory.tiers import TierCounts
 from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
@@ -189,28 +190,27 @@ async def test_the_connection_makes_a_room_deaf_or_mute() -> None:
 ADA_SAYS, BO_SAYS = UnfinishedWords("Ada", "the key"), UnfinishedWords("Bo", "I am")
 
 
-def _nobody(_: int) -> bool:
-    return False
-
-
 def test_the_latest_words_of_everybody_are_known_until_they_are_text() -> None:
     """A later text replaces the person's earlier one and comes first; transcribed and dropped speech is over."""
     speech = UnfinishedSpeech(FakeRoomChannel())
     for speaker, text in ((ADA, "the"), (BO, "I am"), (ADA, "the key")):
         speech.on_event(events.InterimTranscribed(speaker.id, text, 1.0))
-    assert speech.words(_nobody) == (ADA_SAYS, BO_SAYS)
+    assert speech.words() == (ADA_SAYS, BO_SAYS)
     speech.on_event(events.UtteranceTranscribed("u1", ADA.id, "The key is here.", 0.0, 2.0, 2.5))
-    assert speech.words(_nobody) == (BO_SAYS,)
+    assert speech.words() == (BO_SAYS,)
     speech.on_event(events.SpeechDropped("u2", BO.id, "noise", "I am", 0.0, 2.0, 2.5))
-    assert speech.words(_nobody) == ()
+    assert speech.words() == ()
 
 
+@pytest.mark.withdraws("bot.room.room_status.UnfinishedSpeech")
 def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     """Whoever opts out or leaves in mid-sentence is not shown with what they had said."""
     channel = FakeRoomChannel()
     speech = UnfinishedSpeech(channel)
     speech.on_event(events.InterimTranscribed(ADA.id, "the key", 1.0))
     speech.on_event(events.InterimTranscribed(BO.id, "I am", 1.0))
-    assert speech.words(lambda user_id: user_id == ADA.id) == (BO_SAYS,)
     channel.people = [ADA]
-    assert speech.words(_nobody) == (ADA_SAYS,)
+    assert speech.words() == (ADA_SAYS,)
+    channel.people = [ADA, BO]
+    speech.on_withdrawn(WordsWithdrawn(1.0, frozenset({str(ADA.id)})))
+    assert speech.words() == (BO_SAYS,)

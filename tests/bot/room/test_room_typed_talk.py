@@ -6,6 +6,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bot import events
 from bot.brain.responder import PRESS_FIRST, ModelResponder
 from bot.brain.tools.tool import RoomTool
@@ -98,6 +100,7 @@ async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
             assert [turn.kind for turn in house.turns].count(TurnKind.TYPED) == 3
 
 
+@pytest.mark.withdraws("bot.room.conversation.typed_talk.TypedTalk")
 async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
     """Whoever comes too late is told so. An opt-out ends the answer in progress, and drops those that wait."""
     async with a_house(tmp_path) as house:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot import events
@@ -153,6 +154,23 @@ async def a_judged_house(
 
 def _reply_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
     return [line["event"] for line in logs if str(line["event"]).startswith(("held_reply", "reply_withdrawn"))]
+
+
+@pytest.mark.withdraws("bot.room.conversation.speaking.Speaking")
+async def test_a_held_answer_goes_with_words_in_it(tmp_path: Path) -> None:
+    """It was made before somebody was forgotten. What is asked is answered anew, from the memory as it is by then."""
+    async with a_judged_house(tmp_path) as (house, responder), living(house):
+        house.recogniser.texts.append("Roomtone, who brings the lantern?")
+        with capture_logs() as logs:
+            await house.pass_time(2.0)
+            house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+            await house.pass_time(0.4)
+            await settle(lambda: bool(house.voice.spoken))
+            await house.withdraw_turns()
+            await house.pass_time(1.2)
+            await house.reply(1)
+        assert "held_reply_used" not in _reply_events(logs)
+        assert len(responder.contexts) == 2
 
 
 async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:

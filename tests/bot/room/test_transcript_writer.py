@@ -14,17 +14,17 @@ from bot.background_task import owned_task
 from bot.channel.port import ChatError, ListenRequest
 from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
+from bot.room.posted_words import MOST_CHARS, first_message
 from bot.room.transcript_writer import (
-    MOST_CHARS,
     MOST_FAILURES,
     WRITE_EVERY_S,
     TranscriptWriter,
-    first_message,
     remembered_request,
     store_thread,
     stored_thread,
 )
 from bot.server_settings import ListenOnly, ServerSettings, no_server_settings
+from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
@@ -34,21 +34,24 @@ from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
 
-def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
-    return turn((speaker, text, 0.0), kind=kind)
+FIRST, SECOND = SessionId("first"), SessionId("second")
 
 
-def turn(*said: tuple[str, str, float], kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
+def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH, seq: int = 0) -> TurnRecorded:
+    return turn((speaker, text, 0.0), kind=kind, seq=seq)
+
+
+def turn(*said: tuple[str, str, float], kind: TurnKind = TurnKind.SPEECH, seq: int = 0) -> TurnRecorded:
     """Return a turn of what people said, each with when they began (monotonic seconds)."""
     parts = tuple(TurnPart(speaker, f"P{speaker}", text) for speaker, text, _ in said)
     utterances = tuple(
         SpokenText(Utterance("u", int(speaker), at, at + 1.0, at + 1.0, NO_SOUND), recognition(text), at, at)
         for speaker, text, at in said
     )
-    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, parts), 0.0, utterances)
+    return TurnRecorded(Turn(Seq(seq), kind, 60.0, 61.0, parts), 0.0, utterances)
 
 
 class Writing:
@@ -61,7 +64,9 @@ class Writing:
         self.excluded: set[int] = set()
         self.broken = False
         self.kept: list[int] = []
-        self.posted: list[tuple[int, int]] = []
+        # Each message with its channel and its turns, and those that may have forgotten words.
+        self.posted: list[tuple[int, int, tuple[int, int] | None]] = []
+        self.suspected: set[int] = set()
         self.writer = TranscriptWriter(
             self.channel,
             ListenRequest("thread" if target == "thread" else "file", 601),
@@ -70,7 +75,7 @@ class Writing:
             read=self.read,
             thread_id=None,
             on_thread=self.keep,
-            on_posted=self.remember,
+            posted=self,
         )
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
@@ -79,8 +84,16 @@ class Writing:
     async def keep(self, thread_id: int) -> None:
         self.kept.append(thread_id)
 
-    async def remember(self, channel_id: int, message_id: int) -> None:
-        self.posted.append((channel_id, message_id))
+    async def begin(self) -> float | None:
+        return None
+
+    async def note(
+        self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
+    ) -> None:
+        self.posted.append((channel_id, message_id, turns))
+
+    async def suspect(self, message_ids: Collection[int]) -> None:
+        self.suspected |= set(message_ids)
 
     async def read(self) -> TranscriptFile:
         if self.broken:
@@ -161,6 +174,33 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
         assert isinstance(task.exception(), ChatError)
 
 
+@pytest.mark.withdraws("bot.room.transcript_writer.TranscriptWriter")
+async def test_lines_that_wait_go_with_their_person() -> None:
+    """What others said in the same turn is written."""
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(turn(("1", "Secret.", 0.0), ("2", "Hello.", 0.0)))
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, frozenset({"1"})))
+        await writing.pass_time()
+    assert writing.channel.thread.posted == ["<t:60:t> **P2:** Hello."]
+
+
+async def test_each_message_is_noted_with_its_turns() -> None:
+    """A turn that is too long for one message is in several, which have nothing else. Of the last ones the room may
+    learn later that somebody was forgotten before they were posted.
+    """
+    writing = Writing()
+    async with writing.running():
+        writing.writer.on_event(spoken("One.", seq=1))
+        writing.writer.on_event(turn(("1", "Lanterns. " * 190, 0.0), ("2", "Lanterns. " * 190, 0.0), seq=2))
+        writing.writer.on_event(spoken("Three.", seq=3))
+        await writing.pass_time(2)
+        assert [turns for _, _, turns in writing.posted] == [(1, 1), (2, 2), (2, 2), (3, 3)]
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({FIRST})))
+        await writing.pass_time()
+    assert writing.suspected == {1, 2, 3, 4}
+
+
 @pytest.mark.parametrize("turns", range(12))
 async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: int) -> None:
     """Discord takes long for a message, and the bot is told to leave before, meanwhile or afterwards. What is left
@@ -217,16 +257,25 @@ async def test_a_file_that_cannot_be_read_is_a_sentence() -> None:
     assert writing.channel.written == ["The disk is full."]
 
 
-@given(st.lists(st.tuples(st.text(max_size=40), st.integers(1, 60)), min_size=1, max_size=8))
-def test_a_message_has_as_many_lines_as_fit(lines: list[tuple[str, int]]) -> None:
-    """It is never longer than Discord takes, and has at least one line."""
-    message, count = first_message(text * times for text, times in lines)
+TURNS_OF_LINES = st.lists(st.integers(0, 3), min_size=1, max_size=8).map(sorted)
+
+
+@given(
+    TURNS_OF_LINES.flatmap(
+        lambda seqs: st.tuples(*(st.tuples(st.just(seq), st.text(max_size=40), st.integers(1, 60)) for seq in seqs))
+    )
+)
+def test_a_message_has_as_many_lines_as_fit(lines: tuple[tuple[int, str, int], ...]) -> None:
+    """It is never longer than Discord takes, and has at least one line, and whole turns."""
+    message, count = first_message((seq, text * times) for seq, text, times in lines)
     assert len(message) <= MOST_CHARS
     assert 1 <= count <= len(lines)
+    turns = [seq for seq, _, _ in lines]
+    # It ends with a turn, unless that has more than a message.
+    assert count == len(lines) or turns[count] != turns[count - 1] or len(set(turns[:count])) == 1
 
 
 GUILD = 10
-FIRST, SECOND = SessionId("first"), SessionId("second")
 THREAD, FILE = ListenRequest("thread", 601), ListenRequest("file", 601)
 
 

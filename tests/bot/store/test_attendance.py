@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from bot.readers import Reader, Stay
 from bot.store.attendance import AttendanceStore, Presence, forget_attendance
 from bot.store.personal_data import PersonalDataStore
-from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
+from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.store.servers import OptOutStore
 from bot.store.sessions import Sessions
 from bot.store.speakers import StoredSpeaker
@@ -69,8 +69,8 @@ async def test_it_goes_with_the_session(place: Place) -> None:
     """Retention deletes sessions so. What was posted of it on Discord is then due to be deleted."""
     async with Evening(place) as evening:
         await ada_and_bob(evening)
-        posted, message = PostedTranscripts(evening.database), TranscriptMessage(GUILD, CHANNEL, 1 << 60)
-        await posted.note(evening.session_id, message)
+        posted, message = PostedTranscripts(evening.database, evening.clock), TranscriptMessage(GUILD, CHANNEL, 1 << 60)
+        await posted.note(evening.session_id, message, PostedKind.FILE, begun=None)
         assert await posted.outdated() == ()
         assert await Sessions(evening.database, evening.clock).delete(evening.session_id)
         assert await count(evening) == 0

@@ -15,7 +15,6 @@ from bot.store.backup import (
     BackupError,
     RestoreReport,
     examine_backup,
-    kept_aside,
     remove_leftovers,
     restore_backup,
     write_backup,
@@ -23,6 +22,7 @@ from bot.store.backup import (
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import verify_database_file
 from bot.store.forgetting_key import KEY_FILE
+from bot.store.kept_aside import kept_aside
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import OptOutStore

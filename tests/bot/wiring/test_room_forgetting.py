@@ -10,19 +10,15 @@ import pytest
 from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonalData, PersonForgetter
-from bot.participation.guild_conduct import GuildConducts
-from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
 from bot.wiring.rooms import RoomForgetting
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
-from tests.bot.participation.test_guild_conduct import FakeRoom
-from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
+from tests.fakes.words_holder import FakeWordsHolder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
     from compaction.model import Turn
@@ -39,44 +35,23 @@ class ServersAway:
         raise StoreError("The database is away.")
 
 
-class Participations:
-    """Records which sessions were told."""
-
-    def __init__(self) -> None:
-        self.told: list[SessionId] = []
-
-    def on_forgotten(self, sessions: Collection[SessionId]) -> None:
-        """Record the sessions."""
-        self.told += sessions
-
-
 async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> None:
     """Replies that may hold the words end, although nothing can be read again; the failure is raised."""
-    participations, woken = Participations(), list[str]()
-    rooms = RoomForgetting(
-        cast("Any", participations),
-        WeakSet(),
-        cast("Any", ServersAway()),
-        on_forgotten=lambda: woken.append("recaps"),
-    )
+    holder = FakeWordsHolder()
+    rooms = RoomForgetting([holder], WeakSet(), cast("Any", ServersAway()), clock=FakeClock())
     with pytest.raises(StoreError, match="away"):
         await rooms.after_forgetting([SessionId("evening")])
-    assert participations.told == ["evening"]
-    assert woken == ["recaps"]
+    assert [event.turns for event in holder.events] == [{"evening"}]
 
 
 async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted() -> None:
     """And what was made of it afterwards."""
-    participation = GuildConducts(
-        no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=FakeClock()
-    )
-    guild = await participation.of_guild(10)
-    guild.room = room = FakeRoom()
-    rooms = RoomForgetting(participation, WeakSet(), no_server_settings())
+    holder = FakeWordsHolder()
+    rooms = RoomForgetting([holder], WeakSet(), no_server_settings(), clock=FakeClock())
     await rooms.before_forgetting(BO)
-    assert (room.forgetting, room.forgotten) == ([int(BO)], 0)
-    await rooms.after_forgetting([SessionId(room.session_id)])
-    assert (room.forgetting, room.forgotten) == ([int(BO)], 1)
+    assert (holder.people, holder.turns) == ([BO], 0)
+    await rooms.after_forgetting([SessionId("evening")])
+    assert (holder.people, holder.turns) == ([BO], 1)
 
 
 class RefusingStore:
@@ -101,10 +76,7 @@ class RefusingStore:
 
 def records_of(evening: Evening, folder: Path) -> PersonalData:
     """Return the personal data of a process with one open room: that of the evening."""
-    participation = GuildConducts(
-        no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=evening.clock
-    )
-    rooms = RoomForgetting(participation, WeakSet([evening.upkeep]), no_server_settings())
+    rooms = RoomForgetting([evening.upkeep], WeakSet([evening.upkeep]), no_server_settings(), clock=evening.clock)
     forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
     return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 

@@ -52,6 +52,10 @@ CREATE TABLE posted_transcripts (
     session_id {key} NOT NULL,
     guild_id BIGINT NOT NULL,
     channel_id BIGINT NOT NULL,
+    kind {key} NOT NULL,
+    from_seq {number},
+    to_seq {number},
+    stale_at FLOAT,
     PRIMARY KEY (message_id)
 );
 CREATE INDEX posted_transcripts_by_session ON posted_transcripts (session_id);
@@ -82,8 +86,6 @@ CREATE TABLE sessions (
     revision {number} DEFAULT '0' NOT NULL,
     summary TEXT,
     last_at FLOAT,
-    recap_message_id BIGINT,
-    recap_stale_at FLOAT,
     PRIMARY KEY (id)
 );
 CREATE UNIQUE INDEX one_open_session_a_channel ON sessions (guild_id, channel_id)

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.tools.tool import NOBODY, Asker, ToolError
@@ -19,8 +20,9 @@ from bot.brain.tools.toolbox import (
     ToolExchanges,
 )
 from bot.texts.text import OperatorText, Text
+from bot.withdrawal import WordsWithdrawn
 from compaction.errors import StoreError
-from compaction.model import Seq
+from compaction.model import Seq, SessionId
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import ADA, Desk, a_call, told
 
@@ -129,6 +131,7 @@ async def test_calls_wait_until_the_question_is_complete() -> None:
     desk.toolbox.frozen.withdraw()
 
 
+@pytest.mark.withdraws("bot.brain.tools.toolbox.Toolbox")
 async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_out() -> None:
     """Neither what was found nor a call that was made before: the model's arguments may repeat them."""
     desk = Desk()
@@ -138,7 +141,7 @@ async def test_what_may_hold_somebodys_words_is_used_no_more_after_they_opted_ou
     desk.goes_on.clear()
     running = asyncio.create_task(use.run_all([a_call("echo")]))
     await asyncio.sleep(0)
-    desk.toolbox.drop_derived()
+    desk.toolbox.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({SessionId("evening")})))
     desk.goes_on.set()
     assert await running == (OUTDATED,)
     assert await told(use, a_call("post")) == OUTDATED

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
-import pytest
-
 from bot.brain.reply import Question
-from bot.brain.tools.frozen_calls import WAITS, WITHDRAWN, FrozenCall
+from bot.brain.tools.frozen_calls import WITHDRAWN, FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool
-from bot.brain.tools.toolbox import ToolExchange
 from bot.channel.participants import Participants
 from bot.room.conversation.prompt import PromptBuilder, asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.bot.brain.tools.calls import Desk, a_call
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
+from tests.patience import PATIENCE_S
 
 ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
 OVER = TurnPart("2", "Bo", "Post the map!")
@@ -83,18 +80,16 @@ def builder(desk: Desk, timeline: object) -> PromptBuilder:
     )
 
 
-@pytest.mark.parametrize(("changes", "told"), [(0, WAITS), (1, WITHDRAWN)])
-async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, told: str) -> None:
-    """Forgotten words may be in results and in what waits."""
+async def test_a_memory_that_somebody_has_changed_ends_what_was_made_of_it() -> None:
+    """Another process has forgotten somebody, and the room has only seen that its memory is another."""
     desk = Desk()
-    timeline = SimpleNamespace(external_changes=0)
-    prompt = builder(desk, timeline)
+    changes = 0
+    desk.toolbox.memory_changes = lambda: changes
     use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
     (waiting,) = await use.run_all([a_call("post")])
-    use.record(Seq(3), [ToolExchange((a_call("post"),), (waiting,))])
-    timeline.external_changes = changes
-    prompt.drop_outdated()
-    assert bool(desk.toolbox.exchanges.messages({3})) is (changes == 0)
-    await asyncio.sleep(0.01)
-    assert str(waiting) == told
-    desk.toolbox.drop_derived()
+    clearings = desk.toolbox.exchanges.clearings
+    changes += 1
+    desk.toolbox.for_asker()
+    assert desk.toolbox.exchanges.clearings > clearings
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert str(waiting) == WITHDRAWN

@@ -1,0 +1,76 @@
+"""The words of a session as they are posted, in lines or a file. Posting and making anew follow the same rules."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.channel.markdown import escape_markdown
+from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import tzinfo
+
+    from bot.channel.port import RoomChannel
+    from bot.memory.session_reader import SessionReader
+    from bot.memory.transcript_files import TranscriptFile
+    from bot.store.sessions import StoredSession
+    from compaction.model import Seq, Turn
+
+# Discord's limit for one message.
+MOST_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLine:
+    """One line of the transcript. `seq`: its turn. `at`: when that began, UTC epoch seconds. `begun_at`: when its
+    speaker first said something in that turn, monotonic seconds.
+    """
+
+    seq: Seq
+    at: float
+    begun_at: float
+    speaker_id: str
+    speaker: str
+    text: str
+
+    def __str__(self) -> str:
+        # Discord writes the time as the reader's own Discord does.
+        return f"<t:{self.at:.0f}:t> **{escape_markdown(self.speaker)}:** {escape_markdown(self.text)}"
+
+
+def lines_of(turn: Turn, begun_at: Callable[[str], float] = lambda _: 0.0) -> Iterator[WrittenLine]:
+    """Yield the lines of a turn of speech. `begun_at`: returns when somebody first said something in it."""
+    for part in turn.parts:
+        at = begun_at(part.speaker_id)
+        yield WrittenLine(turn.seq, turn.started_at, at, part.speaker_id, part.speaker, part.text)
+
+
+def first_message(lines: Iterable[tuple[int, str]]) -> tuple[str, int]:
+    """Return the first lines that Discord takes as one message, and how many they are. `lines`: each with its turn.
+
+    A message has whole turns, so that it can be made anew by itself; only one that is too long is several messages. A
+    line that is too long is cut.
+    """
+    kept: list[tuple[int, str]] = []
+    length = -1
+    for seq, line in lines:
+        cut = line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 2]} …"
+        if kept and length + 1 + len(cut) > MOST_CHARS:
+            if seq != kept[0][0]:
+                kept = [each for each in kept if each[0] != seq]
+            break
+        kept.append((seq, cut))
+        length += 1 + len(cut)
+    return "\n".join(line for _, line in kept), len(kept)
+
+
+async def transcript_file(
+    channel: RoomChannel, stored: StoredSession, reader: SessionReader, *, zone: tzinfo
+) -> TranscriptFile:
+    """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
+    found = await reader.read(stored)
+    head = TranscriptHead(stored.id, channel.guild_name, channel.name, stored.started_at, None, missing=found.cut)
+    return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=zone)

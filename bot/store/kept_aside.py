@@ -1,0 +1,60 @@
+"""The databases that restores have kept beside the present one: what is deleted of that one, for a person or for its
+age, is deleted of them too.
+
+One that cannot be read goes as a whole: nobody can tell whose words it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.store.backup import ASIDE, JOURNALS, BackupError, examine_backup, without_journal
+from bot.store.database import open_database
+from bot.store.dialects.sqlite_sql import sqlite_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from bot.store.database import Database
+
+log = structlog.get_logger()
+
+
+async def delete_in_copies(database: Database, delete: Callable[[Database], Awaitable[bool]]) -> None:
+    """Open each database that was kept beside this one, and delete in it. `delete`: returns whether the bytes of what
+    it deleted have to go, which are wiped then. Raises `StoreError`.
+    """
+    for path in [] if database.file is None else await asyncio.to_thread(kept_aside, database.file):
+        try:
+            await asyncio.to_thread(examine_backup, path)
+        except BackupError as error:
+            log.warning("copy_deleted", path=path, problem=error)
+            await asyncio.to_thread(_delete, path)
+            continue
+        async with open_database(path, data_dir=database.key.path.parent) as copy:
+            if await delete(copy):
+                await copy.wipe()
+        try:
+            await asyncio.to_thread(without_journal, path)
+        except sqlite3.Error as error:
+            raise sqlite_failure(error, path) from error
+
+
+def kept_aside(path: Path) -> list[Path]:
+    """Return the databases that restores have kept beside the one at `path`."""
+    found = sorted(path.parent.glob(f"{path.name}{ASIDE}*"))
+    return [each for each in found if not each.name.endswith(JOURNALS)]
+
+
+def _delete(path: Path) -> None:
+    """Delete a database and its journals. Raises `StoreError`."""
+    try:
+        for each in (path, *(path.with_name(f"{path.name}{ending}") for ending in JOURNALS)):
+            each.unlink(missing_ok=True)
+    except OSError as error:
+        raise sqlite_failure(error, path) from error

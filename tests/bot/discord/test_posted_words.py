@@ -1,0 +1,121 @@
+"""What the bot has posted on Discord loses the words of who uses /forget-me there."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
+
+import pytest
+
+from bot.background_task import owned_task
+from bot.channel.port import ListenRequest
+from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
+from bot.events import SpokenText, TurnRecorded
+from bot.logs.log_file import log_path
+from bot.memory.personal_data import PersonalData, PersonForgetter
+from bot.memory.personal_recall import ReadableMemory
+from bot.room.posted_renewal import PostedRenewal
+from bot.room.posted_words import transcript_file
+from bot.room.transcript_writer import WRITE_EVERY_S, SessionPosts, TranscriptWriter
+from bot.server_settings import no_server_settings
+from bot.store.sessions import Sessions
+from bot.wiring.rooms import RoomForgetting
+from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE, digests_of, remembered
+from tests.bot.discord.test_client import room_channel_in, settle
+from tests.fakes.recogniser import recognition
+from voice.audio import NO_SOUND
+from voice.listening.utterance import Utterance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bot.discord.client import AddCommands
+    from bot.memory.session_reader import SessionReader
+    from bot.memory.transcript_files import TranscriptFile
+    from compaction.model import Turn
+    from tests.bot.evening import Evening
+
+SECRET = "Zanzibarq"
+
+
+class Bot:
+    """The bot's commands about data, and what sees to its posts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.reader: SessionReader
+        self.renewal: PostedRenewal
+
+    def commands(self, evening: Evening, reader: SessionReader) -> list[AddCommands]:
+        """Return what adds /forget-me to a server with an evening."""
+        self.reader = reader
+        readable = ReadableMemory(reader, digests_of(evening, reader), cast("Any", None))
+        self.renewal = PostedRenewal(Sessions(evening.database, evening.clock), readable, zone=UTC)
+        rooms = RoomForgetting([self.renewal], WeakSet([evening.upkeep]), no_server_settings(), clock=evening.clock)
+        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(self._folder).parent)
+        records = PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
+        facts = PrivacyFacts("", lambda _: 30.0, log_days=30.0, keeps_facts=True)
+        return [lambda tree: add_privacy_commands(tree, records=records, people=evening.people, facts=facts)]
+
+
+def recorded(person: int, turn: Turn) -> TurnRecorded:
+    """Return the event of a turn of one person."""
+    utterance = Utterance("u", person, 0.0, 1.0, 1.0, NO_SOUND)
+    return TurnRecorded(turn, 0.0, (SpokenText(utterance, recognition(turn.parts[0].text), 0.0, 0.0),))
+
+
+@pytest.mark.withdraws("bot.room.posted_renewal.PostedRenewal")
+async def test_forget_me_takes_the_words_out_of_posted_transcripts(tmp_path: Path) -> None:
+    """Of the messages in a thread the person's lines go, one that has nothing else is deleted, and the file is made
+    anew. What others said stays.
+    """
+    bot = Bot(tmp_path)
+    async with remembered(tmp_path, bot.commands) as here:
+        evening, channel = here.evening, room_channel_in(here.client, LOUNGE)
+        sessions = Sessions(evening.database, evening.clock)
+        stored = await sessions.find(evening.session_id)
+        assert stored is not None
+
+        async def read() -> TranscriptFile:
+            return await transcript_file(channel, stored, bot.reader, zone=UTC)
+
+        async def keep(_: int) -> None:
+            """The thread is not stored."""
+
+        def writer(target: str) -> TranscriptWriter:
+            request = ListenRequest("thread" if target == "thread" else "file", here.local.guild.text_channel.id)
+            posts = SessionPosts(sessions.posted_transcripts, evening.session_id, GUILD.id)
+            return TranscriptWriter(
+                channel,
+                request,
+                drops=lambda *_, **__: False,
+                clock=evening.clock,
+                read=read,
+                thread_id=None,
+                on_thread=keep,
+                posted=posts,
+            )
+
+        thread = writer("thread")
+        async with owned_task(thread.run(), name="thread-under-test"):
+            for messages, said in enumerate((((ADA, SECRET), (BEN, "It rains.")), ((ADA, f"{SECRET} again."),)), 1):
+                for person, text in said:
+                    thread.on_event(recorded(person, await here.say(person, text)))
+                await evening.clock.until_somebody_sleeps()
+                evening.clock.advance(WRITE_EVERY_S)
+                await settle(lambda messages=messages: len(here.local.messages) == messages)
+        await writer("file").finish()
+        first, second, file = here.local.messages
+        assert SECRET in first.content
+        assert SECRET in second.content
+        size = file.payload["attachments"][0]["size"]
+
+        async with owned_task(bot.renewal.run(here.client), name="renewal-under-test"):
+            await here.use(ADA, "forget-me", sure=True)
+            await settle(lambda: len(here.local.messages) == 2)
+            await settle(lambda: here.local.messages[1].payload["attachments"][0]["size"] < size)
+        assert SECRET not in str([(each.content, each.payload) for each in here.local.messages])
+        assert "It rains." in here.local.messages[0].content
+        await bot.renewal.run_once(here.client)
+        assert await sessions.posted_transcripts.stale() == ()
