@@ -27,7 +27,7 @@ from compaction.untrusted_text import without_marks
 from voice.asr.port import MAX_TEXT_CHARS
 from voice.audio import duration_s
 from voice.cancellation import fail_if_cancelled_inside
-from voice.errors import RealtimeError, RecogniserOverloadedError
+from voice.errors import RealtimeError
 from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored, ReplyPiece, ReplyResumed
 from voice.realtime.speech_assembler import SpeechAssembler
 from voice.speaking.moderation import ForbiddenWordsError
@@ -162,7 +162,7 @@ class RealtimeBridge:
     ) -> Recognition:
         """Send an utterance to the model and return its text; without one, that of the room's own recogniser.
 
-        See `Recogniser.recognise`. Raises `RecogniserOverloadedError` for an interim while the model hears.
+        See `Recogniser.recognise`. An unfinished one is the room's own recogniser's, while the model hears too.
         """
         recognise_here = partial(
             self._recogniser.recognise,
@@ -176,8 +176,8 @@ class RealtimeBridge:
         if not self._session.usable:
             return await recognise_here(interim=interim)
         if interim:
-            # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
-            raise RecogniserOverloadedError(Text("Speech-to-speech takes finished utterances only."))
+            # Sound that the model has heard cannot be taken back, so it gets finished utterances only.
+            return await recognise_here(interim=True)
         begun_at = self._clock.monotonic()
         if (before := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Heard again because the text is doubtful. The model has heard this; our own recogniser has not.

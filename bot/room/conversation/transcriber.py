@@ -75,7 +75,8 @@ class Transcriber:
     those that may be spoken here now; one alone is everybody's, none: any. `assumed_language`: returns the code of the
     language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
     fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an utterance may not
-    be heard any more; `is_present`: whether a person is in the channel. `pending`: the ids of
+    be heard any more; `is_present`: whether a person is in the channel. `hears_again`:
+    returns whether finished speech is recognised anew, by a speech-to-speech model. `pending`: the ids of
     utterances that are complete and have no text yet. Not thread-safe.
     """
 
@@ -93,6 +94,7 @@ class Transcriber:
         drops: Drops = nobody_dropped,
         is_present: Callable[[int], bool] = lambda _: True,
         assumed_language: Callable[[], str] = lambda: "",
+        hears_again: Callable[[], bool] = lambda: False,
     ) -> None:
         self._recogniser = recogniser
         self._glossary = glossary
@@ -109,6 +111,7 @@ class Transcriber:
         self._drops = drops
         self._is_present = is_present
         self._assumed_language = assumed_language
+        self._hears_again = hears_again
 
     async def transcribe(self, utterance: Utterance) -> TranscribedUtterance:
         """Recognise `utterance`, and again if its text is doubtful. Until it is finished (`on_finished`), also
@@ -235,7 +238,8 @@ class Transcriber:
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED, gave_way)
         recognition = replace(recognition, text=correct_names(recognition.text, self._names()))
-        return TranscribedUtterance(recognition, expected, asked_at, glossary=glossary)
+        again = interim and self._hears_again()
+        return TranscribedUtterance(recognition, expected, asked_at, gave_way=again, glossary=glossary)
 
 
 def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.HeardAgain:
@@ -282,4 +286,5 @@ def room_transcriber(session: SessionParts, answering: Answering, *, observe: ev
         drops=participation.drops,
         is_present=lambda user_id: answering.participants.find(user_id) is not None,
         assumed_language=assumed_language,
+        hears_again=answering.answers_in_speech,
     )

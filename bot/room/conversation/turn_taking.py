@@ -69,7 +69,7 @@ class TurnTaking:
             # Whoever speaks over the bot is not kept waiting: it may have to stop, or to go on.
             return PauseVerdict.DUE
         if spoken is None:
-            return PauseVerdict.DUE if self._answers_in_speech() else PauseVerdict.UNANSWERED
+            return PauseVerdict.UNANSWERED
         if self._participation.asks_for_silence(spoken.user_id, spoken.text):
             return PauseVerdict.DUE
         decision = self._participation.preview_decision(spoken)

@@ -203,12 +203,12 @@ async def test_what_would_become_of_the_words_of_a_pause(change: dict[str, objec
         assert [question.utterance_id for question in scene.held] == ["one"] * (verdict is HELD)
 
 
-@pytest.mark.parametrize(("speech", "verdict"), [(False, UNANSWERED), (True, DUE)])
-async def test_words_that_are_known_only_at_the_end(speech: bool, verdict: PauseVerdict) -> None:
-    """Where only speech that is over gets a text, it ends as soon as it may."""
+async def test_words_that_nobody_can_read_are_not_acted_on() -> None:
+    """They end after the long silence, unless the bot is spoken over."""
     async with a_scene() as scene:
-        scene.answers_in_speech = speech
-        assert scene.taking().preview(None) is verdict
+        assert scene.taking().preview(None) is UNANSWERED
+        scene.speaking = True
+        assert scene.taking().preview(None) is DUE
 
 
 @pytest.mark.parametrize(
