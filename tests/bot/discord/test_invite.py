@@ -44,6 +44,7 @@ NEEDED = {
     "edit(content)": set(),
     "edit(embed)": set(),
     "edit(view)": set(),
+    "edit(attachments)": {"attach_files"},
 }
 
 
