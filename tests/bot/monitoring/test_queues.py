@@ -26,7 +26,7 @@ NO_METRIC = {
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.items.Inputs._sent": "the latest inputs, to match transcripts",
-    "bot.room.transcript_writer.TranscriptWriter._recent": "the lines of the latest messages, which withdrawn words leave",
+    "bot.room.transcript_writer.TranscriptWriter._recent": "the latest lines, which withdrawn words leave",
     "bot.screen.readers.ScreenReaders._looked_at": "when pictures were read",
     "compaction.context.build.build_payload": "screens' notes, until their place among the turns",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
