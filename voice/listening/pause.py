@@ -83,6 +83,11 @@ class PauseState:
     verdict: PauseVerdict | None = None
     released: bool = False
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody would act on the words: otherwise silence changes nothing."""
+        return self.verdict in {PauseVerdict.HELD, PauseVerdict.DUE}
+
 
 def step(state: PauseState, event: PauseEvent) -> tuple[PauseState, PauseAct | None]:
     """Return the state after `event`, and what is to be done."""

@@ -137,8 +137,8 @@ class SpeechAnswers(Protocol):
     """What would answer speech that may go on. Nothing of it waits."""
 
     def preview(self, spoken: SpokenText | None) -> PauseVerdict:
-        """Return what would become of the words if the speech were over, and begin the reply to them. None: they are
-        known only then.
+        """Return what would become of the words if the speech were over, and begin the reply to them. None: there are
+        none that can be believed.
         """
 
     def release(self, spoken: SpokenText) -> PauseVerdict | None:

@@ -43,7 +43,7 @@ class PauseOwner(Protocol):
         """Return the words of speech that may go on; None if there are none that can be believed."""
 
     def preview(self, utterance: Utterance, spoken: SpokenText | None) -> PauseVerdict:
-        """Return what would become of the words. None: they are known only once the speech is over."""
+        """Return what would become of the words. None: there are none that can be believed."""
 
     def release(self, spoken: SpokenText) -> PauseVerdict | None:
         """Let the reply that is held sound. Return None if its first sound will end the speech, DUE if nothing but the
@@ -106,7 +106,8 @@ class Pauses:
 
     def tick(self) -> None:
         """Act on the words of the pauses that have lasted long enough. Call it often."""
-        for pause in list(self._open.values()):
+        # In a crowd, dozens pause at a time, and few of them speak to the bot.
+        for pause in [each for each in self._open.values() if each.state.is_wanted]:
             silence = self._owner.silence_of(pause.utterance, pause.spoken)
             if silence is not None:
                 self._take(pause, silence)
