@@ -60,7 +60,9 @@ class TurnTaking:
         self._answers_in_speech = answers_in_speech
         self._clock = clock
         self._observe = observe
-        # The utterance whose reply has been released before it was a turn, and the decision to answer it.
+        # The utterance whose reply is held, and the decision to answer it; then the one whose reply was released before
+        # it was a turn. Once that sounds, a new decision would find the bot busy.
+        self._held: tuple[str, Decision] | None = None
         self._released: tuple[str, Decision] | None = None
 
     def preview(self, spoken: SpokenText | None) -> PauseVerdict:
@@ -79,14 +81,17 @@ class TurnTaking:
             return PauseVerdict.DUE
         language = self._reply_language(spoken)
         question = question_about(self._turn_recorder.preview_speech(spoken), spoken, decision, language=language)
-        return PauseVerdict.HELD if self._replier.hold(question) else PauseVerdict.DUE
+        if not self._replier.hold(question):
+            return PauseVerdict.DUE
+        self._held = spoken.utterance.id, decision
+        return PauseVerdict.HELD
 
     def release(self, spoken: SpokenText) -> PauseVerdict | None:
         """Let the reply to the words sound, if they would still be answered alike."""
         verdict = self.preview(spoken)
         if verdict is not PauseVerdict.HELD or (sounds := self._replier.release()) is None:
             return verdict
-        self._released = spoken.utterance.id, self._participation.preview_decision(spoken)
+        self._released = self._held
         return None if sounds else PauseVerdict.DUE
 
     def stage_of(self, utterance_id: str) -> ReplyStage | None:
@@ -111,7 +116,6 @@ class TurnTaking:
             return
         stored_at = self._clock.monotonic()
         spoken, decision = self._participation.choose_utterance(group, decided=self._released)
-        self._released = None
         self._observe(
             events.TurnDecided(
                 turn.seq,

@@ -115,6 +115,9 @@ class Scene:
         return self.holds
 
     def release(self) -> bool | None:
+        if self.sounds is not None:
+            # From then on the bot is busy, and answers nothing that does not call it.
+            self.decision = SILENCE
         return self.sounds
 
     def of(self, kind: type[events.Event]) -> list[Any]:
