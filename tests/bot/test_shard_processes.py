@@ -105,7 +105,7 @@ async def test_two_processes_share_a_bot_by_shards(
     """
     for name in ("low", "again", "high"):
         (tmp_path / name).mkdir()
-    clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg")]
+    clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg", "1-ada.ogg")]
     async with (
         open_discord(NORTH) as north,
         open_discord(SOUTH, beside=north) as south,
@@ -137,7 +137,8 @@ async def test_two_processes_share_a_bot_by_shards(
                 await until(partial(has_spoken, postgres_place, guild, 2), f"the second turn of {guild.name}")
             low.send_signal(signal.SIGCONT)
             await until(lambda: bool(logged(tmp_path / "low", "room_taken_over")), "the end of the first room")
-            await northerner.say(clips[0])
+            # The bot is quoting the first clip: the same words would be taken for its own voice.
+            await northerner.say(clips[2])
             await until(partial(has_spoken, postgres_place, NORTH, 3), "the third turn of North")
             assert sessions(postgres_place) == {NORTH.id: [False], SOUTH.id: [False]}
             for process in (again, high):
