@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bot.models.voices import VOICES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,7 +24,7 @@ STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "recognition": ("speech-model",),
     "turn_models": ("turn-model",),
     "memory": ("embedder",),
-    "synthesis": ("piper", "kokoro"),
+    "synthesis": tuple(sorted({voice.engine.name.lower() for voice in VOICES})),
 }
 REST: Final = "rest"
 _TASKS = Path("/proc/self/task")

@@ -18,7 +18,7 @@ from compaction.sentence_cache import clear_sentence_caches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from bot.store.people import PeopleStore
+    from bot.store.people import ForgottenFacts, PeopleStore
     from compaction.memory.people import Audience, PersonFact
     from compaction.model import Fact, SessionId, Turn
     from compaction.payload import PayloadPart
@@ -128,11 +128,11 @@ class PeopleBook:
         """Return all stored facts about a person in a guild, history included. Raises `StoreError`."""
         return await self._store.facts_about([person_id], guild_id, history=True)
 
-    async def forget(self, guild_id: int | None, person_id: str) -> int:
-        """Delete all facts about a person in a guild and return how many. Raises `StoreError`."""
-        count = await self._store.forget(person_id, guild_id)
+    async def forget(self, guild_id: int | None, person_id: str) -> ForgottenFacts:
+        """Delete all facts about a person in a guild. Raises `StoreError`."""
+        done = await self._store.forget(person_id, guild_id)
         self._cache.pop((guild_id, person_id), None)
         clear_sentence_caches()
         # Without the person's id, which would bring it back into the log.
-        log.info("person_facts_forgotten", guild_id=guild_id, count=count)
-        return count
+        log.info("person_facts_forgotten", guild_id=guild_id, count=done.count)
+        return done

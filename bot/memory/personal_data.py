@@ -176,6 +176,15 @@ class PersonalData:
         )
         return done
 
+    async def forget_facts(self, guild_id: int | None, person_id: str) -> int:
+        """Delete the facts about a person on a server, and what rooms there have made of them; return how many there
+        were. Raises `StoreError`.
+        """
+        done = await self._people.forget(guild_id, person_id)
+        if done.sessions:
+            await self._rooms.after_forgetting(done.sessions)
+        return done.count
+
 
 def _file(found: dict[str, object]) -> DataFile:
     sessions = found["sessions"]

@@ -9,6 +9,7 @@ Afterwards the bytes are wiped of all that was deleted by then, also by `/forget
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -136,7 +137,10 @@ class Retention:
             outdated = await self._tiers.archived(before=now - PRUNE_AFTER_DAYS * DAY_S)
             pruned = await self._tiers.prune(outdated, now=now)
         if self._shards.leads:
-            await delete_in_copies(self._database, partial(self._has_deleted_in_copy, now=now))
+            too_old = now - days * DAY_S if days else -math.inf
+            await delete_in_copies(
+                self._database, partial(self._has_deleted_in_copy, now=now), unreadable_before=too_old
+            )
         # Also when nothing was deleted now: people were forgotten, and a wipe may have been cut short before.
         wiped = await self._database.wipe()
         # Also when nothing was deleted now: `roomtone memory prune` may have done it in another process.

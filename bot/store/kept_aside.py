@@ -1,12 +1,14 @@
 """The databases that restores have kept beside the present one: what is deleted of that one, for a person or for its
 age, is deleted of them too.
 
-One that cannot be read goes as a whole: nobody can tell whose words it has.
+Nobody can tell whose words one has that cannot be read, so it goes as a whole: for a person at once, since it may have
+theirs, and for its age when the whole file is too old. Until then its operator may save what is in it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -25,16 +27,20 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-async def delete_in_copies(database: Database, delete: Callable[[Database], Awaitable[bool]]) -> None:
+async def delete_in_copies(
+    database: Database, delete: Callable[[Database], Awaitable[bool]], *, unreadable_before: float = math.inf
+) -> None:
     """Open each database that was kept beside this one, and delete in it. `delete`: returns whether the bytes of what
-    it deleted have to go, which are wiped then. Raises `StoreError`.
+    it deleted have to go, which are wiped then. One that cannot be read is deleted if it was written before
+    `unreadable_before` (Unix seconds). Raises `StoreError`.
     """
     for path in [] if database.file is None else await asyncio.to_thread(kept_aside, database.file):
         try:
             await asyncio.to_thread(examine_backup, path)
         except BackupError as error:
-            log.warning("copy_deleted", path=path, problem=error)
-            await asyncio.to_thread(_delete, path)
+            if await asyncio.to_thread(_written_at, path) < unreadable_before:
+                log.warning("copy_deleted", path=path, problem=error)
+                await asyncio.to_thread(_delete, path)
             continue
         async with open_database(path, data_dir=database.key.path.parent) as copy:
             if await delete(copy):
@@ -49,6 +55,14 @@ def kept_aside(path: Path) -> list[Path]:
     """Return the databases that restores have kept beside the one at `path`."""
     found = sorted(path.parent.glob(f"{path.name}{ASIDE}*"))
     return [each for each in found if not each.name.endswith(JOURNALS)]
+
+
+def _written_at(path: Path) -> float:
+    """Return when a database was last written, in Unix seconds. Raises `StoreError`."""
+    try:
+        return path.stat().st_mtime
+    except OSError as error:
+        raise sqlite_failure(error, path) from error
 
 
 def _delete(path: Path) -> None:

@@ -6,7 +6,7 @@ raises `StoreError`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select, update
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 # A session belongs to one channel, so its facts were said there.
 _FACTS = select(person_facts, sessions.c.channel_id).join(sessions, sessions.c.id == person_facts.c.session_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenFacts:
+    """How many facts were deleted, and the open sessions on their server, whose prompts may have had them."""
+
+    count: int = 0
+    sessions: tuple[SessionId, ...] = ()
 
 
 class PeopleStore:
@@ -86,8 +94,8 @@ class PeopleStore:
         async with self._database.reading() as connection:
             return await _known(connection, wanted)
 
-    async def forget(self, person_id: str, guild_id: int | None) -> int:
-        """Delete all facts about a person in this guild, history included, and return how many there were.
+    async def forget(self, person_id: str, guild_id: int | None) -> ForgottenFacts:
+        """Delete all facts about a person in this guild, history included.
 
         No facts are extracted later from the turns that the person has spoken until now.
         """
@@ -100,9 +108,12 @@ class PeopleStore:
                 )
             )
             await _exclude_from_extraction(connection, person_id, of_guild)
-            if result.rowcount:
-                await forget_prompts(connection, [guild_id])
-            return result.rowcount
+            if not result.rowcount:
+                return ForgottenFacts()
+            await forget_prompts(connection, [guild_id])
+            is_open = sessions.c.ended_at.is_(None)
+            found = await connection.scalars(select(sessions.c.id).where(sessions.c.id.in_(of_guild), is_open))
+            return ForgottenFacts(result.rowcount, tuple(map(SessionId, found)))
 
 
 async def _advance(connection: AsyncConnection, session_id: SessionId, through: int) -> bool:

@@ -148,7 +148,7 @@ def add_privacy_commands(
         person_id = str(interaction.user.id)
         await answer_when_known(
             interaction,
-            delete_facts(people, interaction.guild_id, person_id)
+            delete_facts(records, interaction.guild_id, person_id)
             if what == "facts"
             else forget_person(records, person_id),
         )
@@ -175,9 +175,9 @@ def _line(fact: PersonFact) -> Text:
     return verbatim(f"- {escape_markdown(fact.text)} (<t:{fact.at:.0f}:D>)")
 
 
-async def delete_facts(people: PeopleBook, guild_id: int | None, person_id: str) -> Text:
+async def delete_facts(records: PersonalData, guild_id: int | None, person_id: str) -> Text:
     """Delete the facts about a person on a server. Raises `StoreError`."""
-    count = await people.forget(guild_id, person_id)
+    count = await records.forget_facts(guild_id, person_id)
     if not count:
         return NO_FACTS
     return counted(

@@ -173,7 +173,7 @@ class BusyStore(MemoryServerSettings):
         super().__init__()
         self.free = free
 
-    async def forget(self, guild_id: int | None, person_id: str) -> int:
+    async def forget_facts(self, guild_id: int | None, person_id: str) -> int:
         """Wait, and say how many facts are gone."""
         del guild_id, person_id
         await self.free.wait()

@@ -83,6 +83,24 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path) -> None:
         assert await later.people.facts_about(GUILD, "id-Ada") == ()
 
 
+@pytest.mark.parametrize(("days", "stays"), [(30, [True, False]), (0, [True, True])])
+async def test_a_copy_that_cannot_be_read_goes_when_all_of_it_is_too_old(
+    tmp_path: Path, days: int, stays: list[bool]
+) -> None:
+    """Whoever put it aside can still save what is in it until then."""
+    path, clock = tmp_path / "roomtone.db", FakeClock()
+    damaged = tmp_path / "roomtone.db.before-20260101T000000Z"
+    async with open_database(path) as database:
+        retention = Retention(database, TierSettings(retention_days=days), clock=clock)
+        found = []
+        for age_days in (29, 31):
+            damaged.write_bytes(b"no database")
+            os.utime(damaged, times=(clock.now() - age_days * DAY_S,) * 2)
+            await retention.enforce()
+            found.append(damaged.exists())
+        assert found == stays
+
+
 async def test_open_sessions_of_other_processes_stay(place: Place) -> None:
     """Sessions are deleted by the process that serves their server: only that knows whether an open one goes on."""
     path, clock = place, FakeClock()

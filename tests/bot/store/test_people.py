@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.store.database import open_database
-from bot.store.people import PeopleStore
+from bot.store.people import ForgottenFacts, PeopleStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.sessions import Sessions
 from compaction.memory.people import EndedFacts, ExtractedFacts, PersonFact
@@ -101,8 +101,8 @@ async def test_what_is_said_on_one_server_is_told_on_no_other(place: Place) -> N
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
         assert held(await people.facts_about(["id-Ada"], OTHER)) == ["I live in Berlin."]
         assert await people.facts_about(["id-Ada"], None) == ()
-        assert await people.forget("id-Ada", OTHER) == 1
-        assert await people.forget("id-Ada", OTHER) == 0
+        assert await people.forget("id-Ada", OTHER) == ForgottenFacts(1, (SessionId("there"),))
+        assert await people.forget("id-Ada", OTHER) == ForgottenFacts()
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Lisbon."]
 
 

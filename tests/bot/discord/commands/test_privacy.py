@@ -30,6 +30,7 @@ from bot.memory.people import PeopleBook
 from bot.memory.personal_data import FILE_NAME, PersonalData, PersonForgetReport, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.store import quoted_turns, rows, speech_forgetting
+from bot.store.people import ForgottenFacts
 from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
@@ -60,10 +61,10 @@ SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
 def failing(error: Exception) -> PersonalData:
     """Return a store or a log that fails."""
 
-    async def fail(_: str) -> None:
+    async def fail(*_: object) -> None:
         raise error
 
-    return cast("PersonalData", SimpleNamespace(file_of=fail, forget=fail))
+    return cast("PersonalData", SimpleNamespace(file_of=fail, forget=fail, forget_facts=fail))
 
 
 class Facts(PeopleBook):
@@ -87,17 +88,10 @@ class Facts(PeopleBook):
     async def facts_about(self, guild_id: int | None, person_id: str) -> tuple[PersonFact, ...]:
         return tuple(each for each in self.facts if (guild_id, each.person_id) == (500, person_id))
 
-    async def forget(self, guild_id: int | None, person_id: str) -> int:
+    async def forget(self, guild_id: int | None, person_id: str) -> ForgottenFacts:
         found = await self.facts_about(guild_id, person_id)
         self.facts = [each for each in self.facts if each not in found]
-        return len(found)
-
-
-class BrokenFacts(Facts):
-    """A store that fails."""
-
-    async def forget(self, guild_id: int | None, person_id: str) -> int:
-        raise StoreError("The disk is full.")
+        return ForgottenFacts(len(found))
 
 
 class RecordedRooms:
@@ -180,6 +174,15 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
         assert b"zanzibarq" not in left.lower()
         assert str(ADA).encode() not in left
         assert b"4411" in left
+
+
+async def test_forgotten_facts_go_from_what_rooms_have_made_of_them(tmp_path: Path) -> None:
+    """An open room on that server drops its replies; the words of the session stay."""
+    async with an_evening(tmp_path) as (evening, records, refreshed), online(records, evening.people) as local:
+        done = str((await say(local, ADA, "forget-me", sure=True, what="facts"))["content"])
+        assert done.startswith("Done: ")
+        assert refreshed == ["after evening"]
+        assert "2 things that you said" in str((await say(local, ADA, "my-data"))["content"])
 
 
 async def test_who_chose_for_a_server_is_told_and_forgotten(tmp_path: Path) -> None:
@@ -272,7 +275,7 @@ def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, 
 async def test_failures_are_sentences() -> None:
     """A failing store or log is a sentence that says what is left to do."""
     full = failing(StoreError("The disk is full."))
-    async with online(full, BrokenFacts()) as local:
+    async with online(full, Facts()) as local:
         for command, options in (("my-data", {}), ("forget-me", {"sure": True, "what": "facts"})):
             told = (await say(local, ADA, command, **options))["content"]
             assert told == "I could not do that now. The disk is full. Try again in a moment."
@@ -287,7 +290,8 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
         "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
         "No longer so, as far as I know:\n- I live in \\*Lisbon\\*. (<t:1760000000:D>)"
     )
-    async with online(failing(StoreError("No.")), facts) as local:
+    records = PersonalData(cast("Any", None), cast("Any", None), facts, rooms=RecordedRooms([]))
+    async with online(records, facts) as local:
 
         async def forget(user_id: int, *, sure: bool = True) -> str:
             return str((await say(local, user_id, "forget-me", sure=sure, what="facts"))["content"])
