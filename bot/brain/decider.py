@@ -112,6 +112,16 @@ def decide(heard: str | None, situation: Situation) -> Decision:
     return replace(decision, supersedes=situation.pending is not PendingReply.NONE)
 
 
+def is_for_bot(heard: str, situation: Situation) -> bool:
+    """Return whether `heard` is said to the bot and no part of the talk: it calls the bot, or asks what the bot surely
+    answers.
+    """
+    if use_of_name(heard, situation.wake_names).called:
+        return True
+    decision = _decide_heard(heard, situation)
+    return decision.answer and (decision.unaided or not decision.may_skip) and _asks(heard)
+
+
 def _decide_heard(heard: str, situation: Situation) -> Decision:
     """Decide whether `heard` needs an answer, regardless of whether the bot may speak now."""
     if situation.by_bot:
@@ -132,7 +142,7 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
         return unmeant
     if calls_any(name.words, situation.other_names):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    asks = any(mark in heard for mark in QUESTION_MARKS)
+    asks = _asks(heard)
     if not (asks or situation.bot_asked) and classify_overlap(heard) is not OverlapIntent.YIELD:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
@@ -145,6 +155,10 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
     return unmeant
+
+
+def _asks(heard: str) -> bool:
+    return any(mark in heard for mark in QUESTION_MARKS)
 
 
 def _decide_unasked(situation: Situation) -> Decision:

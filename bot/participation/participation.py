@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide, is_for_bot
 from bot.brain.wakeword import SILENT_MINUTES, asks_for_silence, call_names
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
@@ -284,13 +284,19 @@ class Participation:
 
     def preview_decision(self, spoken: SpokenText) -> Decision:
         """Return the decision about an utterance if it were made now. Counts and remembers nothing."""
+        return decide(spoken.text, self._situation_of(spoken))
+
+    def is_for_bot(self, spoken: SpokenText) -> bool:
+        """Return whether an utterance is said to the bot and no part of the talk."""
+        return is_for_bot(spoken.text, self._situation_of(spoken))
+
+    def _situation_of(self, spoken: SpokenText) -> Situation:
         who, at = spoken.user_id, spoken.started_at
-        situation = replace(
+        return replace(
             self._situation(speaker=who, engaged=self._engagement.is_engaged(who, at=at)),
             just_answered=self._engagement.is_engaged(who, at=at, at_once=True),
             bot_asked=self._engagement.was_asked(who, at=at),
         )
-        return decide(spoken.text, situation)
 
     def _situation(self, *, speaker: int | None = None, engaged: bool = False, long_silence: bool = False) -> Situation:
         state, people = self._replies.reply_state(speaker), {person.id for person in self._participants.people}

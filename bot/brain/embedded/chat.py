@@ -230,13 +230,15 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     match meaning:
         case "recap":
             # A few sentences of the summary and of the newest turns, word for word.
-            quotable = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
+            talk = (each for each in known.evidence if not (each.to_bot or asks(each.text)))
+            quotable = [each for each in talk if len(content_stems(each.text)) >= 3]
             earlier = [each for each in quotable if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
             latest = [each for each in quotable if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
             quotes = [quote(each, known) for each in (*earlier, *latest)]
             return quotes or [Text("Nothing much was said yet, {asker}.", asker=asker)]
         case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
-            return [quote(each, known) for each in latest[-RECAP_SENTENCES:]]
+            told = [each for each in latest if not each.to_bot] or latest
+            return [quote(each, known) for each in told[-RECAP_SENTENCES:]]
         case "time":
             return [Text("It is {time}.", time=f"{datetime.fromtimestamp(known.now, known.zone):%H:%M}")]
         case "who_is_here" if known.present:

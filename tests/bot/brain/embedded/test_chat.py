@@ -124,6 +124,16 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately() -> None:
     assert empty == "Nothing much was said yet, Bo."
 
 
+def test_no_recap_has_what_was_said_to_the_bot() -> None:
+    """What one person said is quoted from the talk; if they spoke to the bot alone, that is what they said."""
+    to_bot = Evidence("Roomtone, stop recording our evening.", PartKind.TURN, "Cy", NOW - 60, NOW - 60, to_bot=True)
+    heard = replace(KNOWN, evidence=[*MEMORY, to_bot])
+    for meaning in ("recap", "said_by"):
+        assert "stop recording" not in answer("What did Cy say?", heard, asker="Bo", meaning=meaning)
+    only = answer("What did Cy say?", replace(KNOWN, evidence=[to_bot]), asker="Bo", meaning="said_by")
+    assert "stop recording" in only
+
+
 def test_each_meaning_has_its_answer() -> None:
     """What somebody said is quoted; without them it is a question like others. The time is that of the zone."""
     assert ask("What did Cy say?", meaning="said_by").startswith("Cy said: I am afraid of spiders")
