@@ -248,13 +248,14 @@ def calls_any(words: SpokenWords, names: Set[str]) -> bool:
     return "".join(alone) in names
 
 
-def asks_for_silence(text: str, wake_names: tuple[str, ...]) -> bool:
+def asks_for_silence(text: str, wake_names: tuple[str, ...], *, to_bot: bool = False) -> bool:
     """Return whether `text` is one of the bot's names and a phrase of any language, because people mix them; a handful
-    of phrases is in each language's file. Whatever else people say only interrupts the reply in progress.
+    of phrases is in each language's file. Whatever else people say only interrupts the reply in progress. `to_bot`: it
+    needs no name.
     """
     name = use_of_name(text, wake_names)
     said = tuple(SpokenWords(name.rest).texts)
-    return name.mentioned and not text.rstrip().endswith(QUESTION_MARKS) and said in _quiet()
+    return (to_bot or name.mentioned) and not text.rstrip().endswith(QUESTION_MARKS) and said in _quiet()
 
 
 @lru_cache(maxsize=1)

@@ -239,6 +239,11 @@ class Participation:
         if self.asks_for_silence(user_id, text):
             self.be_quiet(SILENT_MINUTES, user_id)
 
+    def on_typed(self, user_id: int, text: str) -> None:
+        """Fall silent if somebody who is heard asks the bot in writing for it."""
+        if asks_for_silence(text, self.wake_names, to_bot=True):
+            self.be_quiet(SILENT_MINUTES, user_id)
+
     def asks_for_silence(self, user_id: int, text: str) -> bool:
         """Return whether somebody who is heard asks the bot by its name to be silent."""
         is_heard = not (self._is_bot(user_id) or self.excludes(user_id))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.embedded.chat import MOST_NAMED, NO_MODEL, Known, answer
+from bot.brain.embedded.chat import ADD_MODEL, MODEL_AWAY, MOST_NAMED, NO_MODEL, Known, answer
 from bot.brain.embedded.evidence import Evidence
 from bot.texts.catalogue import catalogue
 from bot.texts.text import in_language
@@ -143,6 +144,27 @@ def test_each_meaning_has_its_answer() -> None:
     assert ask("How long have we talked?", meaning="how_long") == "This talk began about an hour ago."
     answers = {ask("Hm.", meaning=each) for each in set(MEANINGS) - {"recap", "said_by"}}
     assert len(answers) == len(MEANINGS) - 2
+
+
+@pytest.mark.parametrize(
+    ("meaning", "command"),
+    [
+        ("forget", "/forget-me"), ("readers", "/privacy"), ("recording", "/privacy"), ("stop_listening", "/opt-out"),
+        ("cost", "/status"), ("ai", "/help"), ("name", "/help"),
+    ],
+)  # fmt: skip
+def test_what_people_ask_about_trust_names_one_command(meaning: str, command: str) -> None:
+    """In German by its German name."""
+    assert re.findall(r"/[\w-]+", ask("Hm.", meaning=meaning)) == [command]
+    german = answer("Hm.", KNOWN, meaning=meaning, asker="Bo", language="de")
+    assert re.findall(r"/[\w-]+", german) == [f"/{catalogue('de').commands[command[1:]]}"]
+
+
+def test_what_needs_a_model_is_said_with_the_way_to_one() -> None:
+    """If there is one and it is away, nobody has to add another."""
+    without, away = (ask("Tell me a joke.", meaning="model", why=why) for why in (NO_MODEL, MODEL_AWAY))
+    assert without.endswith(f"{NO_MODEL} {ADD_MODEL}")
+    assert away.endswith(MODEL_AWAY)
 
 
 def test_a_few_of_many_people_are_named() -> None:
