@@ -28,7 +28,7 @@ from bot.brain.embedded.evidence import (
     name_stems,
 )
 from bot.brain.first_sentences import first_sentences, meaning_as_said
-from bot.brain.wakeword import spoken_words, use_of_name
+from bot.brain.wakeword import spoken_words, use_of_name, vocatives
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language, joined, verbatim
 from bot.time_phrases import format_ago, format_time_range
@@ -121,17 +121,21 @@ class FirstSentences:
         )
         said, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
         said += end if said and end in ".!?" and said[-1] not in ".!?" else ""
-        meaning = meaning_as_said(said)
+        # With a call by a misheard name and without it.
+        judged = [said, *(each.rest for each in vocatives(said))]
+        meaning = next(filter(None, map(meaning_as_said, judged)), None)
         if meaning is not None or self._embedder is None or self._vectors is None or not words(said):
             return meaning
         try:
             async with asyncio.timeout(WAIT_S):
-                (vector,) = await self._embedder.embed([said], urgent=True)
+                vectors = await self._embedder.embed(judged, urgent=True)
         except (EmbeddingError, TimeoutError):
             return None
-        likeness = self._vectors @ np.array(vector, dtype=np.float32)
-        best = int(likeness.argmax())
-        return first_sentences()[best][0] if likeness[best] >= LIKE_ENOUGH else None
+        for likeness in np.array(vectors, dtype=np.float32) @ self._vectors.T:
+            best = int(likeness.argmax())
+            if likeness[best] >= LIKE_ENOUGH:
+                return first_sentences()[best][0]
+        return None
 
 
 class EmbeddedResponder:
@@ -252,9 +256,10 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
             return [_ANSWERS[fixed].fill(asker=asker, name=next(iter(known.names), "Roomtone"))]
     if not asks_about_something(question, ignore=known.names):
         return [Text("I am here, {asker}. Ask me about what was said.", asker=asker)]
-    found = best_match(question, known.evidence, ignore=known.names, asker=asker)
-    if found is not None:
-        return [quote(found, known)]
+    for said in (question, *(each.rest for each in vocatives(question))):
+        found = best_match(said, known.evidence, ignore=known.names, asker=asker)
+        if found is not None:
+            return [quote(found, known)]
     if asks(question):
         return [Text("I have heard nothing about that here, {asker}, but I can tell you who said what.", asker=asker)]
     return [Text("I heard you, {asker}, and I can tell you who said what here.", asker=asker)]

@@ -55,6 +55,18 @@ GOES_ON = yes(Reason.ENGAGED, may_skip=True, unaided=True)
         ("I asked Roomtone yesterday.", COMPANY, no(Reason.MENTIONED)),
         ("I asked Roomtone yesterday.", replace(COMPANY, mode=VoiceMode.NAME), no(Reason.MENTIONED)),
         ("I asked Roomtone yesterday.", ALONE, yes(Reason.ALONE_TOGETHER)),
+        # A name that was misheard, before what people say to a bot.
+        ("Rent on, what can you do?", COMPANY, yes(Reason.WAKE_NAME)),
+        ("Hey rent on, what can you do?", COMPANY, yes(Reason.WAKE_NAME)),
+        ("What can you do, Renton?", replace(COMPANY, mode=VoiceMode.NAME), yes(Reason.WAKE_NAME)),
+        (
+            "Rent on, what can you do?",
+            replace(COMPANY, other_names=call_names("Rent On")),
+            no(Reason.ADDRESSED_TO_OTHER),
+        ),
+        ("Rent on, what do we pay?", COMPANY, no(Reason.NOT_ADDRESSED)),
+        ("Rachel, what can you do?", COMPANY, no(Reason.NOT_ADDRESSED)),
+        ("Ben, what can you do?", COMPANY, no(Reason.ADDRESSED_TO_OTHER)),
         # Several people, and the bot is not addressed.
         ("hello there", COMPANY, no(Reason.NOT_ADDRESSED)),
         (QUESTION, COMPANY, no(Reason.NOT_ADDRESSED)),

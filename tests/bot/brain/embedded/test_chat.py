@@ -58,6 +58,10 @@ def ask(question: str, *, why: Text | None = None, meaning: str | None = None) -
             "What is James sharing?",
             "On a screen: James is sharing Marvel Rivals on the Tokyo map.",
         ),
+        (
+            "Rent on, who is afraid of spiders?",
+            "Cy said: I am afraid of spiders and heights. That was about 40 minutes ago.",
+        ),
         ("What is the capital of Peru?", NOTHING),
         ("Roomtone?", "I am here, Bo. Ask me about what was said."),
         ("I painted the fence green.", "I heard you, Bo, and I can tell you who said what here."),

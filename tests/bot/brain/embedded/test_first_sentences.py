@@ -97,6 +97,7 @@ async def test_what_people_ask_about_trust_is_understood(
         ("Roomtone, wie spät ist es?", "time"),
         ("Roomtone, was hat Ben gesagt?", "said_by"),
         ("Roomtone, what did Ben say about the tent?", None),
+        ("Rent on, what are you called?", "name"),
         ("Roomtone?", None),
         ("", None),
     ],
@@ -127,6 +128,8 @@ class Waking:
         ("Roomtone, wer kann das sehen?", "readers"),
         ("What did Ben say, Roomtone?", "said_by"),
         ("Roomtone, at what time does it start?", None),
+        ("Rent on, what can you do?", "help"),
+        ("What can you do, rent on?", "help"),
     ],
 )
 async def test_without_an_embedder_the_words_of_an_example_are_understood(said: str, meaning: str | None) -> None:
