@@ -62,6 +62,7 @@ class Turn:
     """One immutable contribution, with a part for each speaker. Times are UTC epoch seconds.
 
     `parts` is empty only in a tombstone. `answers`: the turn that a reply of the bot answers; None if it is unknown.
+    `called`: all of it was said to the bot.
     """
 
     seq: Seq
@@ -72,6 +73,17 @@ class Turn:
     # The turn was forgotten: its words are deleted, but its number stays, so that no range has a gap.
     tombstone: bool = False
     answers: Seq | None = None
+    called: bool = False
+
+    @property
+    def is_talk(self) -> bool:
+        """Return whether people said it among themselves."""
+        return self.kind is TurnKind.SPEECH and not self.called
+
+    @property
+    def is_with_bot(self) -> bool:
+        """Return whether people said it to the bot, or the bot to them: it is no evidence of what they talked about."""
+        return self.called or self.kind in {TurnKind.TYPED, TurnKind.ASSISTANT}
 
     @property
     def text(self) -> str:

@@ -144,10 +144,11 @@ class SessionTimeline:
         started_at: float,
         ended_at: float,
         answers: Seq | None = None,
+        called: bool = False,
     ) -> Turn:
         """Add one turn and store it. Turns are numbered in the order of the calls. Times: UTC epoch seconds.
 
-        `answers`: the turn that a reply of the bot answers.
+        `answers`: the turn that a reply of the bot answers. `called`: all of it is said to the bot.
 
         Raises StoreError if the store fails; at once if it has failed slowly just before. The turn is then kept in
         memory and stored with a later write. Raises SessionEndedError once the session is ending, and StaleOwnerError
@@ -155,7 +156,7 @@ class SessionTimeline:
         """
         self._refuse_after_end()
         said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
-        turn = Turn(Seq(self._buffer.total), kind, started_at, ended_at, said, answers=answers)
+        turn = Turn(Seq(self._buffer.total), kind, started_at, ended_at, said, answers=answers, called=called)
         self._buffer.append(turn)
         self._withheld.note_turn(turn)
         self._contexts.make_room()

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 
-from bot.brain.wakeword import calls_any, use_of_name
+from bot.brain.first_sentences import meaning_as_said
+from bot.brain.wakeword import calls_any, use_of_name, vocatives
 from bot.guild import VoiceMode
 from compaction.language.text import QUESTION_MARKS
 from voice.asr.sound_effect import is_sound_effect
@@ -112,6 +113,16 @@ def decide(heard: str | None, situation: Situation) -> Decision:
     return replace(decision, supersedes=situation.pending is not PendingReply.NONE)
 
 
+def is_for_bot(heard: str, situation: Situation) -> bool:
+    """Return whether `heard` is said to the bot and no part of the talk: it calls the bot, or asks what the bot surely
+    answers.
+    """
+    if _is_called(heard, situation):
+        return True
+    decision = _decide_heard(heard, situation)
+    return decision.answer and (decision.unaided or not decision.may_skip) and _asks(heard)
+
+
 def _decide_heard(heard: str, situation: Situation) -> Decision:
     """Decide whether `heard` needs an answer, regardless of whether the bot may speak now."""
     if situation.by_bot:
@@ -123,7 +134,7 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
     if is_sound_effect(heard):
         return Decision(False, Reason.EFFECT)
     name = use_of_name(heard, situation.wake_names)
-    if name.called:
+    if _is_called(heard, situation):
         # 'Roomtone, stop' has interrupted the reply, which is all that is wanted.
         stops = classify_overlap(name.rest) is OverlapIntent.STOP
         return Decision(False, Reason.WANTS_NO_ANSWER) if stops else Decision(True, Reason.WAKE_NAME)
@@ -132,7 +143,7 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
         return unmeant
     if calls_any(name.words, situation.other_names):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    asks = any(mark in heard for mark in QUESTION_MARKS)
+    asks = _asks(heard)
     if not (asks or situation.bot_asked) and classify_overlap(heard) is not OverlapIntent.YIELD:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
@@ -145,6 +156,20 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
     return unmeant
+
+
+def _is_called(heard: str, situation: Situation) -> bool:
+    """Return whether somebody calls the bot, also by a misheard name before what people say to a bot."""
+    if use_of_name(heard, situation.wake_names).called:
+        return True
+    return any(
+        each.is_misheard(situation.wake_names, situation.other_names) and meaning_as_said(each.rest) is not None
+        for each in vocatives(heard)
+    )
+
+
+def _asks(heard: str) -> bool:
+    return any(mark in heard for mark in QUESTION_MARKS)
 
 
 def _decide_unasked(situation: Situation) -> Decision:

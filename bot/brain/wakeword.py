@@ -40,6 +40,8 @@ MOST_WORDS = 3
 # the scripted talks; nothing in 3,239 minutes of real talk among people is near the usual name.
 NEAR_PERCENT = 65.0
 MOST_LETTERS_MORE = 2
+# 'Rent on' is as near, and so is 'Ramon': what is that near calls the bot only before what people say to a bot.
+FAR_PERCENT = 55.0
 # Shorter names are too near to other words: 'Martin' is to 'Marvin', 'Alex' to 'Alexa'.
 FEWEST_LETTERS = 7
 # Words and places that are looked at in one text. Half a minute of talk has a hundred words.
@@ -180,14 +182,44 @@ def _places(words: SpokenWords, names: Mapping[str, int]) -> Iterator[tuple[int,
                 break
 
 
-def _is_near(joined: str, names: Mapping[str, int]) -> bool:
+def _is_near(joined: str, names: Mapping[str, int], percent: float = NEAR_PERCENT) -> bool:
     return any(
         len(name) >= FEWEST_LETTERS
         and joined[0] == name[0]
         and abs(len(joined) - len(name)) <= MOST_LETTERS_MORE
-        and fuzz.ratio(joined, name) >= NEAR_PERCENT
+        and fuzz.ratio(joined, name) >= percent
         for name in names
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Vocative:
+    """A few words that are set off at the beginning or the end of a text and may call somebody. `name`: these words
+    joined to one. `rest`: the text without them.
+    """
+
+    name: str
+    rest: str
+
+    def is_misheard(self, wake_names: tuple[str, ...], others: Set[str]) -> bool:
+        """Return whether it may be one of the bot's names, and is none of those of `others`."""
+        return self.name not in others and _is_near(self.name, _prepared(wake_names), FAR_PERCENT)
+
+
+def vocatives(text: str) -> tuple[Vocative, ...]:
+    """Return what may be a call at the beginning and at the end of a text."""
+    words = spoken_words(text)
+    breaks = [at for at, pause in enumerate(words.pauses[:-1]) if pause]
+    if not breaks:
+        return ()
+    found: list[Vocative] = []
+    for first, last in ((0, breaks[0]), (breaks[-1] + 1, len(words.texts) - 1)):
+        before, after = words.around(first, last)
+        name = words.bare[first + (words.texts[first] in GREETINGS and first < last) : last + 1]
+        if len(name) <= MOST_WORDS:
+            rest = f"{before.rstrip(_BESIDE_NAME)}{after.lstrip()}" if first else after.lstrip(_BESIDE_NAME)
+            found.append(Vocative("".join(name), rest))
+    return tuple(found)
 
 
 def _is_call(words: SpokenWords, first: int, last: int) -> bool:
@@ -248,13 +280,14 @@ def calls_any(words: SpokenWords, names: Set[str]) -> bool:
     return "".join(alone) in names
 
 
-def asks_for_silence(text: str, wake_names: tuple[str, ...]) -> bool:
+def asks_for_silence(text: str, wake_names: tuple[str, ...], *, to_bot: bool = False) -> bool:
     """Return whether `text` is one of the bot's names and a phrase of any language, because people mix them; a handful
-    of phrases is in each language's file. Whatever else people say only interrupts the reply in progress.
+    of phrases is in each language's file. Whatever else people say only interrupts the reply in progress. `to_bot`: it
+    needs no name.
     """
     name = use_of_name(text, wake_names)
     said = tuple(SpokenWords(name.rest).texts)
-    return name.mentioned and not text.rstrip().endswith(QUESTION_MARKS) and said in _quiet()
+    return (to_bot or name.mentioned) and not text.rstrip().endswith(QUESTION_MARKS) and said in _quiet()
 
 
 @lru_cache(maxsize=1)

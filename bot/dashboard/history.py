@@ -73,7 +73,7 @@ class StoredHistory:
         self, query: str, reader: Reader, channels: frozenset[int], withheld: Callable[[], Awaitable[frozenset[str]]]
     ) -> tuple[RecallHit, ...]:
         """Search what somebody may read of some channels of a server. `withheld`: returns who opted out there."""
-        scope = Scope(guild_id=reader.guild_id, channels=channels, archived=True)
+        scope = Scope(guild_id=reader.guild_id, channels=channels, archived=True, with_bot=True)
         alone = RoomAudience(lambda: [reader], self._attendance)
 
         async def readable() -> Readable:

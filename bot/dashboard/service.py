@@ -227,7 +227,7 @@ class DashboardService:
         hits: list[RecallHit] = []
         if query.strip():
             if access.channels is None:
-                hits += await history.recall.search(query, Scope(archived=True), limit=HITS)
+                hits += await history.recall.search(query, Scope(archived=True, with_bot=True), limit=HITS)
             for guild_id, channels in (access.channels or {}).items():
                 if (reader := access.readers.get(guild_id)) is not None and channels:
                     hits += await history.search(query, reader, channels, partial(self._withheld, guild_id))

@@ -114,7 +114,10 @@ class Recall:
         # The vector search does not filter out the archive.
         found = [each for each in found if scope.archived or not each.archived]
         found = [*found, *await self._known_corrections(found, scope.readable)]
-        return rank_hits(parsed, choice, found, scores, likeness=dict(alike), in_view=in_view, limit=limit)
+        with_bot = scope.with_bot or scope.speaker is not None
+        return rank_hits(
+            parsed, choice, found, scores, likeness=dict(alike), in_view=in_view, with_bot=with_bot, limit=limit
+        )
 
     async def search_for(
         self,

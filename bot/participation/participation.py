@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide, is_for_bot
 from bot.brain.wakeword import SILENT_MINUTES, asks_for_silence, call_names
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
@@ -239,6 +239,11 @@ class Participation:
         if self.asks_for_silence(user_id, text):
             self.be_quiet(SILENT_MINUTES, user_id)
 
+    def on_typed(self, user_id: int, text: str) -> None:
+        """Fall silent if somebody who is heard asks the bot in writing for it."""
+        if asks_for_silence(text, self.wake_names, to_bot=True):
+            self.be_quiet(SILENT_MINUTES, user_id)
+
     def asks_for_silence(self, user_id: int, text: str) -> bool:
         """Return whether somebody who is heard asks the bot by its name to be silent."""
         is_heard = not (self._is_bot(user_id) or self.excludes(user_id))
@@ -284,13 +289,19 @@ class Participation:
 
     def preview_decision(self, spoken: SpokenText) -> Decision:
         """Return the decision about an utterance if it were made now. Counts and remembers nothing."""
+        return decide(spoken.text, self._situation_of(spoken))
+
+    def is_for_bot(self, spoken: SpokenText) -> bool:
+        """Return whether an utterance is said to the bot and no part of the talk."""
+        return is_for_bot(spoken.text, self._situation_of(spoken))
+
+    def _situation_of(self, spoken: SpokenText) -> Situation:
         who, at = spoken.user_id, spoken.started_at
-        situation = replace(
+        return replace(
             self._situation(speaker=who, engaged=self._engagement.is_engaged(who, at=at)),
             just_answered=self._engagement.is_engaged(who, at=at, at_once=True),
             bot_asked=self._engagement.was_asked(who, at=at),
         )
-        return decide(spoken.text, situation)
 
     def _situation(self, *, speaker: int | None = None, engaged: bool = False, long_silence: bool = False) -> Situation:
         state, people = self._replies.reply_state(speaker), {person.id for person in self._participants.people}

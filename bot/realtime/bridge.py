@@ -90,6 +90,7 @@ class RealtimeBridge:
             toolbox.tools,
             instructions=services.instructions,
             introductions=prompt.introductions,
+            languages=prompt.languages,
             max_input_tokens=services.max_input_tokens,
             zone=services.zone,
         )

@@ -65,6 +65,7 @@ class Items:
     """The conversation items and instructions of one room. Belongs to its `RealtimeBridge`.
 
     `tools`: what may be called at present. `introductions`: a line about each person present, for a reply to somebody.
+    `languages`: those that people speak; none: any.
     Set before a reply: `guild_instructions`, `asker` and `for_reply`. `conversation` counts the session's
     conversations; a new connection begins the next one.
     """
@@ -76,11 +77,13 @@ class Items:
         *,
         instructions: SystemPrompt,
         introductions: Callable[[Asker], Sequence[str]],
+        languages: Callable[[], tuple[str, ...]] = tuple,
         max_input_tokens: int,
         zone: tzinfo,
     ) -> None:
         self._instructions = instructions
         self._introductions = introductions
+        self._languages = languages
         self._max_input_tokens = min(max_input_tokens, MAX_INPUT_TOKENS)
         self._zone = zone
         self._timeline = timeline
@@ -169,7 +172,7 @@ class Items:
             elif each.kind is PartKind.EVICTION_NOTE:
                 self._eviction_note = self._new_note(each.content)
                 items.append(self._eviction_note)
-        return Briefing(built.text, tuple(items), self._sent_tools)
+        return Briefing(built.text, tuple(items), self._sent_tools, self._languages())
 
     def refresh(self, session: Realtime, *, answer_to: Seq | None = None) -> tuple[PayloadPart, ...]:
         """Bring the session's conversation in step with the memory; return the parts that the model now has.

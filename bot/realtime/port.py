@@ -72,6 +72,9 @@ class RealtimePrompt(Protocol):
     async def find_quotes(self, question: Question) -> Sequence[Quote]:
         """Return what was said earlier about `question`, best first."""
 
+    def languages(self) -> tuple[str, ...]:
+        """Return the codes of the languages that people speak; none: any."""
+
     def introductions(self, asker: Asker) -> Sequence[str]:
         """Return a line about each person who is present, for a reply to `asker`."""
 
@@ -83,14 +86,12 @@ def session_factory(
     settings: RealtimeSettings,
     *,
     api_key: str,
-    language: str | None,
     clock: Clock,
     on_call: Callable[[ModelCall], None],
     limits: RealtimeLimits | None = None,
 ) -> NewSession:
     """Return a function that makes sessions with the endpoint in the settings.
 
-    `language`: the language that everybody speaks, in which the endpoint transcribes; None: any.
     `on_call`: gets each response of the model, which is a call, when it is over.
     """
     # Imported here because the library takes a second to load.
@@ -127,7 +128,6 @@ def session_factory(
             on_event=on_event,
             on_response=finish,
             run_tool=run_tool,
-            language=language,
             limits=limits or REALTIME_LIMITS,
         )
         return session, session.run

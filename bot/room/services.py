@@ -187,6 +187,10 @@ class RoomServices:
     # Measures a room while it is entered, and yields what takes the room's events.
     measure: Callable[[], AbstractContextManager[events.Observer]] = lambda: nullcontext(events.ignore_event)
 
+    def languages(self, guild_id: int) -> tuple[str, ...]:
+        """Return the codes of the languages in which people are heard on a server; none: any."""
+        return self.servers.of(guild_id).languages_spoken(self.asr.languages)
+
     def also_observed_by(self, *observers: events.Observer) -> RoomServices:
         """Return the same services, whose events of the room `observers` get too."""
         everybody = (self.observe, *observers)

@@ -91,6 +91,7 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
         "parts": json.dumps([[part.speaker_id, part.speaker, part.text] for part in turn.parts]),
         "tombstone": turn.tombstone,
         "answers": turn.answers,
+        "called": turn.called,
     }
 
 
@@ -104,6 +105,7 @@ def turn_from_row(row: Row[Any]) -> Turn:
         parts=parts_of(row.parts),
         tombstone=bool(row.tombstone),
         answers=None if row.answers is None else Seq(row.answers),
+        called=bool(row.called),
     )
 
 

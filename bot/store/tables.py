@@ -145,6 +145,8 @@ turns = Table(
     Column("tombstone", Boolean, nullable=False),
     # The turn that a reply of the bot answers; null if it is unknown.
     Column("answers", Number),
+    # All of it was said to the bot.
+    Column("called", Boolean, nullable=False, server_default="0"),
 )
 
 # `status`: live, pending or folded. `position`: the order in which notes were taken.

@@ -24,7 +24,7 @@ class Catalogue:
 
     `commands`: names of commands, groups, options and choices. `thousands`, `decimal`: the separators in numbers.
     `quiet`: what people say beside the bot's name to have it be silent. `meanings`: examples of the first sentences
-    that people say to a bot, by what they mean (`bot.brain.embedded.chat`).
+    that people say to a bot, by what they mean (`bot.brain.first_sentences`).
     """
 
     name: str

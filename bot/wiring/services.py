@@ -284,7 +284,6 @@ def _realtime(
     new_session = session_factory(
         settings.realtime,
         api_key=settings.llm.key_for(settings.realtime.base_url, settings.realtime.api_key),
-        language=settings.asr.fixed_language,
         clock=clock,
         on_call=parts.metrics.on_model_call,
         limits=RealtimeLimits(

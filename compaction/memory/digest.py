@@ -51,7 +51,8 @@ class DigestLine:
 class Digest:
     """What people read of a session or a stretch of it. Times are UTC epoch seconds. `turn_count`: how often people
     spoke. `people`: their names, in the order in which they first appeared. `yours`: decisions and open questions that
-    concern the reader, which stand nowhere else. `to_do`: those that somebody has to see to. `last`: the last words.
+    concern the reader, which stand nowhere else. `to_do`: those that somebody has to see to. `last`: the last words
+    that were not for the bot.
     `page`: the address of the session on the dashboard, if it has one.
     """
 
@@ -160,7 +161,7 @@ def make_digest(parts: DigestParts, fold: Fold | None = None, *, reader: str = "
         open=_lines(fact for fact in others if fact.kind is FactKind.OPEN and not _has_to_be_done(fact)),
         last=tuple(
             DigestLine(turn.started_at, cut_at_word(part.text, _LAST_CHARS), part.speaker, turn.seq)
-            for turn in said[-_LAST:]
+            for turn in [each for each in said if each.is_talk][-_LAST:]
             for part in turn.parts
         ),
     )

@@ -81,7 +81,8 @@ class Scope:
 
     Times are UTC epoch seconds: `since <= at < until`. `speaker`: a display name, some words of one, or a speaker's id.
     `kinds`: the kinds of passages to find. `in_view`: a session and a seq; turns of that session from that seq on are
-    left out, because the reader can already see them. `archived`: also search the archived segments.
+    left out, because the reader can already see them. `archived`: also search the archived segments. `with_bot`: also
+    find what was asked of the bot, and its answers, as a search for the words of one person does.
     """
 
     guild_id: int | None = None
@@ -93,6 +94,7 @@ class Scope:
     kinds: frozenset[PassageKind] | None = None
     in_view: tuple[SessionId, Seq] | None = None
     archived: bool = False
+    with_bot: bool = False
     readable: Readable = field(default_factory=Readable)
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from compaction.language.terms import normalized_words, query_terms
 from compaction.language.text import QUESTION_MARKS
 from compaction.memory.passage import MOST_SCORED, NEIGHBOUR_SHARE, PassageKind, source_kind, source_parts
-from compaction.model import Note, Segment, Seq, Turn, TurnKind
+from compaction.model import SAID, Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,16 +41,11 @@ _NEIGHBOURS = 1
 SPEAKER_BOOST = 1.2
 # A question rarely holds the answer, but a turn next to it may.
 QUESTION_WEIGHT = 0.9
-# What people asked the bot, and what it answered, comes after what they told.
-ASKED_BOT_WEIGHT = 0.4
+# A turn in which something happened and nobody said anything.
+EVENT_WEIGHT = 0.5
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
-_TURN_WEIGHT = {
-    TurnKind.SPEECH: 1.0,
-    TurnKind.TYPED: 1.0,
-    TurnKind.ASSISTANT: ASKED_BOT_WEIGHT,
-    TurnKind.MEMBERSHIP: 0.5,
-    TurnKind.EFFECT: 0.5,
-}
+# What people told the bot is found if it has more than this share of the query: 'remember that the code is 4411'.
+LEAST_TOLD = 0.5
 # A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine. Of the
 # pairs of `benchmarks/memory/other_languages.toml` that are not apart, 88 % of the answers are, and 2 % of other turns.
 LEAST_LIKENESS = 0.2
@@ -97,6 +92,7 @@ class RecallHit:
     range but no turns; a note has neither. `relevance`: the share of the query that the hit covers (0.0-1.0).
     `likeness`: cosine of the embeddings, or None if they were not compared. `superseded_by`: the later turn that
     corrects this one. `supersedes`: the turns that this one corrects. `parts`: who says which words of a turn or note.
+    `is_with_bot`: see `Turn`.
     """
 
     passage_id: PassageId
@@ -117,6 +113,7 @@ class RecallHit:
     supersedes: tuple[TurnRef, ...] = ()
     note_id: NoteId | None = None
     parts: tuple[TurnPart, ...] = ()
+    is_with_bot: bool = False
 
 
 def parse_query(query: str) -> SearchQuery:
@@ -168,9 +165,13 @@ def rank_hits(
     *,
     likeness: Mapping[PassageId, float] | None = None,
     in_view: tuple[SessionId, Seq] | None = None,
+    with_bot: bool = False,
     limit: int,
 ) -> tuple[RecallHit, ...]:
     """Return at most `limit` hits, best first, a correction before what it corrects.
+
+    What was said to the bot, and by it, comes last. Without `with_bot` only statements to the bot are among it, which
+    have most of the query.
 
     `scores`: from `fuse_rankings`. A passage without a score may only correct another one, and is returned only if it
     does. `likeness`: cosine of each passage's embedding with the query's. `in_view`: turns of this session from this
@@ -182,9 +183,15 @@ def rank_hits(
         ranked = [each for each in ranked if each.relevance > 0.0 or each.score == 0.0]
         _move_corrections_up(ranked)
         _join_questions(ranked, in_view)
+        for each in ranked:
+            source = each.passage.source
+            each.last = isinstance(source, Turn) and source.is_with_bot and not each.supersedes
+        ranked = [each for each in ranked if with_bot or not each.last or each.is_told]
     stale = {each.ref for each in ranked if each.superseded_by is not None}
     found = [each for each in ranked if each.score > 0.0 and not each.passage.is_in(in_view)]
-    chosen = _shown_once(sorted(found, key=lambda each: (-each.score, -each.passage.at, -each.passage.id)))[:limit]
+    chosen = _shown_once(sorted(found, key=lambda each: (each.last, -each.score, -each.passage.at, -each.passage.id)))[
+        :limit
+    ]
     # Each turn is shown once: by the hit that found it, else by its best neighbour.
     taken = {each.ref for each in chosen}
     hits: list[RecallHit] = []
@@ -264,6 +271,7 @@ def _hit(ranked: _RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recal
         supersedes=tuple(ranked.supersedes),
         note_id=source.id if isinstance(source, Note) else None,
         parts=source_parts(source),
+        is_with_bot=isinstance(source, Turn) and source.is_with_bot,
     )
 
 
@@ -292,7 +300,8 @@ def _shown_once(ranked: Iterable[_RankedPassage]) -> list[_RankedPassage]:
 @dataclass(slots=True)
 class _RankedPassage:
     """A passage with its score, and what it corrects. `found_itself`: it was found for its own text, not only for a
-    neighbour's. `answers`: the turn that must be shown with it.
+    neighbour's. `is_told`: somebody states most of what is asked. `answers`: the turn that must be shown with it.
+    `last`: it comes after what people said among themselves.
     """
 
     passage: Passage
@@ -301,9 +310,11 @@ class _RankedPassage:
     relevance: float
     likeness: float | None
     found_itself: bool
+    is_told: bool
     superseded_by: TurnRef | None = None
     supersedes: list[TurnRef] = field(default_factory=list)
     answers: Turn | None = None
+    last: bool = False
 
     @classmethod
     def of(
@@ -329,6 +340,10 @@ class _RankedPassage:
             _relevance(passage, search_terms, own, alike),
             alike,
             own > 0.0 or _answered_turn(passage) is not None or (alike is not None and alike >= LEAST_LIKENESS),
+            isinstance(source, Turn)
+            and source.kind in SAID
+            and not _ends_in_question(passage.text)
+            and own > LEAST_TOLD * sum(search_terms.weights.values()),
         )
 
 
@@ -360,8 +375,6 @@ def _weight(passage: Passage) -> float:
     source = passage.source
     weight = _KIND_WEIGHT[source_kind(source)]
     if isinstance(source, Turn):
-        weight *= _TURN_WEIGHT[source.kind]
-        if _ends_in_question(passage.text):
-            answers = (turn.answers for turn in passage.around if turn.kind is TurnKind.ASSISTANT)
-            weight *= ASKED_BOT_WEIGHT if source.seq in answers else QUESTION_WEIGHT
+        weight *= EVENT_WEIGHT if source.kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT} else 1.0
+        weight *= QUESTION_WEIGHT if _ends_in_question(passage.text) else 1.0
     return weight

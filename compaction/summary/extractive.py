@@ -18,7 +18,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from compaction.language.text import QUESTION_MARKS, as_sentence, ends_a_sentence, plain, sentences, words
-from compaction.model import EXTRACTIVE, SAID, Fact, FactKind
+from compaction.model import EXTRACTIVE, Fact, FactKind
 from compaction.notes import condense_notes
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
 from compaction.window import BATCH_SIZE
@@ -79,7 +79,8 @@ def _fold(request: FoldRequest) -> Fold:
 
 def extract_quotes(request: FoldRequest) -> tuple[Fact, ...]:
     """Return the best quotes of a batch in the order of talk, and what its notes show."""
-    said = [turn for turn in (*request.before, *request.turns) if turn.kind in SAID and turn.parts]
+    # What people say to the bot is no part of the talk.
+    said = [turn for turn in (*request.before, *request.turns) if turn.is_talk and turn.parts]
     speakers = {part.speaker for turn in said for part in turn.parts}
     weights = _Weights([*(turn.text for turn in said), *(each.fact.text for each in request.known)], speakers)
     factors = _factors(said)

@@ -162,6 +162,7 @@ class TurnStoreContract:
                 T0 + 3.125,
                 T0 + 9.0,
                 (TurnPart("1", "Ada", "first"), TurnPart("2", "Bob", "second"), TurnPart("1", "Ada", "third")),
+                called=True,
             ),
             Turn(Seq(2), TurnKind.MEMBERSHIP, T0 + 10.0, T0 + 10.0, (TurnPart("3", "Cy", "joined"),)),
             Turn(Seq(3), TurnKind.EFFECT, T0 + 11.0, T0 + 11.0, (TurnPart("3", "Cy", "airhorn"),)),

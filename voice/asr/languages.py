@@ -2,8 +2,9 @@
 
 Detection on one short word is a guess, a wrong guess ruins the whole utterance, and people rarely change their
 language. So a language is settled after one sure detection or two equal ones, and changed only after two contradicting
-confirmations in a row. A text that the recogniser itself finds unlikely calls for a confirmation: somebody who changes
-to another language is followed within three utterances. A fallback language does not count as detected.
+confirmations in a row. A text that the recogniser itself finds unlikely is heard once more with its language detected
+anew, and calls for a confirmation: somebody who changes to another language is followed at once where one of the two
+texts is likelier, and within three utterances. A fallback language does not count as detected.
 """
 
 from __future__ import annotations
@@ -44,14 +45,16 @@ class SpeakerLanguages:
         self._among = among
         self._people: dict[int, _Person] = {}
 
-    def expected(self, user_id: int, *, speech_s: float) -> str | None:
-        """Return the language for the person's next utterance of `speech_s` seconds, or None to detect it."""
+    def expected(self, user_id: int, *, speech_s: float, anew: bool = False) -> str | None:
+        """Return the language for the person's next utterance of `speech_s` seconds, or None to detect it. `anew`: it
+        made little sense in theirs.
+        """
         known = self.of(user_id)
         if known is None or len(self._among()) == 1:
             return known
         # Detection on a short word is a guess, so the confirmation waits for a longer utterance.
         is_due = self._people[user_id].since_confirmed >= CONFIRM_EVERY and speech_s >= SURE_AFTER_S
-        return None if is_due else known
+        return None if anew or is_due else known
 
     def of(self, user_id: int) -> str | None:
         """Return the person's language as far as it is known."""

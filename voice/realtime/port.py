@@ -46,11 +46,14 @@ class RealtimeTool:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """The content of a new session: instructions, the recent turns as items, and tools."""
+    """The content of a new session: instructions, the recent turns as items, and tools. `languages`: the codes of those
+    that people speak; none: any.
+    """
 
     instructions: str
     items: tuple[ConversationItem, ...] = ()
     tools: tuple[RealtimeTool, ...] = ()
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from voice.audio import Pcm
     from voice.realtime.port import Briefing, RealtimeTool
-    from voice.realtime.wire import ClientEvent, SessionConfiguration
+    from voice.realtime.wire import ClientEvent
 
 # Sent to the model of the new session when the old session ended in the middle of a reply.
 BROKEN_OFF = (
@@ -71,8 +71,8 @@ STILL_ANSWERING = "conversation_already_has_active_response"
 class RealtimeProtocol:
     """One room's conversation, over any number of successive connections."""
 
-    def __init__(self, configuration: SessionConfiguration) -> None:
-        self._configuration = configuration
+    def __init__(self, voice: str) -> None:
+        self._voice = voice
         self._ids = itertools.count(1)
         self._connected = False
         self._inputs = UntranscribedInputs()
@@ -109,7 +109,7 @@ class RealtimeProtocol:
         self._connected = True
         tools = self._tools.offer(briefing.tools, CONFIGURATION_ID)
         events = [
-            session_update(self._configuration, replace(briefing, tools=tools)),
+            session_update(self._voice, replace(briefing, tools=tools)),
             *(create_item(item) for item in briefing.items),
             *self._inputs.send_all(),
         ]

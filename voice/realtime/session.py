@@ -45,7 +45,7 @@ from voice.realtime.port import (
 from voice.realtime.protocol import RealtimeProtocol
 from voice.realtime.reply_queue import MOST_SOUND_S, OpenResponses, ReplyQueue
 from voice.realtime.tool_calls import tool_output
-from voice.realtime.wire import SessionConfiguration, label_ids
+from voice.realtime.wire import label_ids
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
@@ -106,7 +106,6 @@ class RealtimeSession:
         on_event: Callable[[RealtimeNews], None],
         on_response: Callable[[FinishedResponse], None],
         run_tool: ToolRunner | None = None,
-        language: str | None = None,
         limits: RealtimeLimits = REALTIME_LIMITS,
     ) -> None:
         self._settings = settings
@@ -118,7 +117,7 @@ class RealtimeSession:
         self._on_response = on_response
         self._run_tool = run_tool
         self._errors = ErrorMessages(settings.model, address(settings.base_url))
-        self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, language))
+        self._protocol = RealtimeProtocol(settings.voice)
         self._responses = OpenResponses()
         # By the number of their input.
         self._transcripts: dict[int, asyncio.Future[InputTranscribed]] = {}

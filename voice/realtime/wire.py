@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from voice.asr.language_names import language_name
 from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole, RealtimeToolCall
 
 if TYPE_CHECKING:
@@ -44,20 +44,19 @@ _TOOL = re.compile(r"session\.tools\[(\d{1,4})\]", re.ASCII)
 TRANSCRIPTION_MODEL = "gpt-4o-mini-transcribe"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionConfiguration:
-    """The settings of a session that never change during it."""
-
-    voice: str
-    language: str | None = None
-
-
-def session_update(configuration: SessionConfiguration, briefing: Briefing) -> ClientEvent:
+def session_update(voice: str, briefing: Briefing) -> ClientEvent:
     """Return the event that configures a new session."""
     pcm = {"type": "audio/pcm", "rate": REALTIME_RATE_HZ}
     transcription: dict[str, Any] = {"model": TRANSCRIPTION_MODEL}
-    if configuration.language:
-        transcription["language"] = configuration.language
+    match briefing.languages:
+        case ():
+            pass
+        case (language,):
+            transcription["language"] = language
+        case several:
+            # The endpoint takes one language; of several it takes a hint.
+            names = ", ".join(language_name(code) or code for code in several)
+            transcription["prompt"] = f"The people speak one of these languages: {names}."
     return {
         "type": "session.update",
         "event_id": CONFIGURATION_ID,
@@ -68,7 +67,7 @@ def session_update(configuration: SessionConfiguration, briefing: Briefing) -> C
             "audio": {
                 # The room decides when to reply, so the server must neither end turns nor reply by itself.
                 "input": {"format": pcm, "transcription": transcription, "turn_detection": None},
-                "output": {"format": pcm, "voice": configuration.voice},
+                "output": {"format": pcm, "voice": voice},
             },
             "tools": [tool_schema(tool) for tool in briefing.tools],
             "tool_choice": "auto",

@@ -3,9 +3,9 @@
 It answers a question with the best matching sentence of the payload, and says who said it, in the language of the
 question. Everything else it says is a fixed phrase in this module, so it invents nothing.
 
-What people mean by the first things that they say to a bot ('can you hear me?', 'what did I miss?') is found by
-likeness. Each meaning has a few example sentences in the files of the languages (`bot.texts`). A sentence means what
-the example means that is most like it, by the embedder of memory search, so it need not have the same words.
+What people mean by the first things that they say to a bot ('can you hear me?', 'what did I miss?') is told by
+examples in the files of the languages (`bot.texts`). A sentence means what the example with the same words means, or
+else the one that is most like it, by the embedder of memory search.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from bot.brain.embedded.evidence import (
     content_stems,
     name_stems,
 )
-from bot.brain.wakeword import spoken_words, use_of_name
-from bot.texts.catalogue import catalogue, languages
+from bot.brain.first_sentences import first_sentences, meaning_as_said
+from bot.brain.wakeword import spoken_words, use_of_name, vocatives
+from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language, joined, verbatim
 from bot.time_phrases import format_ago, format_time_range
 from compaction.errors import EmbeddingError
@@ -51,9 +52,17 @@ log = structlog.get_logger()
 
 NO_MODEL = Text("No language model is configured, so I answer only with what was said here.")
 MODEL_AWAY = Text("The language model does not answer at the moment, so I answer only with what was said here.")
+ADD_MODEL = Text("Whoever runs me can add one: the guide says how, under A language model.")
 # By the keys of `said.meanings` in the files of the languages.
 _ANSWERS: dict[str | None, Text] = {
     "hears": Text("Yes, I hear you, {asker}."),
+    "forget": Text("Type /forget-me, and I delete what I keep of you."),
+    "readers": Text("Who was here can read it later, and whoever runs me. Type /privacy to see who else."),
+    "stop_listening": Text("Type /opt-out, and I do not hear you any more."),
+    "cost": Text("I charge nobody anything. Type /status to see what I have used."),
+    "ai": Text("I am a program, and no person. Type /help to see what I can do."),
+    "name": Text("My name is {name}. Type /help to see what I can do."),
+    "model": Text("For that I need a language model."),
     "recording": Text("I keep what is said as text for some time, and no sound. The command /privacy says more."),
     "leave": Text("Type /leave, and I go."),
     "help": Text("I can tell you what was said here: ask me who said what, or for a recap."),
@@ -82,27 +91,20 @@ SOMEBODY: Final = "somebody"
 
 
 class FirstSentences:
-    """The examples of all languages. Without an embedder no sentence is like any."""
+    """The examples of all languages. Without an embedder only a sentence with the same words is like one."""
 
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
-        self._meanings: list[str] = []
         self._vectors: NDArray[np.float32] | None = None
 
     async def read_examples(self, clock: Clock) -> None:
-        """Embed the examples, which takes a processor some tenths of a second. Until then no sentence is like any.
+        """Embed the examples, which takes a processor some tenths of a second. Until then it is as without an embedder.
         After a failure, which is logged, it is tried again until it works.
         """
-        examples = [
-            (meaning, sentence)
-            for code in languages()
-            for meaning, sentences in catalogue(code).meanings.items()
-            for sentence in sentences
-        ]
-        self._meanings = [meaning for meaning, _ in examples]
+        examples = [said for _, said in first_sentences()]
         while self._embedder is not None and self._vectors is None:
             try:
-                self._vectors = np.array(await self._embedder.embed([said for _, said in examples]), dtype=np.float32)
+                self._vectors = np.array(await self._embedder.embed(examples), dtype=np.float32)
             except EmbeddingError as error:
                 log.warning("first_sentences_not_read", problem=error)
                 await clock.sleep(READ_AGAIN_S)
@@ -119,16 +121,21 @@ class FirstSentences:
         )
         said, end = " ".join(left).strip(" ,"), text.rstrip()[-1:]
         said += end if said and end in ".!?" and said[-1] not in ".!?" else ""
-        if self._embedder is None or self._vectors is None or not words(said):
-            return None
+        # With a call by a misheard name and without it.
+        judged = [said, *(each.rest for each in vocatives(said))]
+        meaning = next(filter(None, map(meaning_as_said, judged)), None)
+        if meaning is not None or self._embedder is None or self._vectors is None or not words(said):
+            return meaning
         try:
             async with asyncio.timeout(WAIT_S):
-                (vector,) = await self._embedder.embed([said], urgent=True)
+                vectors = await self._embedder.embed(judged, urgent=True)
         except (EmbeddingError, TimeoutError):
             return None
-        likeness = self._vectors @ np.array(vector, dtype=np.float32)
-        best = int(likeness.argmax())
-        return self._meanings[best] if likeness[best] >= LIKE_ENOUGH else None
+        for likeness in np.array(vectors, dtype=np.float32) @ self._vectors.T:
+            best = int(likeness.argmax())
+            if likeness[best] >= LIKE_ENOUGH:
+                return first_sentences()[best][0]
+        return None
 
 
 class EmbeddedResponder:
@@ -177,17 +184,12 @@ class EmbeddedResponder:
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
         # Who is here has a name too, also if they have said nothing yet.
         people = {*context.present, *(each.speaker for each in evidence if each.speaker)}
-        said = [
-            answer(
-                part.text,
-                known,
-                meaning=await self._first_sentences.meaning_of(part.text, names=context.names, people=people),
-                asker=part.speaker,
-                why=None if self._introduced or part is not asked[-1] else self._why,
-                language=language,
-            )
-            for part in asked or [TurnPart("", "friend", "")]
-        ]
+        said: list[str] = []
+        for part in asked or [TurnPart("", "friend", "")]:
+            meaning = await self._first_sentences.meaning_of(part.text, names=context.names, people=people)
+            tells_why = meaning == "model" or (part in asked[-1:] and not self._introduced)
+            why = self._why if tells_why else None
+            said.append(answer(part.text, known, meaning=meaning, asker=part.speaker, why=why, language=language))
         yield " ".join(dict.fromkeys(said))
 
 
@@ -221,7 +223,9 @@ def answer(
     """
     said = _reply(question, known, asker=asker, meaning=meaning)
     language = language or language_of(spoken_words(question).texts).code
-    written = [in_language(each, language) for each in (*said, *filter(None, (why,)))]
+    if why is not None:
+        said += [why, ADD_MODEL] if (meaning, why) == ("model", NO_MODEL) else [why]
+    written = [in_language(each, language) for each in said]
     return " ".join(f"{each[0].upper()}{each[1:]}" for each in written)
 
 
@@ -230,13 +234,15 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     match meaning:
         case "recap":
             # A few sentences of the summary and of the newest turns, word for word.
-            quotable = [each for each in known.evidence if len(content_stems(each.text)) >= 3 and not asks(each.text)]
+            talk = (each for each in known.evidence if not (each.to_bot or asks(each.text)))
+            quotable = [each for each in talk if len(content_stems(each.text)) >= 3]
             earlier = [each for each in quotable if each.origin is PartKind.SUMMARY][:RECAP_SENTENCES]
             latest = [each for each in quotable if each.origin is PartKind.TURN][-RECAP_SENTENCES:]
             quotes = [quote(each, known) for each in (*earlier, *latest)]
             return quotes or [Text("Nothing much was said yet, {asker}.", asker=asker)]
         case "said_by" if latest := [each for each in known.evidence if asked & name_stems(each.speaker)]:
-            return [quote(each, known) for each in latest[-RECAP_SENTENCES:]]
+            told = [each for each in latest if not each.to_bot] or latest
+            return [quote(each, known) for each in told[-RECAP_SENTENCES:]]
         case "time":
             return [Text("It is {time}.", time=f"{datetime.fromtimestamp(known.now, known.zone):%H:%M}")]
         case "who_is_here" if known.present:
@@ -247,12 +253,13 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
         case "how_long":
             return [Text("This talk began {when}.", when=format_ago(known.now - known.begun_at))]
         case fixed if fixed in _ANSWERS:
-            return [_ANSWERS[fixed].fill(asker=asker)]
+            return [_ANSWERS[fixed].fill(asker=asker, name=next(iter(known.names), "Roomtone"))]
     if not asks_about_something(question, ignore=known.names):
         return [Text("I am here, {asker}. Ask me about what was said.", asker=asker)]
-    found = best_match(question, known.evidence, ignore=known.names, asker=asker)
-    if found is not None:
-        return [quote(found, known)]
+    for said in (question, *(each.rest for each in vocatives(question))):
+        found = best_match(said, known.evidence, ignore=known.names, asker=asker)
+        if found is not None:
+            return [quote(found, known)]
     if asks(question):
         return [Text("I have heard nothing about that here, {asker}, but I can tell you who said what.", asker=asker)]
     return [Text("I heard you, {asker}, and I can tell you who said what here.", asker=asker)]

@@ -36,6 +36,8 @@ _ADDRESSED = re.compile(r"^\s*\w+,\s")
 ENOUGH = 0.35
 # A sentence's share is multiplied by this if the question names a person and the sentence is neither by nor about them.
 ELSE_SHARE = 0.6
+# The share that somebody's words to the bot must have: 'remember that the code is 4711'.
+ENOUGH_TOLD = 0.6
 # What the question's words add if the sentence has all of them as they were said, and not only their stems.
 LITERAL_SHARE = 0.3
 # What each word adds that the question does not have, for so many words: an answer tells something, and a question that
@@ -50,7 +52,7 @@ class Evidence:
     """One sentence of the payload. `since`, `until`: when it was said, as a range in UTC epoch seconds.
 
     `origin`: the kind of part that it comes from: a turn, the summary or a note. `speaker` is None if the payload
-    does not name one.
+    does not name one. `to_bot`: it was said to the bot.
     """
 
     text: str
@@ -58,6 +60,7 @@ class Evidence:
     speaker: str | None = None
     since: float | None = None
     until: float | None = None
+    to_bot: bool = False
 
 
 def collect_evidence(context: ModelContext) -> Iterator[Evidence]:
@@ -88,13 +91,20 @@ def collect_evidence(context: ModelContext) -> Iterator[Evidence]:
         elif part.kind is PartKind.TURN and part.seq_from in turns:
             turn = turns[part.seq_from]
             for said in turn.parts:
-                found = _said(said.text, said.speaker, turn.started_at, turn.ended_at)
+                found = _said(said.text, said.speaker, turn.started_at, turn.ended_at, to_bot=turn.is_with_bot)
                 yield from (each for each in found if each.text in part.content)
 
 
-def _said(text: str, speaker: str, since: float | None = None, until: float | None = None) -> Iterator[Evidence]:
+def _said(
+    text: str,
+    speaker: str,
+    since: float | None = None,
+    until: float | None = None,
+    *,
+    to_bot: bool = False,
+) -> Iterator[Evidence]:
     for sentence in sentences(text):
-        yield Evidence(sentence, PartKind.TURN, speaker, since, until)
+        yield Evidence(sentence, PartKind.TURN, speaker, since, until, to_bot=to_bot)
 
 
 def _recalled(context: ModelContext) -> Iterator[Evidence]:
@@ -108,7 +118,8 @@ def _recalled(context: ModelContext) -> Iterator[Evidence]:
             yield Evidence(quote.text, PartKind.NOTE, None, recalled.at, recalled.at)
         else:
             for said in quote.said:
-                yield from _said(said.text.removeprefix("… "), said.speaker, recalled.at, recalled.at)
+                text = said.text.removeprefix("… ")
+                yield from _said(text, said.speaker, recalled.at, recalled.at, to_bot=recalled.is_with_bot)
 
 
 def best_match(
@@ -117,7 +128,8 @@ def best_match(
     """Return the sentence that answers `question` best, or None if none is about it. `evidence`: oldest first.
 
     `ignore`: words to ignore, such as the bot's names. `asker`: the person that 'I' means in the question. Questions in
-    the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins.
+    the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins. What was said to
+    the bot answers only if it has more of the question than what people said among themselves.
     """
     asked = use_of_name(question, ignore).rest
     wanted, same = _wanted(asked, ignore), normalized_words(asked)
@@ -135,7 +147,7 @@ def best_match(
     people = {item.speaker for item, _ in candidates if item.speaker and name_stems(item.speaker) & wanted}
     if asker is not None and not people and not _FIRST_PERSON.isdisjoint(words(asked)):
         people = {asker}
-    scored: list[tuple[float, Evidence]] = []
+    scored: list[tuple[float, float, Evidence]] = []
     for (candidate, _), stems, all_stems in zip(candidates, held, known, strict=True):
         if not wanted & stems:
             continue
@@ -144,10 +156,12 @@ def best_match(
         share *= ELSE_SHARE if people and not concerns else 1.0
         score = share + _bonus(asked, candidate.text, stems - wanted, speaks=candidate.speaker in people)
         # A sentence that repeats less than half of the question has less than nothing.
-        if share >= ENOUGH and score > 0:
-            scored.append((score, candidate))
-    top = max((score for score, _ in scored), default=0.0)
-    near = [candidate for score, candidate in scored if score >= TIE_SHARE * top]
+        if share >= (ENOUGH_TOLD if candidate.to_bot else ENOUGH) and score > 0:
+            scored.append((score, share, candidate))
+    talked = max((share for _, share, each in scored if not each.to_bot), default=0.0)
+    scored = [each for each in scored if not each[2].to_bot or each[1] > talked]
+    top = max((score for score, _, _ in scored), default=0.0)
+    near = [candidate for score, _, candidate in scored if score >= TIE_SHARE * top]
     return near[-1] if near else None
 
 

@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Search what was said, on all servers of this bot.
 
-    The best results come first; a correction comes before what it corrects.
+    The best results come first, and what was said to the bot last; a correction comes before what it corrects.
     """
     from bot.local_zone import LocalZone
     from bot.memory.admin import MemoryAdminError
@@ -53,6 +53,7 @@ def command(
             since=None if since is None else parse_moment(since, now=now, zone=zone),
             until=None if until is None else parse_moment(until, now=now, zone=zone),
             archived=archived,
+            with_bot=True,
         )
     except TimeNotUnderstoodError as error:
         raise typer.BadParameter(str(error)) from error

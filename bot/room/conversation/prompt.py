@@ -167,6 +167,9 @@ class PromptBuilder:
         reporting = "" if question.pressed is None else REPORT_RESULT.format(tool=question.pressed.tool.name)
         return tuple(text for text in (today, skipping, answering, writing, reporting) if text)
 
+    def languages(self) -> tuple[str, ...]:
+        return self._services.languages(self._channel.guild_id)
+
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:
             return [name for _, name in self._present()]

@@ -18,7 +18,7 @@ from bot.texts.text import sentence_of
 from compaction.language.names import correct_names
 from voice.asr.glossary import choose_glossary, repeats_alone, spoken_form
 from voice.asr.guards import PreviousUtterance, judge
-from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
+from voice.asr.languages import DOUBTFUL_LOGPROB, FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.second_hearing import hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
@@ -117,8 +117,16 @@ class Transcriber:
         """Recognise `utterance`, and again if its text is doubtful. Until it is finished (`on_finished`), also
         meanwhile, it gives way to others, and its failure is not reported.
         """
+        is_improbable = False
+
+        async def recognise(careful: bool) -> TranscribedUtterance:
+            nonlocal is_improbable
+            found = await self._recognise(utterance, careful=careful, anew=is_improbable)
+            is_improbable = found.recognition is not None and found.recognition.mean_logprob < DOUBTFUL_LOGPROB
+            return found
+
         hearings = await hear(
-            lambda careful: self._recognise(utterance, careful=careful),
+            recognise,
             lambda heard: self.guard(utterance, heard),
             speech_s=utterance.ended_at - utterance.started_at,
         )
@@ -194,12 +202,12 @@ class Transcriber:
         self._languages.forget(user_id)
         self._last_texts.pop(user_id, None)
 
-    async def _recognise(self, utterance: Utterance, *, careful: bool) -> TranscribedUtterance:
+    async def _recognise(self, utterance: Utterance, *, careful: bool, anew: bool) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
-        to assume of them.
+        to assume of them. `anew`: it is detected in any case.
         """
         speech_s = utterance.ended_at - utterance.started_at
-        expected = self._languages.expected(utterance.user_id, speech_s=speech_s)
+        expected = self._languages.expected(utterance.user_id, speech_s=speech_s, anew=anew)
         transcription = await self._ask(utterance, expected, careful=careful)
         heard = transcription.recognition
         if expected is not None or heard is None or heard.language_probability >= FOUND_PROBABILITY:
@@ -268,7 +276,7 @@ def room_transcriber(session: SessionParts, answering: Answering, *, observe: ev
         return tuple(spoken_form(name) for user_id, name in heard.items() if not participation.excludes(user_id))
 
     def languages() -> tuple[str, ...]:
-        return services.servers.of(channel.guild_id).languages_spoken(services.asr.languages)
+        return services.languages(channel.guild_id)
 
     def assumed_language() -> str:
         spoken, assumed = languages(), language_to_assume(services.servers.of(channel.guild_id), channel.language)

@@ -62,15 +62,18 @@ class TurnRecorder:
         self._observe = observe
         self._store_failing = False
 
-    async def record_speech(self, group: Sequence[SpokenText]) -> Turn | None:
-        """Record a group of utterances as one turn. Returns None if it is a sound effect that repeats the last turn."""
+    async def record_speech(self, group: Sequence[SpokenText], *, called: bool = False) -> Turn | None:
+        """Record a group of utterances as one turn. Returns None if it is a sound effect that repeats the last turn.
+
+        `called`: all of it is said to the bot.
+        """
         kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in group) else TurnKind.SPEECH
         parts = _parts(group, [self._participants.name(spoken.user_id) for spoken in group])
         started_at = self._epoch(min(spoken.started_at for spoken in group))
         if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at):
             return None
         ended_at = self._epoch(max(spoken.ended_at for spoken in group))
-        return await self._record(kind, parts, started_at, ended_at, utterances=tuple(group))
+        return await self._record(kind, parts, started_at, ended_at, utterances=tuple(group), called=called)
 
     def preview_speech(self, spoken: SpokenText) -> Turn:
         """Return the turn that an utterance would become now. Records nothing."""
@@ -142,6 +145,7 @@ class TurnRecorder:
         *,
         utterances: tuple[SpokenText, ...] = (),
         answers: Seq | None = None,
+        called: bool = False,
     ) -> Turn:
         """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds.
 
@@ -150,7 +154,9 @@ class TurnRecorder:
         """
         seq = self._timeline.total_turns
         try:
-            turn = await self._timeline.append(kind, parts, started_at=started_at, ended_at=ended_at, answers=answers)
+            turn = await self._timeline.append(
+                kind, parts, started_at=started_at, ended_at=ended_at, answers=answers, called=called
+            )
         except StoreError as error:
             # Other turns may have been appended while the store was busy.
             turn = self._timeline.turn(seq)

@@ -110,7 +110,8 @@ class TurnTaking:
         if not group:
             return
         released_at = self._clock.monotonic()
-        turn = await self._turn_recorder.record_speech(group)
+        called = all(self._participation.is_for_bot(each) for each in group)
+        turn = await self._turn_recorder.record_speech(group, called=called)
         if turn is None:
             self._withdraw_all(group)
             return

@@ -95,6 +95,7 @@ class TypedTalk:
         if self._closed or self._participation.drops(person.id, started_at=asked_at):
             # They opted out or were forgotten while the turn was stored.
             return None
+        self._participation.on_typed(person.id, message.text)
         if (why := self._participation.why_not_written()) is not None:
             return why
         return None if self._ask(Question(turn, asker_id=str(person.id), typed=message)) else TOO_MANY

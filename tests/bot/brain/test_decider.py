@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide, is_for_bot
 from bot.brain.wakeword import call_names
 from bot.guild import VoiceMode
 from compaction.sentence_cache import clear_sentence_caches
@@ -55,6 +55,18 @@ GOES_ON = yes(Reason.ENGAGED, may_skip=True, unaided=True)
         ("I asked Roomtone yesterday.", COMPANY, no(Reason.MENTIONED)),
         ("I asked Roomtone yesterday.", replace(COMPANY, mode=VoiceMode.NAME), no(Reason.MENTIONED)),
         ("I asked Roomtone yesterday.", ALONE, yes(Reason.ALONE_TOGETHER)),
+        # A name that was misheard, before what people say to a bot.
+        ("Rent on, what can you do?", COMPANY, yes(Reason.WAKE_NAME)),
+        ("Hey rent on, what can you do?", COMPANY, yes(Reason.WAKE_NAME)),
+        ("What can you do, Renton?", replace(COMPANY, mode=VoiceMode.NAME), yes(Reason.WAKE_NAME)),
+        (
+            "Rent on, what can you do?",
+            replace(COMPANY, other_names=call_names("Rent On")),
+            no(Reason.ADDRESSED_TO_OTHER),
+        ),
+        ("Rent on, what do we pay?", COMPANY, no(Reason.NOT_ADDRESSED)),
+        ("Rachel, what can you do?", COMPANY, no(Reason.NOT_ADDRESSED)),
+        ("Ben, what can you do?", COMPANY, no(Reason.ADDRESSED_TO_OTHER)),
         # Several people, and the bot is not addressed.
         ("hello there", COMPANY, no(Reason.NOT_ADDRESSED)),
         (QUESTION, COMPANY, no(Reason.NOT_ADDRESSED)),
@@ -116,6 +128,29 @@ GOES_ON = yes(Reason.ENGAGED, may_skip=True, unaided=True)
 def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
     """Each text and situation leads to the expected decision with the expected reason."""
     assert decide(text, situation) == decision
+
+
+@pytest.mark.parametrize(
+    ("text", "situation", "for_bot"),
+    [
+        ("Roomtone, stop recording.", COMPANY, True),
+        ("Roomtone, stop!", COMPANY, True),
+        ("Roomtone, hello", replace(COMPANY, silenced=True), True),
+        ("Roomtone, hello", replace(COMPANY, over_ceiling=True), True),
+        ("I asked Roomtone yesterday.", COMPANY, False),
+        (QUESTION, COMPANY, False),
+        # Nobody else is asked, but what somebody tells is told.
+        (QUESTION, ALONE, True),
+        ("The concert starts at seven.", ALONE, False),
+        ("And on Sunday?", UNAIDED, True),
+        ("And on Sunday?", ENGAGED, False),
+        (QUESTION, FREE, False),
+        ("Ben, are you coming?", ENGAGED, False),
+    ],
+)
+def test_what_is_said_to_the_bot_is_no_part_of_the_talk(text: str, situation: Situation, for_bot: bool) -> None:
+    """It calls the bot, or asks where nobody else is meant, also while the bot may not answer."""
+    assert is_for_bot(text, situation) is for_bot
 
 
 @pytest.mark.parametrize(

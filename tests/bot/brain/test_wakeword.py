@@ -13,6 +13,7 @@ from bot.brain.wakeword import (
     calls_any,
     strip_call,
     use_of_name,
+    vocatives,
 )
 from bot.texts.catalogue import catalogue, languages
 
@@ -177,6 +178,28 @@ def test_a_call_in_front_is_not_what_is_said(text: str, rest: str) -> None:
 def test_the_name_is_taken_out_wherever_it_stands(text: str, rest: str) -> None:
     """With the greeting before it and the marks beside it; the rest of the text is kept."""
     assert use_of_name(text, NAMES).rest == rest
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Rent on, what can you do?", [("renton", "what can you do?")]),
+        ("Hey rent on. What can you do?", [("renton", "What can you do?")]),
+        ("What can you do, Renton?", [("renton", "What can you do?")]),
+        ("What can you do?", []),
+        ("", []),
+    ],
+)
+def test_a_few_words_that_are_set_off_may_be_a_call(text: str, found: list[tuple[str, str]]) -> None:
+    """At the beginning, with a greeting before them, and at the end."""
+    assert [(each.name, each.rest) for each in vocatives(text)] == found
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_any_text_can_be_looked_at_for_calls(text: str) -> None:
+    """There is at most one at each end."""
+    assert len(vocatives(text)) <= 2
 
 
 PEOPLE = ("Ben Okafor", "Chloe", "Will", "Okay", "☃", "May", "मीरा शर्मा", "小明")

@@ -74,6 +74,10 @@ class FakePrompt:
         """Return what was said earlier."""
         return self.quotes_about(question.turn)
 
+    def languages(self) -> tuple[str, ...]:
+        """Return those of the server."""
+        return ("en", "de")
+
     def introductions(self, asker: Asker) -> list[str]:
         """Return the participants' names."""
         return ["Ada", "Bo"]

@@ -77,14 +77,14 @@ async def test_every_turn_stands_in_the_instructions_or_the_conversation(seed: i
         assert len(standing) <= 2 * len(room.timeline.window)
 
 
-@pytest.mark.parametrize("told", ["de", None])
-async def test_the_endpoint_is_told_what_everybody_speaks(told: str | None) -> None:
-    """A configured language is sent to the endpoint, so that a lone 'mm-hm' is not transcribed in another one."""
+@pytest.mark.parametrize(("spoken", "told"), [(("de",), "de"), (("de", "en"), None), ((), None)])
+async def test_the_endpoint_is_told_what_everybody_speaks(spoken: tuple[str, ...], told: str | None) -> None:
+    """A server's only language is sent to the endpoint, so that a lone 'mm-hm' is not transcribed in another one."""
     async with served(FakeModel("ja")) as server:
         settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
         clock = FakeClock()
-        _, run = session_factory(settings, api_key="k", language=told, clock=clock, on_call=ignore_call)(
-            lambda: Briefing("Be kind."), lambda news: None, _no_tool
+        _, run = session_factory(settings, api_key="k", clock=clock, on_call=ignore_call)(
+            lambda: Briefing("Be kind.", languages=spoken), lambda news: None, _no_tool
         )
         living = asyncio.create_task(run(), name="session-under-test")
         await settle(lambda: bool(server.of("session.update")))

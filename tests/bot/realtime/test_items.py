@@ -58,9 +58,16 @@ def items_of(evening: Evening, *, max_input_tokens: int, tools: tuple[RoomTool, 
         lambda: tools,
         instructions=SystemPrompt("Roomtone"),
         introductions=lambda _: (),
+        languages=lambda: ("en", "de"),
         max_input_tokens=max_input_tokens,
         zone=UTC,
     )
+
+
+async def test_a_conversation_begins_with_the_languages_of_the_server(tmp_path: Path) -> None:
+    """A server may change them between two conversations."""
+    async with Evening(tmp_path / "a.db") as evening:
+        assert items_of(evening, max_input_tokens=8_000).brief().languages == ("en", "de")
 
 
 async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ async def test_each_response_is_logged_and_counted(
     with capture_logs() as logs:
         async with served(FakeModel()) as server:
             settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
-            new_session = session_factory(settings, api_key="k", language=None, clock=FakeClock(), on_call=calls.append)
+            new_session = session_factory(settings, api_key="k", clock=FakeClock(), on_call=calls.append)
             session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool)
             living = asyncio.create_task(run(), name="session-under-test")
             await settle(lambda: bool(server.of("session.update")))

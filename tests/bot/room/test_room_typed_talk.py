@@ -100,6 +100,20 @@ async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
             assert [turn.kind for turn in house.turns].count(TurnKind.TYPED) == 3
 
 
+@pytest.mark.parametrize("text", ["Be quiet.", "Roomtone, sei bitte still!"])
+async def test_it_is_silenced_in_writing_as_by_voice(tmp_path: Path, text: str) -> None:
+    """What is typed to it needs no name. What only speaks of silence is answered."""
+    async with a_house(tmp_path) as house:
+        thinking(house, "Hello.")
+        async with living(house) as (room, _):
+            await silenceable(house)
+            message = Message("Should I be quiet?")
+            assert await room.take_typed(message) is None
+            await settle(lambda: message.answers == ["Hello."])
+            assert "/talk" in str(await room.take_typed(Message(text)))
+            assert "/talk" in str(await room.take_typed(Message("Hello?")))
+
+
 @pytest.mark.withdraws("bot.room.conversation.typed_talk.TypedTalk")
 async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
     """Whoever comes too late is told so. An opt-out ends the answer in progress, and drops those that wait."""

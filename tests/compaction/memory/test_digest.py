@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compaction.memory.digest import STALE_TURNS, digest_parts, make_digest, request_for_digest
@@ -90,6 +92,14 @@ def test_without_a_model_there_are_no_guesses() -> None:
     digest = make_digest(digest_parts(TURNS, [segment(0, fact(1, "x", FactKind.DECISION), version=EXTRACTIVE)]))
     assert digest.is_certain
     assert (digest.turn_count, digest.started_at, digest.ended_at, len(digest.last)) == (20, 0.0, 195.0, 3)
+
+
+def test_what_is_said_to_the_bot_is_not_among_the_last_words() -> None:
+    """Nor what is typed to it; people spoke all the same."""
+    with_bot = [replace(turn(20), called=True), turn(21, kind=TurnKind.ASSISTANT), turn(22, kind=TurnKind.TYPED)]
+    digest = make_digest(digest_parts([*TURNS, *with_bot], []))
+    assert [line.text for line in digest.last] == ["Word 17.", "Word 18.", "Word 19."]
+    assert digest.turn_count == 22
 
 
 @pytest.mark.parametrize(("folded", "stale"), [(1, STALE_TURNS), (2, 0)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
 
 
-def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[RecallHit, ...]:
+def told(*turns: Turn, query: str, order: list[int] | None = None, with_bot: bool = False) -> tuple[RecallHit, ...]:
     """Return the search results for a query over these turns. `order` gives the positions of the turns as the index
     ranked them.
     """
@@ -33,7 +35,7 @@ def told(*turns: Turn, query: str, order: list[int] | None = None) -> tuple[Reca
     asked = parse_query(query)
     choice = choose_terms(asked, dict.fromkeys(asked.terms, 1), len(turns))
     ranking = [passages[at].id for at in (order or range(len(passages)))]
-    return rank_hits(asked, choice, passages, fuse_rankings([(1.0, ranking)]), limit=20)
+    return rank_hits(asked, choice, passages, fuse_rankings([(1.0, ranking)]), with_bot=with_bot, limit=20)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +126,45 @@ def test_a_hit_needs_a_word_or_a_likeness() -> None:
     assert rank_hits(parse_query("zebra quantum"), SearchTerms((), {"zebra": 1.0}), passages, scores, limit=8) == ()
 
 
+WITH_BOT = [
+    replace(turn(1, "Tell us the gate code."), called=True),
+    replace(turn(5, "What is the gate code?"), kind=TurnKind.TYPED),
+    replace(turn(9, "The gate code is 4411.", "Roomtone"), kind=TurnKind.ASSISTANT),
+    replace(turn(13, "Open the gate."), called=True),
+]
+
+
+def test_what_is_said_to_the_bot_comes_last() -> None:
+    """Whatever the ranking: behind what people said among themselves, and only where somebody wants it."""
+    said = (*WITH_BOT, turn(17, "We painted the gate."))
+    assert [each.seq for each in told(*said, query="gate code")] == [17, 1]
+    everything = told(*said, query="gate code", with_bot=True)
+    assert everything[0].seq == 17
+    assert {each.seq for each in everything} == {1, 5, 9, 13, 17}
+
+
+def test_what_somebody_told_the_bot_is_found() -> None:
+    """If it has most of what is asked. Without a query the newest turns are listed, whoever spoke."""
+    told_bot = replace(turn(1, "Remember that the gate code is 4411."), called=True)
+    assert [each.seq for each in told(told_bot, *WITH_BOT[1:], query="gate code")] == [1]
+    assert len(told(told_bot, *WITH_BOT[1:], query="")) == 4
+
+
+def test_a_correction_to_the_bot_precedes_what_it_corrects() -> None:
+    """'No, it is on Sunday' is said to the bot, and holds."""
+    old = turn(1, "The concert is on Saturday.")
+    new = replace(turn(5, "No, it is on Sunday."), called=True)
+    passages = [
+        Passage(PassageId(1), EVENING, old, frozenset({"concert"}), replaced_by=Seq(5)),
+        Passage(PassageId(2), EVENING, new, frozenset({"sundai"})),
+    ]
+    asked = parse_query("concert")
+    found = rank_hits(asked, SearchTerms(("concert",), {"concert": 1.0}), passages, {PassageId(1): 1.0}, limit=5)
+    assert [each.seq for each in found] == [5, 1]
+
+
 def test_kinds_of_turns_weigh_differently() -> None:
-    """Words of a person rank above words of the bot, and words of the bot rank above membership turns."""
+    """Words of people among themselves rank above those with the bot, and above membership turns."""
     part = (TurnPart("1", "Ada", "Lisbon"),)
     turns = [Turn(Seq(10 * at), kind, 10.0 * at, 10.0, part) for at, kind in enumerate(reversed(TurnKind))]
     passages = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -39,7 +40,6 @@ from voice.realtime.wire import (
     LEAST_COMMIT_SAMPLES,
     MOST_ID_CHARS,
     TRANSCRIPTION_MODEL,
-    SessionConfiguration,
     decode_audio,
     input_events,
     label_ids,
@@ -57,7 +57,7 @@ BRIEFING = Briefing(
 
 
 def _protocol() -> RealtimeProtocol:
-    return RealtimeProtocol(SessionConfiguration("marin"))
+    return RealtimeProtocol("marin")
 
 
 def _open() -> RealtimeProtocol:
@@ -709,15 +709,20 @@ def test_sound_that_cannot_be_read_is_none(encoded: str, length: int) -> None:
 
 
 def test_settings_leave_turns_to_the_room() -> None:
-    """The settings turn the server's turn detection off and name the language if there is one."""
+    """The settings turn the server's turn detection off and name the language if there is one, and all if several are
+    spoken.
+    """
     tool = RealtimeTool("look", "Looks.", {"type": "object"})
-    session = session_update(SessionConfiguration("marin", "de"), Briefing("Be kind.", tools=(tool,)))["session"]
+    session = session_update("marin", Briefing("Be kind.", tools=(tool,), languages=("de",)))["session"]
     assert session["instructions"] == "Be kind."
     assert session["audio"]["input"]["turn_detection"] is None
     assert session["audio"]["input"]["transcription"] == {"model": TRANSCRIPTION_MODEL, "language": "de"}
     assert [each["name"] for each in session["tools"]] == ["look"]
-    anything = session_update(SessionConfiguration("marin"), Briefing(""))["session"]
+    anything = session_update("marin", Briefing(""))["session"]
     assert anything["audio"]["input"]["transcription"] == {"model": TRANSCRIPTION_MODEL}
+    several = session_update("marin", Briefing("", languages=("de", "en")))["session"]["audio"]["input"]
+    assert {"German", "English"} <= set(re.findall(r"\w+", several["transcription"]["prompt"]))
+    assert "language" not in several["transcription"]
 
 
 def test_a_tool_s_choice_of_parameters_costs_no_session() -> None:
@@ -725,5 +730,5 @@ def test_a_tool_s_choice_of_parameters_costs_no_session() -> None:
     when: dict[str, object] = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
     shown: dict[str, object] = {"type": "object", "properties": {"when": when}}
     tool = RealtimeTool("timer", "Starts.", {**shown, "anyOf": [{"required": ["when"]}]})
-    session = session_update(SessionConfiguration("marin"), Briefing("", tools=(tool,)))["session"]
+    session = session_update("marin", Briefing("", tools=(tool,)))["session"]
     assert session["tools"][0]["parameters"] == shown

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.brain.embedded.chat import MOST_NAMED, NO_MODEL, Known, answer
+from bot.brain.embedded.chat import ADD_MODEL, MODEL_AWAY, MOST_NAMED, NO_MODEL, Known, answer
 from bot.brain.embedded.evidence import Evidence
 from bot.texts.catalogue import catalogue
 from bot.texts.text import in_language
@@ -56,6 +57,10 @@ def ask(question: str, *, why: Text | None = None, meaning: str | None = None) -
         (
             "What is James sharing?",
             "On a screen: James is sharing Marvel Rivals on the Tokyo map.",
+        ),
+        (
+            "Rent on, who is afraid of spiders?",
+            "Cy said: I am afraid of spiders and heights. That was about 40 minutes ago.",
         ),
         ("What is the capital of Peru?", NOTHING),
         ("Roomtone?", "I am here, Bo. Ask me about what was said."),
@@ -124,6 +129,16 @@ def test_a_recap_is_a_few_sentences_from_earlier_and_from_lately() -> None:
     assert empty == "Nothing much was said yet, Bo."
 
 
+def test_no_recap_has_what_was_said_to_the_bot() -> None:
+    """What one person said is quoted from the talk; if they spoke to the bot alone, that is what they said."""
+    to_bot = Evidence("Roomtone, stop recording our evening.", PartKind.TURN, "Cy", NOW - 60, NOW - 60, to_bot=True)
+    heard = replace(KNOWN, evidence=[*MEMORY, to_bot])
+    for meaning in ("recap", "said_by"):
+        assert "stop recording" not in answer("What did Cy say?", heard, asker="Bo", meaning=meaning)
+    only = answer("What did Cy say?", replace(KNOWN, evidence=[to_bot]), asker="Bo", meaning="said_by")
+    assert "stop recording" in only
+
+
 def test_each_meaning_has_its_answer() -> None:
     """What somebody said is quoted; without them it is a question like others. The time is that of the zone."""
     assert ask("What did Cy say?", meaning="said_by").startswith("Cy said: I am afraid of spiders")
@@ -133,6 +148,27 @@ def test_each_meaning_has_its_answer() -> None:
     assert ask("How long have we talked?", meaning="how_long") == "This talk began about an hour ago."
     answers = {ask("Hm.", meaning=each) for each in set(MEANINGS) - {"recap", "said_by"}}
     assert len(answers) == len(MEANINGS) - 2
+
+
+@pytest.mark.parametrize(
+    ("meaning", "command"),
+    [
+        ("forget", "/forget-me"), ("readers", "/privacy"), ("recording", "/privacy"), ("stop_listening", "/opt-out"),
+        ("cost", "/status"), ("ai", "/help"), ("name", "/help"),
+    ],
+)  # fmt: skip
+def test_what_people_ask_about_trust_names_one_command(meaning: str, command: str) -> None:
+    """In German by its German name."""
+    assert re.findall(r"/[\w-]+", ask("Hm.", meaning=meaning)) == [command]
+    german = answer("Hm.", KNOWN, meaning=meaning, asker="Bo", language="de")
+    assert re.findall(r"/[\w-]+", german) == [f"/{catalogue('de').commands[command[1:]]}"]
+
+
+def test_what_needs_a_model_is_said_with_the_way_to_one() -> None:
+    """If there is one and it is away, nobody has to add another."""
+    without, away = (ask("Tell me a joke.", meaning="model", why=why) for why in (NO_MODEL, MODEL_AWAY))
+    assert without.endswith(f"{NO_MODEL} {ADD_MODEL}")
+    assert away.endswith(MODEL_AWAY)
 
 
 def test_a_few_of_many_people_are_named() -> None:

@@ -7,6 +7,7 @@ regressions; they are no measurement of quality.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -143,6 +144,33 @@ def test_the_word_that_was_said_is_nearer_than_its_value() -> None:
         ]
     )
     assert best_match("Who wants to be paid on the fifteenth?", said) is said[0]
+
+
+CALL = replace(sentences([("Ada", "Roomtone, remember that the gate code is 4411.")])[0], to_bot=True)
+
+
+@pytest.mark.parametrize(
+    ("question", "talk", "called"),
+    [
+        ("What is the gate code?", ["We painted the shed."], True),
+        ("What is the gate code?", ["The old gate squeaks."], True),
+        ("What is the gate code?", ["The gate code is 7702."], False),
+        ("What colour is the gate?", ["We painted the gate green."], False),
+    ],
+)
+def test_what_was_told_to_the_bot_answers_what_nobody_else_spoke_of(
+    question: str, talk: list[str], called: bool
+) -> None:
+    """It needs more of the question than what people said among themselves."""
+    said = sentences([("Bo", text) for text in talk])
+    found = best_match(question, [*said, CALL], ignore=NAMES)
+    assert found is (CALL if called else said[-1])
+
+
+def test_a_request_to_the_bot_is_no_answer() -> None:
+    """It has a word of the question, and tells nothing about it."""
+    request = replace(sentences([("Ada", "Roomtone, summarise the last ten minutes.")])[0], to_bot=True)
+    assert best_match("What happened at the harbour in the last minutes?", [request], ignore=NAMES) is None
 
 
 _WORDS = sorted({word for _, text in TALK for word in text.split()})

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MODELS = Path(__file__).parents[4] / "data" / "models"
 TABLE = tomllib.loads((Path(__file__).parent / "first_sentences.toml").read_text("utf-8"))
+TRUST = tomllib.loads((Path(__file__).parent / "trust_sentences.toml").read_text("utf-8"))
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.models]
 NAMES = ("Roomtone", "Room tone")
 
@@ -59,6 +60,22 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
     assert understood[False] >= others
 
 
+@pytest.mark.parametrize(("part", "least", "most_mistaken"), [("fit", 13, 0), ("apart", 4, 2)])
+async def test_what_people_ask_about_trust_is_understood(
+    sentences: FirstSentences, part: str, least: int, most_mistaken: int
+) -> None:
+    """Each meaning has one example in a language, so of thirty sentences most are like none. That is seen, and few are
+    taken for another.
+    """
+    found = [
+        (sentence, wanted, await sentences.meaning_of(sentence, names=NAMES, people=()))
+        for wanted, said in TRUST[part].items()
+        for sentence in said
+    ]
+    assert len([each for each in found if each[2] not in {None, each[1]}]) <= most_mistaken
+    assert sum(meaning == wanted for _, wanted, meaning in found) >= least
+
+
 @pytest.mark.parametrize(
     ("said", "meaning"),
     [
@@ -80,6 +97,7 @@ async def test_first_sentences_are_understood_and_questions_left_to_memory(
         ("Roomtone, wie spät ist es?", "time"),
         ("Roomtone, was hat Ben gesagt?", "said_by"),
         ("Roomtone, what did Ben say about the tent?", None),
+        ("Rent on, what are you called?", "name"),
         ("Roomtone?", None),
         ("", None),
     ],
@@ -101,18 +119,37 @@ class Waking:
         return [[1.0]] * len(texts)
 
 
-async def test_without_an_embedder_nothing_is_like_anything() -> None:
+@pytest.mark.parametrize(
+    ("said", "meaning"),
+    [
+        ("Roomtone, what time is it?", "time"),
+        ("what time is it", "time"),
+        ("Delete my data, Roomtone!", "forget"),
+        ("Roomtone, wer kann das sehen?", "readers"),
+        ("What did Ben say, Roomtone?", "said_by"),
+        ("Roomtone, at what time does it start?", None),
+        ("Rent on, what can you do?", "help"),
+        ("What can you do, rent on?", "help"),
+    ],
+)
+async def test_without_an_embedder_the_words_of_an_example_are_understood(said: str, meaning: str | None) -> None:
+    """Whatever the signs between them."""
+    assert await FirstSentences(None).meaning_of(said, names=NAMES, people={"Ben"}) == meaning
+
+
+async def test_without_an_embedder_nothing_else_is_like_anything() -> None:
     """Neither without one nor with one that fails, until it works: the examples are read again every minute."""
+    asked = "Have you got the time?"
     without = FirstSentences(None)
     await without.read_examples(FakeClock())
-    assert await without.meaning_of("What time is it?", names=NAMES, people=()) is None
+    assert await without.meaning_of(asked, names=NAMES, people=()) is None
     embedder, clock = Waking(), FakeClock()
     found = FirstSentences(embedder)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(found.read_examples(clock), name="reading")
         for awake in (False, True):
             await clock.until_somebody_sleeps()
-            assert await found.meaning_of("What time is it?", names=NAMES, people=()) is None
+            assert await found.meaning_of(asked, names=NAMES, people=()) is None
             embedder.awake = awake
             clock.advance(READ_AGAIN_S)
-    assert await found.meaning_of("What time is it?", names=NAMES, people=()) is not None
+    assert await found.meaning_of(asked, names=NAMES, people=()) is not None

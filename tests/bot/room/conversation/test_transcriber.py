@@ -73,6 +73,18 @@ async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
     assert languages.count(None) == 3
 
 
+@pytest.mark.parametrize("among", [(), ("en", "de")])
+async def test_who_changes_their_language_is_heard_in_it_at_once(among: tuple[str, ...]) -> None:
+    """An improbable text is heard again in any language that may be spoken there, and the likelier text counts."""
+    bench = Bench(ENGLISH, "How do you like it?", "Wie spät ist es?", languages=among)
+    async with bench.running():
+        await _heard(bench, ADA)
+        bench.recogniser.languages[ADA] = "de"
+        await _heard(bench, ADA)
+    assert [spoken.text for spoken in bench.texts] == [ENGLISH, "Wie spät ist es?"]
+    assert [language for _, language, _ in bench.recogniser.asked] == [among or None, "en", among or None]
+
+
 async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None:
     """What was heard in the recogniser's fallback is heard again in the language of the server. That settles nothing:
     the next words are detected anew.

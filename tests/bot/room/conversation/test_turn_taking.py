@@ -106,6 +106,10 @@ class Scene:
         """Decide as about what is over."""
         return self.decision
 
+    def is_for_bot(self, spoken: SpokenText) -> bool:
+        """Return whether somebody calls the bot."""
+        return "Roomtone" in spoken.text
+
     def asks_for_silence(self, _user_id: int, _text: str) -> bool:
         return self.silence_wanted
 
@@ -142,6 +146,23 @@ async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> 
         (question,) = scene.asked
         assert (question.turn, question.utterance_id, question.asker_id) == (turn, "two", str(BO.id))
         assert (question.reason, question.ended_at, question.language) == (Reason.WAKE_NAME, 99.5, "de")
+
+
+@pytest.mark.parametrize(
+    ("said", "called"),
+    [
+        (["Roomtone, stop recording."], True),
+        (["Roomtone, when is it?", "Roomtone?"], True),
+        (["At nine.", "Roomtone, when is it?"], False),
+        (["At nine."], False),
+    ],
+)
+async def test_a_turn_that_is_all_for_the_bot_is_marked(said: list[str], called: bool) -> None:
+    """What people say beside that to each other is kept as talk."""
+    async with a_scene() as scene:
+        group = tuple(spoken(str(at), (ADA.id, BO.id)[at % 2], text) for at, text in enumerate(said))
+        await scene.taking().on_group(group)
+        assert [turn.called for turn in scene.timeline.turns] == [called]
 
 
 async def test_a_turn_that_is_not_answered_ends_what_was_prepared() -> None:
