@@ -1,16 +1,17 @@
-"""The cost of a server's replies and summaries in the last hour, and whether the ceiling is reached."""
+"""What a server has cost in the last hour, and whether the ceiling is reached."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from compaction.errors import CompletionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bot.llm.model_calls import ModelCall
     from bot.participation.settings import ParticipationSettings
     from compaction.ports import Completion, CompletionAnswer, CompletionRequest
 
@@ -21,11 +22,17 @@ _TOGETHER_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Calls of the model for replies, tokens sent and received, seconds spoken."""
+    """Calls of language models, tokens sent and received, seconds spoken."""
 
     calls: int = 0
     tokens: int = 0
     spoken_s: float = 0.0
+
+    @classmethod
+    def of(cls, call: ModelCall) -> Cost:
+        """Return what a call costs. Nobody bills one that failed without an answer."""
+        is_billed = call.outcome != "failed" or call.completion_tokens > 0
+        return cls(1, (call.prompt_tokens + call.completion_tokens) * is_billed)
 
     def __sub__(self, other: Cost) -> Cost:
         return Cost(self.calls - other.calls, self.tokens - other.tokens, self.spoken_s - other.spoken_s)
@@ -90,14 +97,9 @@ class CostLedger:
             self._entries.popleft()
 
 
-# For endpoints that report no token counts. English has about four characters a token.
-_CHARS_PER_TOKEN: Final = 4
-
-
-class MeteredCompletion:
-    """A text model (`compaction.ports.Completion`) whose calls count in the ledger of one server.
-
-    At the ceiling it fails without a call. Nothing is folded then until the hour has room again.
+class CappedCompletion:
+    """A text model (`compaction.ports.Completion`) that fails without a call once the hour of one server is used up.
+    Nothing is folded then until the hour has room again.
     """
 
     def __init__(self, completion: Completion, costs: CostLedger, *, monotonic: Callable[[], float]) -> None:
@@ -111,20 +113,11 @@ class MeteredCompletion:
         return self._completion.model
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """See `Completion.complete`. A call that fails counts with its prompt."""
+        """See `Completion.complete`."""
         if self._costs.is_over(self._monotonic()):
             raise CompletionError(
                 "This server's hour has reached participation.max_calls_per_hour, max_tokens_per_hour or "
                 "max_spoken_s_per_hour, so the model writes no summaries until enough time has passed.",
                 retryable=True,
             )
-        prompt_tokens = (len(request.system) + len(request.prompt)) // _CHARS_PER_TOKEN
-        answer_tokens = 0
-        try:
-            answer = await self._completion.complete(request)
-            prompt_tokens = prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens
-            reported = answer.completion_tokens
-            answer_tokens = len(answer.text) // _CHARS_PER_TOKEN if reported is None else reported
-        finally:
-            self._costs.add(Cost(calls=1, tokens=prompt_tokens + answer_tokens), now=self._monotonic())
-        return answer
+        return await self._completion.complete(request)

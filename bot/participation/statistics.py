@@ -115,7 +115,7 @@ def mode_sentence(mode: VoiceMode) -> Text:
 
 
 def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
-    """Return what was used, beside the limits if there are any."""
+    """Return what was used, beside the limits if there are any. What is not used, as without a model, is not named."""
     spoken_s = round(cost.spoken_s)
     amounts = (
         (
@@ -132,13 +132,12 @@ def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
             Text("seconds of speech"),
         ),
     )
-    return joined(
-        (
-            Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
-            for amount, limit, alone, what in amounts
-        ),
-        ", ",
-    )
+    used = [
+        Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
+        for amount, limit, alone, what in amounts
+        if amount
+    ]
+    return joined(used, ", ") if used else Text("nothing")
 
 
 def _listed(decisions: Mapping[Reason, int]) -> Text:

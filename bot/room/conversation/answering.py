@@ -81,7 +81,7 @@ class Answering:
             observe=self._on_recorded,
         )
         recorder = ReplyRecorder(
-            self.participation, self.turn_recorder, toolbox=self.toolbox, clock=self._clock, observe=services.observe
+            self.participation, self.turn_recorder, clock=self._clock, observe=services.observe
         )
         prompts = PromptBuilder(
             session,
