@@ -83,8 +83,8 @@ def finish_call(
     finish_reason: str | None = None,
     **details: object,
 ) -> None:
-    """Log a call that has ended, and pass it to `on_call` and to whoever pays. `usage`: as billed. `finish_reason`: of the answer, if the
-    endpoint tells one. `details`: more fields for the log.
+    """Log a call that has ended, and pass it to `on_call` and to whoever pays. `usage`: as billed. `finish_reason`: of
+    the answer, if the endpoint tells one. `details`: more fields for the log.
     """
     log.info(
         "model_call_finished",

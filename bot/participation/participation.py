@@ -16,7 +16,8 @@ import structlog
 from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
 from bot.brain.wakeword import SILENT_MINUTES, asks_for_silence, call_names
 from bot.channel.notice_queue import NoticeQueue
-from bot.participation.costs import HOUR_S, Cost
+from bot.cost import Cost
+from bot.participation.costs import HOUR_S
 from bot.participation.engagement import Engagement, QuietTimer
 from bot.participation.statistics import ParticipationStatistics, over_ceiling, silenced_for, why_silent
 from bot.texts.text import Text, sentence_of

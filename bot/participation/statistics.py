@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from bot.brain.decider import Reason
+from bot.cost import NOTHING, Cost
 from bot.guild import VoiceMode
-from bot.participation.costs import NOTHING, Cost
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ def silenced_for(minutes: int) -> Text:
 
 
 def over_ceiling(costs: CostLedger, now: float) -> Text:
-    """Return the notice that the hour's ceiling is reached, and for how long. `now`: monotonic seconds."""
-    return counted(
+    """Return the notice that the hour's ceiling is reached, and for how long; or that nothing more may be used at all.
+    `now`: monotonic seconds.
+    """
+    return costs.used_up() or counted(
         max(1, round(costs.free_in_s(now) / 60)),
         "I have reached this server's hourly limit, so I am silent for about a minute. I go on listening; /status "
         "shows the figures.",

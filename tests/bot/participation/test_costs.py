@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.cost import Cost
 from bot.llm.model_calls import ModelCall, finish_call, ignore_call, paid_by
 from bot.llm.port import Usage
-from bot.participation.costs import HOUR_S, CappedCompletion, Cost, CostLedger, ceiling_of
-from bot.participation.settings import ParticipationSettings
+from bot.participation.costs import HOUR_S, CappedCompletion, CostLedger, ceiling_of, cost_of
+from bot.participation.settings import ParticipationSettings, ServerLimits
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer, CompletionRequest
 from tests.fakes.held_objects import held_objects
@@ -90,7 +91,14 @@ def test_each_figure_has_a_ceiling_of_its_own(ceiling: Cost, reached: bool) -> N
 
 def test_there_is_a_ceiling_unless_somebody_takes_it_away() -> None:
     """The default settings limit calls, tokens and seconds of speech."""
-    assert ceiling_of(ParticipationSettings()) == Cost(240, 1_000_000, 1_800.0)
+    assert ceiling_of(ParticipationSettings(), 7) == Cost(240, 1_000_000, 1_800.0)
+
+
+def test_a_server_may_have_other_limits() -> None:
+    """What is not given for it is as for all; 0 takes a limit away."""
+    settings = ParticipationSettings(servers=(ServerLimits(id=7, max_calls_per_hour=10, max_tokens_per_hour=0),))
+    assert ceiling_of(settings, 7) == Cost(10, 0, 1_800.0)
+    assert ceiling_of(settings, 8) == Cost(240, 1_000_000, 1_800.0)
 
 
 ENTRIES = st.lists(
@@ -149,7 +157,7 @@ class Endpoint:
 )
 def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: int, tokens: int) -> None:
     """Nobody bills a call that failed before it gave anything; it still counts as a call."""
-    assert Cost.of(ModelCall("small", "reply", outcome, sent, answered, None, 1.0)) == Cost(1, tokens)
+    assert cost_of(ModelCall("small", "reply", outcome, sent, answered, None, 1.0)) == Cost(1, tokens)
 
 
 async def test_who_pays_gets_the_calls_of_their_tasks_alone() -> None:
@@ -187,7 +195,7 @@ async def test_at_the_ceiling_no_call_is_made(ceiling: Cost) -> None:
     for _ in range(3):
         await capped.complete(REQUEST)
     for _ in range(297):
-        with pytest.raises(CompletionError, match=r"participation\.max_calls_per_hour") as caught:
+        with pytest.raises(CompletionError, match="max_calls_per_hour") as caught:
             await capped.complete(REQUEST)
         assert caught.value.retryable
     assert endpoint.calls == 3

@@ -16,8 +16,9 @@ from bot.brain.decider import Decision, PendingReply, Reason
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
+from bot.cost import Cost
 from bot.guild import Silence, VoiceMode
-from bot.participation.costs import HOUR_S, Cost
+from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
 from bot.participation.guild_conduct import GuildConducts
 from bot.participation.participation import SILENCE_UNSTORED, Participation, ReplyState

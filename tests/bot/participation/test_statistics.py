@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bot.brain.decider import Decision, Reason
+from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
-from bot.participation.costs import NOTHING, Cost, CostLedger
+from bot.participation.costs import CostLedger
 from bot.participation.guild_conduct import GuildConduct
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
 from bot.server_settings import no_server_settings

@@ -51,7 +51,7 @@ async def rows_of(database: Database) -> dict[str, list[dict[str, Any]]]:
         found = {}
         for name in FILLED:
             columns = ", ".join(f'"{column.name}"' for column in metadata.tables[name].columns if not column.computed)
-            rows = await connection.execute(text(f"SELECT {columns} FROM {name} ORDER BY 1, 2"))  # noqa: S608
+            rows = await connection.execute(text(f"SELECT {columns} FROM {name} ORDER BY 1, 2"))
             found[name] = [dict(row) for row in rows.mappings()]
     return found
 
@@ -76,15 +76,13 @@ def make_old(connection: Connection, rows: Mapping[str, Sequence[Mapping[str, An
             if name == "passages":
                 old |= FORMER | {"tags": old["tags"].replace(" kassistant", "")}
             columns, values = (", ".join(mark.format(key) for key in old) for mark in ('"{}"', ":{}"))
-            connection.execute(text(f"INSERT INTO {name} ({columns}) VALUES ({values})"), old)  # noqa: S608
+            connection.execute(text(f"INSERT INTO {name} ({columns}) VALUES ({values})"), old)
 
 
 async def test_an_evening_of_the_first_version_is_whole_after_the_upgrade(place: Place) -> None:
     """Rows, tags and times are those that the present code stores. Only own words find a turn."""
     async with open_database(place) as database:
-        await Sessions(database, FakeClock()).open(
-            guild_id=5, channel_id=6, resume_within_s=1e12, session_id=EVENING
-        )
+        await Sessions(database, FakeClock()).open(guild_id=5, channel_id=6, resume_within_s=1e12, session_id=EVENING)
         store = SqlTurnStore(database, FakeClock())
         for turn in SAID:
             await store.append_turn(EVENING, turn)

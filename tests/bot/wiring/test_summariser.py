@@ -7,11 +7,11 @@ from datetime import UTC
 
 import pytest
 
+from bot.cost import Cost
 from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
 from bot.memory.replay import replay
 from bot.memory.transcript import SaidLine
-from bot.participation.costs import Cost
 from bot.participation.guild_conduct import GuildConducts
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings

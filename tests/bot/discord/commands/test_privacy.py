@@ -246,7 +246,7 @@ async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
 
 async def test_privacy_tells_what_is_kept() -> None:
     """/privacy says what is kept, how long, who gets it and what people can do, in one message of Discord's."""
-    async with online(failing(StoreError("No.")), BrokenFacts()) as local:
+    async with online(failing(StoreError("No.")), Facts()) as local:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
         assert each in told
