@@ -71,6 +71,18 @@ class DiscordSettings(BaseModel):
             "administrators and developers of its team.",
         ),
     ] = ()
+    refused_guilds: Annotated[
+        tuple[DiscordId, ...],
+        Field(examples=_AN_ID, description="Ids of servers that the bot leaves in any case."),
+    ] = ()
+    refused_people: Annotated[
+        tuple[DiscordId, ...],
+        Field(
+            examples=_AN_ID,
+            description="Ids of people whom the bot neither hears nor answers, on any server. They can still see and "
+            "delete what it keeps of them.",
+        ),
+    ] = ()
 
 
 class RehearsedDiscordSettings(DiscordSettings):

@@ -75,6 +75,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "background_task",
             "clock",
+            "cost",
             "dropped_sounds",
             "errors",
             "events",

@@ -26,6 +26,7 @@ COMMANDS = {
     "doctor": "doctor.command.command",
     "settings": "settings.command",
     "invite": "invite.command",
+    "servers": "servers.command",
     "memory": "memory.commands.app",
     "backup": "backup.backup",
     "restore": "backup.restore",
@@ -35,7 +36,7 @@ COMMANDS = {
 }
 # The lists of `roomtone -h`. The second is for people who work on the bot, or look into it.
 _HEADINGS = {
-    "Commands": ("run", "doctor", "settings", "invite", "rehearse", "memory", "backup", "restore", "models"),
+    "Commands": ("run", "doctor", "settings", "invite", "servers", "rehearse", "memory", "backup", "restore", "models"),
     "For engineers": ("tail", "explain", "replay", "bench", "cluster"),
 }
 # The shell's completion passes the words of the line in this variable.

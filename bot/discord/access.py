@@ -45,12 +45,13 @@ PEOPLE: Mapping[Who, Text] = {
 class Rule:
     """Who may use one command, with all its options.
 
-    `needs_role`: only with one of the roles that the server has chosen, if there are any, or as a manager. `default`:
-    the permission without which Discord does not show the command; a server's administrators can change that for their
-    server (Integrations).
+    `of_own_words`: it is about what the bot has of the person who uses it. `needs_role`: only with one of the roles
+    that the server has chosen, if there are any, or as a manager. `default`: the permission without which Discord does
+    not show the command; a server's administrators can change that for their server (Integrations).
     """
 
     who: Who
+    of_own_words: bool = False
     needs_role: bool = False
     default: discord.Permissions | None = None
     # How often one person may use it; None: as often as Discord lets them.
@@ -79,11 +80,11 @@ RULES: Mapping[str, Rule] = {
     "silence": Rule(Who.MANAGERS),
     # It writes, and while the bot is in no channel everybody may use it.
     "talk": Rule(Who.PRESENT_OR_MANAGERS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
-    "opt-out": Rule(Who.EVERYBODY),
-    "opt-in": Rule(Who.EVERYBODY, cooldown=_OFTEN_IN),
-    "privacy": Rule(Who.EVERYBODY),
-    "my-data": Rule(Who.EVERYBODY, cooldown=Cooldown(2, 60.0)),
-    "forget-me": Rule(Who.EVERYBODY, cooldown=Cooldown(3, 60.0)),
+    "opt-out": Rule(Who.EVERYBODY, of_own_words=True),
+    "opt-in": Rule(Who.EVERYBODY, of_own_words=True, cooldown=_OFTEN_IN),
+    "privacy": Rule(Who.EVERYBODY, of_own_words=True),
+    "my-data": Rule(Who.EVERYBODY, of_own_words=True, cooldown=Cooldown(2, 60.0)),
+    "forget-me": Rule(Who.EVERYBODY, of_own_words=True, cooldown=Cooldown(3, 60.0)),
     # The panel, on which each press counts as a use.
     "settings": Rule(Who.MANAGERS, default=_MANAGE, cooldown=Cooldown(60, 60.0)),
     "rolling-context": Rule(Who.MANAGERS, default=_MANAGE),
@@ -101,6 +102,7 @@ RULES: Mapping[str, Rule] = {
     "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
 }
 
+NOT_SERVED = Text("The person who runs me has chosen not to serve you. /my-data and /forget-me still work for you.")
 NO_ROLE = Text("Only members with one of the roles that I serve, and server managers, can do that.")
 SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this server has chosen other channels for me.")
 
@@ -109,12 +111,14 @@ SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this ser
 class CommandUser:
     """Somebody who uses a command. `permissions`: on the whole server.
 
-    `is_owner`: they run the bot. `has_role`: they have one of the roles that the server has chosen, or there are none.
-    `is_present`: they are in the bot's voice channel. `bot_is_away`: the bot is in no voice channel of the server.
+    `is_owner`: they run the bot. `is_refused`: who runs it does not serve them. `has_role`: they have one of the roles
+    that the server has chosen, or there are none. `is_present`: they are in the bot's voice channel. `bot_is_away`: the
+    bot is in no voice channel of the server.
     """
 
     permissions: discord.Permissions
     is_owner: bool = False
+    is_refused: bool = False
     has_role: bool = True
     is_present: bool = False
     bot_is_away: bool = False
@@ -141,6 +145,8 @@ def refusal(command: str, user: CommandUser) -> Text | None:
     `command`: the name with its group, such as `watch start`. Raises `KeyError` for a command without a rule.
     """
     rule = RULES[command]
+    if user.is_refused and not rule.of_own_words:
+        return NOT_SERVED
     if not user.is_one_of(rule.who):
         return Text("Only {who} can do that.", who=PEOPLE[rule.who])
     if rule.needs_role and not (user.has_role or user.is_manager):

@@ -79,11 +79,17 @@ class GuildAdmission:
     def owners(self) -> frozenset[int]:
         return owners_of(self._settings, self._client.application)
 
+    def refuses(self, person_id: int) -> bool:
+        """Return whether the people who run the bot have chosen not to serve a person."""
+        return person_id in self._settings.refused_people
+
     async def check(self, guild: discord.Guild) -> Verdict:
         """Return whether the bot serves a server: one in the settings; without any there, one that an owner manages.
 
         It is not enough that they are a member: anybody may invite a bot into a server that its owner has once joined.
         """
+        if guild.id in self._settings.refused_guilds:
+            return Verdict.UNINVITED
         if self._settings.guilds:
             return Verdict.SERVED if guild.id in self._settings.guilds else Verdict.UNINVITED
         if guild.id in self._served:

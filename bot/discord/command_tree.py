@@ -191,6 +191,7 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._admission.owners,
+            is_refused=self._admission.refuses(member.id),
             has_role=not chosen or not role_ids(member).isdisjoint(chosen),
             is_present=here is not None and there is not None and there.id == here.channel_id,
             bot_is_away=here is None,

@@ -1,4 +1,5 @@
-"""Finishes every call of a model that is billed in tokens: one line in the log, and one `ModelCall` for the metrics.
+"""Finishes every call of a model that is billed in tokens: one line in the log, and one `ModelCall` for the metrics and
+for whoever pays.
 
 Replies and summaries (`budgeted`), looks at screens (`openai_vision`) and speech-to-speech (`bot.realtime.port`) all
 end here. Recognition, synthesis, embeddings and moderation are no such calls.
@@ -7,6 +8,8 @@ end here. Recognition, synthesis, embeddings and moderation are no such calls.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -15,7 +18,7 @@ import structlog
 from bot.llm.port import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from compaction.budget.estimator import Estimator
 
@@ -49,6 +52,19 @@ def ignore_call(call: ModelCall) -> None:
     """Do nothing."""
 
 
+_payer: ContextVar[Callable[[ModelCall], None]] = ContextVar("payer", default=ignore_call)
+
+
+@contextmanager
+def paid_by(payer: Callable[[ModelCall], None]) -> Iterator[None]:
+    """Let `payer` get each call that ends in the block, and in the tasks that are started in it."""
+    token = _payer.set(payer)
+    try:
+        yield
+    finally:
+        _payer.reset(token)
+
+
 def plausible_tokens(count: object) -> int | None:
     """Return a number of tokens that an endpoint reports; None if it is no plausible one."""
     return count if type(count) is int and 0 <= count <= MOST_TOKENS else None
@@ -67,8 +83,8 @@ def finish_call(
     finish_reason: str | None = None,
     **details: object,
 ) -> None:
-    """Log a call that has ended, and pass it to `on_call`. `usage`: as billed. `finish_reason`: of the answer, if the
-    endpoint tells one. `details`: more fields for the log.
+    """Log a call that has ended, and pass it to `on_call` and to whoever pays. `usage`: as billed. `finish_reason`: of
+    the answer, if the endpoint tells one. `details`: more fields for the log.
     """
     log.info(
         "model_call_finished",
@@ -84,7 +100,9 @@ def finish_call(
         duration_ms=_ms(duration_s),
     )
     sent = estimated_prompt_tokens or 0 if usage.prompt_tokens is None else usage.prompt_tokens
-    on_call(ModelCall(model, purpose, outcome, sent, usage.completion_tokens or 0, first_token_s, duration_s))
+    call = ModelCall(model, purpose, outcome, sent, usage.completion_tokens or 0, first_token_s, duration_s)
+    on_call(call)
+    _payer.get()(call)
 
 
 @dataclass(slots=True)

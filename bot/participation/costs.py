@@ -1,17 +1,19 @@
-"""The cost of a server's replies and summaries in the last hour, and whether the ceiling is reached."""
+"""What a server has cost in the last hour, and whether the ceiling is reached."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from bot.cost import NOTHING, Cost
 from compaction.errors import CompletionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from bot.llm.model_calls import ModelCall
     from bot.participation.settings import ParticipationSettings
+    from bot.texts.text import Text
     from compaction.ports import Completion, CompletionAnswer, CompletionRequest
 
 HOUR_S = 3_600.0
@@ -19,39 +21,42 @@ HOUR_S = 3_600.0
 _TOGETHER_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Calls of the model for replies, tokens sent and received, seconds spoken."""
-
-    calls: int = 0
-    tokens: int = 0
-    spoken_s: float = 0.0
-
-    def __sub__(self, other: Cost) -> Cost:
-        return Cost(self.calls - other.calls, self.tokens - other.tokens, self.spoken_s - other.spoken_s)
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.calls + other.calls, self.tokens + other.tokens, self.spoken_s + other.spoken_s)
-
-    def reaches(self, ceiling: Cost) -> bool:
-        """Return whether it is as much as one of the limits; 0: no limit."""
-        return any(limit and amount >= limit for amount, limit in zip(astuple(self), astuple(ceiling), strict=True))
+def cost_of(call: ModelCall) -> Cost:
+    """Return what a call costs. Nobody bills one that failed without an answer."""
+    is_billed = call.outcome != "failed" or call.completion_tokens > 0
+    return Cost(1, (call.prompt_tokens + call.completion_tokens) * is_billed)
 
 
-NOTHING = Cost()
-
-
-def ceiling_of(settings: ParticipationSettings) -> Cost:
-    """Return the most that an hour may cost; 0: no limit."""
-    return Cost(settings.max_calls_per_hour, settings.max_tokens_per_hour, settings.max_spoken_s_per_hour)
+def ceiling_of(settings: ParticipationSettings, guild_id: int) -> Cost:
+    """Return the most that an hour may cost a server; 0: no limit."""
+    own = next((each for each in settings.servers if each.id == guild_id), None)
+    return Cost(
+        *(
+            getattr(settings if own is None or getattr(own, name) is None else own, name)
+            for name in ("max_calls_per_hour", "max_tokens_per_hour", "max_spoken_s_per_hour")
+        )
+    )
 
 
 class CostLedger:
-    """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe."""
+    """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe.
 
-    def __init__(self, ceiling: Cost) -> None:
+    `used`: what it has cost before, oldest first. `on_added`: gets each cost. `used_up`: returns why it may cost
+    nothing more though its hour has room, as people read it; None: it may.
+    """
+
+    def __init__(
+        self,
+        ceiling: Cost,
+        *,
+        used: Iterable[tuple[float, Cost]] = (),
+        on_added: Callable[[Cost], None] = lambda _: None,
+        used_up: Callable[[], Text | None] = lambda: None,
+    ) -> None:
         self.ceiling = ceiling
-        self._entries: deque[tuple[float, Cost]] = deque()
+        self.used_up = used_up
+        self._on_added = on_added
+        self._entries = deque(used)
         # Since the process began.
         self.total = NOTHING
 
@@ -64,6 +69,7 @@ class CostLedger:
         else:
             self._entries.append((now, cost))
         self.total += cost
+        self._on_added(cost)
 
     def last_hour(self, now: float) -> Cost:
         """Return the sum of the costs of the hour before `now`."""
@@ -71,8 +77,8 @@ class CostLedger:
         return sum((cost for _, cost in self._entries), NOTHING)
 
     def is_over(self, now: float) -> bool:
-        """Return whether the hour before `now` has reached the ceiling."""
-        return self.last_hour(now).reaches(self.ceiling)
+        """Return whether the hour before `now` has reached the ceiling, or nothing more may be used at all."""
+        return self.last_hour(now).reaches(self.ceiling) or self.used_up() is not None
 
     def free_in_s(self, now: float) -> float:
         """Return the seconds until the cost falls below the ceiling if nothing is added; 0 if it is below already."""
@@ -90,14 +96,9 @@ class CostLedger:
             self._entries.popleft()
 
 
-# For endpoints that report no token counts. English has about four characters a token.
-_CHARS_PER_TOKEN: Final = 4
-
-
-class MeteredCompletion:
-    """A text model (`compaction.ports.Completion`) whose calls count in the ledger of one server.
-
-    At the ceiling it fails without a call. Nothing is folded then until the hour has room again.
+class CappedCompletion:
+    """A text model (`compaction.ports.Completion`) that fails without a call once the hour of one server is used up.
+    Nothing is folded then until the hour has room again.
     """
 
     def __init__(self, completion: Completion, costs: CostLedger, *, monotonic: Callable[[], float]) -> None:
@@ -111,20 +112,11 @@ class MeteredCompletion:
         return self._completion.model
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """See `Completion.complete`. A call that fails counts with its prompt."""
+        """See `Completion.complete`."""
         if self._costs.is_over(self._monotonic()):
             raise CompletionError(
-                "This server's hour has reached participation.max_calls_per_hour, max_tokens_per_hour or "
-                "max_spoken_s_per_hour, so the model writes no summaries until enough time has passed.",
+                "This server has reached a limit of [participation], such as max_calls_per_hour or "
+                "max_tokens_per_day, so the model writes no summaries until enough time has passed.",
                 retryable=True,
             )
-        prompt_tokens = (len(request.system) + len(request.prompt)) // _CHARS_PER_TOKEN
-        answer_tokens = 0
-        try:
-            answer = await self._completion.complete(request)
-            prompt_tokens = prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens
-            reported = answer.completion_tokens
-            answer_tokens = len(answer.text) // _CHARS_PER_TOKEN if reported is None else reported
-        finally:
-            self._costs.add(Cost(calls=1, tokens=prompt_tokens + answer_tokens), now=self._monotonic())
-        return answer
+        return await self._completion.complete(request)

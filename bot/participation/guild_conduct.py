@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.guild import Silence
     from bot.participation.settings import ParticipationSettings
+    from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
     from bot.tuning import Tuning
     from bot.withdrawal import WordsHolder
@@ -81,8 +82,9 @@ class GuildConduct:
     """The participation of one server now. Replace `opted_out` and never change it, because other threads read it.
 
     `servers`: what each server has chosen; where this one has chosen nothing, `usual_mode` and `usual_names` apply.
-    `room`: the bot's room there, if it has one. `holders`: what holds words of people in it. `ceiling_notice_at`: when
-    the channel last got the notice that the ceiling is reached (monotonic seconds).
+    `refused`: whom the bot serves nowhere. `room`: the bot's room there, if it has one. `holders`: what holds words of
+    people in it. `ceiling_notice_at`: when the channel last got the notice that the ceiling is reached (monotonic
+    seconds).
     """
 
     guild_id: int
@@ -91,6 +93,7 @@ class GuildConduct:
     usual_names: tuple[str, ...]
     costs: CostLedger
     opted_out: frozenset[int] = frozenset()
+    refused: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
     holders: Collection[WordsHolder] = ()
     ceiling_notice_at: float | None = None
@@ -118,8 +121,11 @@ class GuildConduct:
         return self.servers.of(self.guild_id).silence
 
     def excludes(self, person_id: int) -> bool:
-        """Return whether a person may not be heard: they opted out, or were asked and have not agreed. Thread-safe."""
-        return person_id in self.opted_out or (self.asks and person_id not in self.consent.agreed)
+        """Return whether a person may not be heard: they opted out, are not served, or were asked and have not agreed.
+        Thread-safe.
+        """
+        is_out = person_id in self.opted_out or person_id in self.refused
+        return is_out or (self.asks and person_id not in self.consent.agreed)
 
     def heard_since(self, person_id: int) -> float | None:
         """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
@@ -177,9 +183,10 @@ class NotStoredError(StoreError):
 class GuildConducts:
     """The participation of every server. Not thread-safe.
 
-    `servers`: what each has chosen. `wake_names`: the names in the settings. `asks`: whether the bot hears only people
-    of that server who agreed. `serves`: whether this process serves a server; what another process serves changes
-    there.
+    `servers`: what each has chosen. `spending`: of all servers; None: costs are counted from now on, and not kept.
+    `refused`: whom the bot serves nowhere. `wake_names`: the names in the settings. `asks`: whether the bot hears only
+    people of that server who agreed. `serves`: whether this process serves a server; what another process serves
+    changes there.
     """
 
     def __init__(
@@ -190,6 +197,8 @@ class GuildConducts:
         *,
         wake_names: tuple[str, ...],
         clock: Clock,
+        spending: Spending | None = None,
+        refused: frozenset[int] = frozenset(),
         asks: Callable[[int], bool] = lambda _: False,
         serves: Callable[[int], bool] = lambda _: True,
         tuning: Tuning = UNTUNED,
@@ -201,6 +210,8 @@ class GuildConducts:
         self._opt_outs = opt_outs
         self._clock = clock
         self.settings = settings
+        self._spending = spending
+        self._refused = refused
         self._wake_names = wake_names
         self._guilds: dict[int, GuildConduct] = {}
         # By server and person: whether somebody has opted out, as long as that is not stored.
@@ -216,6 +227,9 @@ class GuildConducts:
             return self._guilds.get(guild_id) or await self._read(guild_id)
 
     async def _read(self, guild_id: int) -> GuildConduct:
+        spending, ledger = self._spending, CostLedger(ceiling_of(self.settings, guild_id))
+        if spending is not None:
+            ledger = await spending.open_ledger(guild_id)
         opted_out = await self._opt_outs.of(guild_id)
         # Somebody may have opted out before the server was first read.
         unstored = self._unstored[guild_id]
@@ -225,8 +239,9 @@ class GuildConducts:
             self._servers,
             VoiceMode(self.settings.voice_mode),
             self._wake_names,
-            CostLedger(ceiling_of(self.settings)),
+            ledger,
             opted_out=opted_out,
+            refused=self._refused,
             asks=self._asks(guild_id),
         )
         return guild

@@ -16,7 +16,8 @@ import structlog
 from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide, is_for_bot
 from bot.brain.wakeword import SILENT_MINUTES, asks_for_silence, call_names
 from bot.channel.notice_queue import NoticeQueue
-from bot.participation.costs import HOUR_S, Cost
+from bot.cost import Cost
+from bot.participation.costs import HOUR_S
 from bot.participation.engagement import Engagement, QuietTimer
 from bot.participation.statistics import ParticipationStatistics, over_ceiling, silenced_for, why_silent
 from bot.texts.text import Text, sentence_of
@@ -103,7 +104,6 @@ class Participation:
         )
         self._notices = NoticeQueue(channel, name="notices")
         self._statistics = ParticipationStatistics()
-        self._prompt_tokens = 0
         # Set by a silence that is not stored. Nobody who speaks waits for the database.
         self._silence_unstored = asyncio.Event()
         self._silenced_by = 0
@@ -346,24 +346,13 @@ class Participation:
         if user_id is not None:
             self._engagement.on_reply_begun(user_id)
 
-    def on_prompt_sent(self, tokens: int, *, calls: int = 1) -> None:
-        """Count the cost of a prompt that goes to a model. `calls`: -1 takes it back, if no model has answered it."""
-        self._prompt_tokens = tokens
-        self._guild.costs.add(Cost(calls, calls * tokens), now=self._clock.monotonic())
-
-    def on_reply_ended(
-        self, user_id: int | None, text: str, *, tokens: int, spoken_s: float, skipped: bool, steps: int = 0
-    ) -> None:
-        """Count the cost of a reply. `text`: the part that people heard or read. `steps`: how often it called tools;
-        after each call the model is sent the whole prompt again.
-        """
+    def on_reply_ended(self, user_id: int | None, text: str, *, spoken_s: float, skipped: bool) -> None:
+        """Take note of a reply, and count its speech. `text`: the part that people heard or read."""
         now = self._clock.monotonic()
         self._statistics.skipped += skipped
-        if steps:
-            self._guild.costs.add(Cost(calls=steps, tokens=steps * self._prompt_tokens), now=now)
         if text:
             self._quiet.reset(now)
-            self._guild.costs.add(Cost(tokens=tokens, spoken_s=spoken_s), now=now)
+            self._guild.costs.add(Cost(spoken_s=spoken_s), now=now)
         if user_id is not None:
             self._engagement.on_reply_ended(user_id, text, now=now)
             if skipped:

@@ -7,6 +7,17 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
+class ServerLimits(BaseModel):
+    """The hourly limits of one server. None: as for all servers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[int, Field(ge=1, description="Of the server.")]
+    max_calls_per_hour: Annotated[int | None, Field(ge=0, le=100_000)] = None
+    max_tokens_per_hour: Annotated[int | None, Field(ge=0, le=1_000_000_000)] = None
+    max_spoken_s_per_hour: Annotated[float | None, Field(ge=0, le=3_600)] = None
+
+
 class ParticipationSettings(BaseModel):
     """When the bot speaks, and how much an hour of it may cost a server."""
 
@@ -57,3 +68,24 @@ class ParticipationSettings(BaseModel):
             "1800: more than half of the time is a monologue. 0 means no limit.",
         ),
     ] = 1_800.0
+    max_tokens_per_day: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=10_000_000_000,
+            description="Most tokens of all servers together in a day (UTC). Then the bot is silent everywhere until "
+            "midnight, and says why. Default 0: no limit.",
+        ),
+    ] = 0
+    max_tokens_per_month: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=100_000_000_000,
+            description="The same for a calendar month (UTC). Default 0: no limit.",
+        ),
+    ] = 0
+    servers: Annotated[
+        tuple[ServerLimits, ...],
+        Field(description="Other hourly limits for single servers. `roomtone servers` shows what each uses."),
+    ] = ()

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from bot.brain.decider import Reason
+from bot.cost import NOTHING, Cost
 from bot.guild import VoiceMode
-from bot.participation.costs import NOTHING, Cost
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ def silenced_for(minutes: int) -> Text:
 
 
 def over_ceiling(costs: CostLedger, now: float) -> Text:
-    """Return the notice that the hour's ceiling is reached, and for how long. `now`: monotonic seconds."""
-    return counted(
+    """Return the notice that the hour's ceiling is reached, and for how long; or that nothing more may be used at all.
+    `now`: monotonic seconds.
+    """
+    return costs.used_up() or counted(
         max(1, round(costs.free_in_s(now) / 60)),
         "I have reached this server's hourly limit, so I am silent for about a minute. I go on listening; /status "
         "shows the figures.",
@@ -115,7 +117,7 @@ def mode_sentence(mode: VoiceMode) -> Text:
 
 
 def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
-    """Return what was used, beside the limits if there are any."""
+    """Return what was used, beside the limits if there are any. What is not used, as without a model, is not named."""
     spoken_s = round(cost.spoken_s)
     amounts = (
         (
@@ -132,13 +134,12 @@ def cost_in_words(cost: Cost, limits: Cost = NOTHING) -> Text:
             Text("seconds of speech"),
         ),
     )
-    return joined(
-        (
-            Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
-            for amount, limit, alone, what in amounts
-        ),
-        ", ",
-    )
+    used = [
+        Text("{amount} of {limit} {what}", amount=amount, limit=round(limit), what=what) if limit else alone
+        for amount, limit, alone, what in amounts
+        if amount
+    ]
+    return joined(used, ", ") if used else Text("nothing")
 
 
 def _listed(decisions: Mapping[Reason, int]) -> Text:

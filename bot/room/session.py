@@ -15,6 +15,8 @@ import structlog
 from bot import events
 from bot.background_task import background_task
 from bot.errors import first_cause
+from bot.llm.model_calls import paid_by
+from bot.participation.costs import cost_of
 from bot.room.conversation.conversation import Conversation
 from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, RoomEnding
 from bot.room.posted_messages import post_recap
@@ -139,7 +141,10 @@ class Session:
             resume_within_s=RESUME_WITHIN_S,
             running=guild.running_session(self._clock.monotonic(), within_s=RESUME_WITHIN_S),
         )
-        with structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=guild_id):
+        with (
+            structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=guild_id),
+            paid_by(lambda call: guild.costs.add(cost_of(call), now=self._clock.monotonic())),
+        ):
             try:
                 # A server has one room at a time, and what earlier ones have left open in other channels does not go
                 # on. The bot would come back there at a later start.

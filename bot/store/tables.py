@@ -410,6 +410,17 @@ room_claims = Table(
     Column("number", BigInteger, nullable=False),
 )
 
+# What each server has used (`bot.store.usage`). `slot`: the time in slots of ten minutes.
+server_usage = Table(
+    "server_usage",
+    metadata,
+    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("slot", BigInteger, primary_key=True, autoincrement=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("spoken_s", Float, nullable=False),
+)
+
 hearing_opt_outs = Table(
     "hearing_opt_outs",
     metadata,

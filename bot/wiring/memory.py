@@ -20,7 +20,7 @@ from bot.memory.personal_recall import PersonalRecall, ReadableMemory
 from bot.memory.recall import Recall, RoomAudience, RoomRecall
 from bot.memory.session_reader import SessionReader
 from bot.memory.upkeep import MemoryUpkeep
-from bot.participation.costs import MeteredCompletion
+from bot.participation.costs import CappedCompletion
 from bot.room.services import GuildPolicy
 from bot.store.claims import fenced
 from bot.store.history import SessionHistory
@@ -227,7 +227,7 @@ def summarisers_by_guild(
     clock: Clock,
     zone: tzinfo = UTC,
 ) -> Callable[[int], Awaitable[Summariser]]:
-    """Return the function that makes a server's summariser, whose calls count in that server's hour.
+    """Return the function that makes a server's summariser, which waits while that server's hour is used up.
 
     Raises `SetupError` if `kind` needs a language model and there is none.
     """
@@ -238,7 +238,7 @@ def summarisers_by_guild(
         if model is None:
             return unmetered
         costs = (await participation.of_guild(guild_id)).costs
-        return choose_summariser(kind, MeteredCompletion(model, costs, monotonic=clock.monotonic), zone)
+        return choose_summariser(kind, CappedCompletion(model, costs, monotonic=clock.monotonic), zone)
 
     return summariser_of
 

@@ -21,6 +21,7 @@ from bot.memory.retention import Retention
 from bot.monitoring.measured_store import MeasuredTurnStore
 from bot.monitoring.traces import open_traces
 from bot.participation.guild_conduct import GuildConducts
+from bot.participation.spending import Spending
 from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
 from bot.store.backup import remove_leftovers
@@ -32,6 +33,7 @@ from bot.store.servers import OptOutStore, SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
+from bot.store.usage import UsageStore
 from bot.wiring.pages import RIVAL, open_dashboard, open_monitoring
 
 if TYPE_CHECKING:
@@ -194,12 +196,17 @@ async def open_bot_process(
         server_time=partial(discord_time, settings.discord),
     )
     await stack.enter_async_context(background_task(retention.run(), name="retention"))
+    spending = Spending(UsageStore(stores.database), settings.participation, clock=clock, on_used=metrics.record_use)
+    stack.push_async_callback(spending.save)
+    await stack.enter_async_context(background_task(spending.run(), name="spending"))
     participation = GuildConducts(
         stores.servers,
         stores.opt_outs,
         settings.participation,
         wake_names=settings.brain.names,
         clock=clock,
+        spending=spending,
+        refused=frozenset(settings.discord.refused_people),
         # A server may be stricter than the operator, never laxer.
         asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         serves=shards.serves,

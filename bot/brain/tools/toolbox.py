@@ -135,15 +135,12 @@ class ToolExchanges:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
         # How often everything was dropped.
         self.clearings = 0
-        # How many steps were ever recorded, those that were dropped included.
-        self.recorded = 0
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Record steps of the reply to one question, after those that another model took for it. Drop the oldest steps
         and questions if there are too many.
         """
         if steps:
-            self.recorded += len(steps)
             self._by_turn[turn] = (*self._by_turn.get(turn, ()), *steps)[-MOST_STEPS:]
         if len(self._by_turn) > MOST_QUESTIONS:
             del self._by_turn[next(iter(self._by_turn))]

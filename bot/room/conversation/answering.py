@@ -80,9 +80,7 @@ class Answering:
             clock=self._clock,
             observe=self._on_recorded,
         )
-        recorder = ReplyRecorder(
-            self.participation, self.turn_recorder, toolbox=self.toolbox, clock=self._clock, observe=services.observe
-        )
+        recorder = ReplyRecorder(self.participation, self.turn_recorder, clock=self._clock, observe=services.observe)
         prompts = PromptBuilder(
             session,
             participants=self.participants,

@@ -98,8 +98,7 @@ class PromptBuilder:
                 self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._timeline.session_id, at=at))
 
         def report_away(problem: ChatModelError) -> None:
-            # Nobody bills it, and who runs the bot shall see it.
-            self._participation.on_prompt_sent(sum(part.tokens for part in context.parts), calls=-1)
+            # Who runs the bot shall see it.
             services.observe(events.Problem("reply", sentence_of(problem), services.clock.monotonic()))
 
         # What came of a press is in no memory, and without a model nobody knows whether other words are for the bot.
@@ -135,9 +134,8 @@ class PromptBuilder:
             )
 
     def _report_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
-        """Count the cost of a prompt, and tell memory and observers."""
+        """Tell memory and observers of a prompt."""
         parts = tuple(parts)
-        self._participation.on_prompt_sent(sum(part.tokens for part in parts))
         if self._upkeep is not None:
             self._upkeep.on_payload_sent(parts)
         self._services.observe(events.ContextBuilt(parts, answer_to, self._services.clock.monotonic()))

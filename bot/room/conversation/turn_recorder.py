@@ -17,14 +17,12 @@ from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from compaction.tokens import estimate_text_tokens
 from voice.asr.sound_effect import is_sound_effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.reply import Question, Reply
-    from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
     from bot.channel.port import Person, RoomChannel
     from bot.clock import Clock
@@ -244,40 +242,34 @@ class FailureMessages:
 
 
 class ReplyRecorder:
-    """Records the replies of one room. `toolbox`: knows the tool calls of each reply."""
+    """Records the replies of one room."""
 
     def __init__(
         self,
         participation: Participation,
         turn_recorder: TurnRecorder,
         *,
-        toolbox: Toolbox,
         clock: Clock,
         observe: events.Observer,
     ) -> None:
         self._participation = participation
         self._turn_recorder = turn_recorder
-        self._toolbox = toolbox
         self._clock = clock
         self._observe = observe
         self._failure_messages = FailureMessages()
-        # How many of the toolbox's steps are paid for.
-        self._steps_counted = 0
 
     async def record(self, reply: Reply) -> None:
-        """Count the cost of a finished reply, record the part that was played or written, and have its failure written
-        into the channel.
+        """Count the speech of a finished reply, record the part that was played or written, and have its failure
+        written into the channel.
         """
         asker_id = reply.question.asker_id
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
         self._participation.on_reply_ended(
             int(asker_id) if asker_id else None,
             delivered,
-            tokens=estimate_text_tokens(delivered),
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
             # A model that failed has not found that somebody else is meant.
             skipped=reply.skipped and not reply.dropped,
-            steps=self._new_steps(),
         )
         if reply.skipped:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)
@@ -293,18 +285,10 @@ class ReplyRecorder:
         self._observe(_finished(reply))
 
     async def record_written(self, question: Question, text: str) -> None:
-        """Count the cost of an answer in writing and record it. `text`: the part that people can read."""
-        self._participation.on_reply_ended(
-            None, text, tokens=estimate_text_tokens(text), spoken_s=0.0, skipped=False, steps=self._new_steps()
-        )
+        """Record an answer in writing. `text`: the part that people can read."""
+        self._participation.on_reply_ended(None, text, spoken_s=0.0, skipped=False)
         if text:
             await self._turn_recorder.record_written_reply(question, text)
-
-    def _new_steps(self) -> int:
-        """Return how many steps with tool calls were recorded since the last reply. Several may answer one turn."""
-        recorded = self._toolbox.exchanges.recorded
-        new, self._steps_counted = recorded - self._steps_counted, recorded
-        return new
 
     async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:
         await self._turn_recorder.record_reply(reply, first_audio_at)

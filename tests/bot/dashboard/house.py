@@ -19,13 +19,13 @@ from bot import events
 from bot.brain.context import build_context_messages
 from bot.brain.system_prompt import SystemPrompt
 from bot.channel.port import Person
+from bot.cost import Cost
 from bot.dashboard.access import Access
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.logs.output import configured_logging
 from bot.memory.recall import Recall
-from bot.participation.costs import Cost
 from bot.participation.guild_conduct import GuildConducts
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import sent_prompt

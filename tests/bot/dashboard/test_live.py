@@ -10,10 +10,10 @@ import pytest
 import pytest_asyncio
 
 from bot.channel.port import Person
+from bot.cost import Cost
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.live import WAITING_CHARS, WAITING_EVENTS, Follower
 from bot.events import CompactionLanded, UtteranceTranscribed
-from bot.participation.costs import Cost
 from bot.readers import Reader
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.withdrawal import WordsWithdrawn

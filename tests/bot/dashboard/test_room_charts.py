@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from bot import events
+from bot.cost import NOTHING
 from bot.dashboard.live_room import CHARTS, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
-from bot.participation.costs import NOTHING, CostLedger
+from bot.participation.costs import CostLedger
 from bot.participation.guild_conduct import GuildConduct
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import discord
 import pytest
 from discord.app_commands import Cooldown
@@ -141,3 +143,11 @@ def test_no_number_of_people_fills_the_memory() -> None:
     for person in range(MOST_KEPT + 1):
         used.use(1, person, "join", once, now=1.0)
     assert [used.use(1, person, "join", once, now=1.0) for person in (MOST_KEPT, 0)] == [60, 0]
+
+
+def test_who_is_not_served_has_their_own_words_only() -> None:
+    """They can leave, and see and delete what is kept of them; being a manager changes nothing."""
+    for kind in KINDS:
+        user = replace(person(kind, inside=True), is_refused=True)
+        allowed = {name for name in RULES if refusal(name, user) is None}
+        assert allowed == {"opt-out", "opt-in", "privacy", "my-data", "forget-me"}

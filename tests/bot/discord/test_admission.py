@@ -54,6 +54,14 @@ async def test_a_guild_of_the_owners_is_served(settings: dict[str, tuple[int, ..
         assert local.messages == ()
 
 
+async def test_a_refused_server_is_left_whoever_manages_it() -> None:
+    """It is no matter whether it is among those that are served."""
+    for others in ({"guilds": (GUILD,)}, {"owners": (ADA,)}):
+        async with online(settings={"refused_guilds": (GUILD,), **others}) as (local, client, _):
+            await settle(lambda: not client.guilds)
+            assert local.messages
+
+
 async def test_commands_are_refused_where_it_could_not_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """If Discord does not let the bot leave, it refuses every command there."""
 

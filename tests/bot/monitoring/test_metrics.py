@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bot import events
 from bot.background_task import background_task
+from bot.cost import Cost
 from bot.events import HeardAgain, ReplyOutcome, SpokenText
 from bot.health import FaultKind, Health, HealthFault
 from bot.llm.model_calls import ModelCall
@@ -190,6 +191,15 @@ def test_models_store_recogniser_and_loop_are_measured() -> None:
     assert value(metrics, "event_loop_lag_seconds_sum") == 0.02
     assert value(metrics, "recognitions_total", outcome="completed") == 9
     assert value(metrics, "recogniser_compute_seconds_total") == 3.0
+
+
+def test_use_is_told_by_server() -> None:
+    """So that an operator sees who costs what."""
+    metrics = new_metrics()
+    for tokens in (30, 12):
+        metrics.record_use(7, Cost(1, tokens))
+    shown, _ = metrics.scrape()
+    assert b'roomtone_server_tokens_total{guild_id="7"} 42.0' in shown
 
 
 @pytest.mark.parametrize("outcome", RemoteOutcome)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.participation.costs import HOUR_S, Cost, CostLedger, MeteredCompletion, ceiling_of
-from bot.participation.settings import ParticipationSettings
+from bot.cost import Cost
+from bot.llm.model_calls import ModelCall, finish_call, ignore_call, paid_by
+from bot.llm.port import Usage
+from bot.participation.costs import HOUR_S, CappedCompletion, CostLedger, ceiling_of, cost_of
+from bot.participation.settings import ParticipationSettings, ServerLimits
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer, CompletionRequest
 from tests.fakes.held_objects import held_objects
+
+if TYPE_CHECKING:
+    from bot.llm.model_calls import CallOutcome
 
 
 def test_the_hour_slides() -> None:
@@ -83,7 +91,14 @@ def test_each_figure_has_a_ceiling_of_its_own(ceiling: Cost, reached: bool) -> N
 
 def test_there_is_a_ceiling_unless_somebody_takes_it_away() -> None:
     """The default settings limit calls, tokens and seconds of speech."""
-    assert ceiling_of(ParticipationSettings()) == Cost(240, 1_000_000, 1_800.0)
+    assert ceiling_of(ParticipationSettings(), 7) == Cost(240, 1_000_000, 1_800.0)
+
+
+def test_a_server_may_have_other_limits() -> None:
+    """What is not given for it is as for all; 0 takes a limit away."""
+    settings = ParticipationSettings(servers=(ServerLimits(id=7, max_calls_per_hour=10, max_tokens_per_hour=0),))
+    assert ceiling_of(settings, 7) == Cost(10, 0, 1_800.0)
+    assert ceiling_of(settings, 8) == Cost(240, 1_000_000, 1_800.0)
 
 
 ENTRIES = st.lists(
@@ -115,58 +130,75 @@ REQUEST = CompletionRequest("s" * 100, "p" * 300, max_output_tokens=50)
 
 
 class Endpoint:
-    """A text model with a prepared answer, or None to fail."""
+    """A text model whose calls cost a server as much as they do."""
 
     model = "small"
 
-    def __init__(self, answer: CompletionAnswer | None) -> None:
-        self.answer = answer
+    def __init__(self, ledger: CostLedger) -> None:
+        self._ledger = ledger
         self.calls = 0
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """Return the answer, or fail."""
+        """Return the answer."""
         assert request is REQUEST
         self.calls += 1
-        if self.answer is None:
-            raise CompletionError("It is busy.", retryable=True)
-        return self.answer
+        self._ledger.add(Cost(1, 1_200), now=0.0)
+        return CompletionAnswer("a", "stop", 1_000, 200)
 
 
 @pytest.mark.parametrize(
-    ("answer", "cost"),
+    ("outcome", "sent", "answered", "tokens"),
     [
-        (CompletionAnswer("a" * 40, "stop", 1_000, 200), Cost(calls=1, tokens=1_200)),
-        (CompletionAnswer("a" * 40, "stop", None, None), Cost(calls=1, tokens=110)),
-        (CompletionAnswer("a" * 40, "stop", 1_000, None), Cost(calls=1, tokens=1_010)),
-        (None, Cost(calls=1, tokens=100)),
+        ("answered", 1_000, 200, 1_200),
+        ("cancelled", 1_000, 0, 1_000),
+        ("failed", 1_000, 0, 0),
+        ("failed", 1_000, 7, 1_007),
     ],
 )
-async def test_a_call_counts_in_the_hour(answer: CompletionAnswer | None, cost: Cost) -> None:
-    """A call counts with the reported tokens, or with an estimate where none are reported or the call failed."""
-    ledger = CostLedger(Cost())
-    metered = MeteredCompletion(Endpoint(answer), ledger, monotonic=lambda: 0.0)
-    if answer is None:
-        with pytest.raises(CompletionError, match="busy"):
-            await metered.complete(REQUEST)
-    else:
-        assert await metered.complete(REQUEST) is answer
-    assert ledger.last_hour(0.0) == cost
-    assert metered.model == "small"
+def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: int, tokens: int) -> None:
+    """Nobody bills a call that failed before it gave anything; it still counts as a call."""
+    assert cost_of(ModelCall("small", "reply", outcome, sent, answered, None, 1.0)) == Cost(1, tokens)
+
+
+async def test_who_pays_gets_the_calls_of_their_tasks_alone() -> None:
+    """Also of tasks that their tasks start, while another server's calls end beside them."""
+    paid: dict[str, list[str]] = {"here": [], "there": []}
+
+    async def call(model: str) -> None:
+        await asyncio.sleep(0)
+        usage = Usage(1, 1)
+        finish_call(ignore_call, model=model, purpose="reply", outcome="answered", usage=usage, duration_s=1.0)
+
+    async def room(name: str) -> None:
+        with paid_by(lambda each: paid[name].append(each.model)):
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(call(f"inner {name}"))
+                await call(name)
+
+    async with asyncio.TaskGroup() as rooms:
+        for name in paid:
+            rooms.create_task(room(name))
+        await call("nobody's")
+    assert {name: sorted(calls) for name, calls in paid.items()} == {
+        "here": ["here", "inner here"],
+        "there": ["inner there", "there"],
+    }
 
 
 @pytest.mark.parametrize("ceiling", [Cost(calls=3), Cost(tokens=3_600)])
 async def test_at_the_ceiling_no_call_is_made(ceiling: Cost) -> None:
     """300 folds of one hour make no more calls than its ceiling has. The refusal is retryable, and the hour ends."""
     now = 0.0
-    ledger, endpoint = CostLedger(ceiling), Endpoint(CompletionAnswer("a", "stop", 1_000, 200))
-    metered = MeteredCompletion(endpoint, ledger, monotonic=lambda: now)
+    ledger = CostLedger(ceiling)
+    endpoint = Endpoint(ledger)
+    capped = CappedCompletion(endpoint, ledger, monotonic=lambda: now)
     for _ in range(3):
-        await metered.complete(REQUEST)
+        await capped.complete(REQUEST)
     for _ in range(297):
-        with pytest.raises(CompletionError, match=r"participation\.max_calls_per_hour") as caught:
-            await metered.complete(REQUEST)
+        with pytest.raises(CompletionError, match="max_calls_per_hour") as caught:
+            await capped.complete(REQUEST)
         assert caught.value.retryable
     assert endpoint.calls == 3
     now = HOUR_S
-    await metered.complete(REQUEST)
+    await capped.complete(REQUEST)
     assert endpoint.calls == 4

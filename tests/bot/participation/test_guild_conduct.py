@@ -75,6 +75,24 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     assert await house.participation.of_guild(11) is not guild
 
 
+async def test_nobody_is_heard_whom_the_bot_serves_nowhere() -> None:
+    """No choice of theirs changes that."""
+    house = House()
+    participation = GuildConducts(
+        house.servers,
+        house.opt_outs,
+        ParticipationSettings(),
+        wake_names=NAMES,
+        clock=house.clock,
+        refused=frozenset({BO}),
+    )
+    guild = await participation.of_guild(GUILD)
+    for out in (True, False):
+        await participation.set_opt_out(GUILD, BO, out=out)
+        assert guild.excludes(BO)
+    assert not guild.excludes(ADA)
+
+
 async def test_opt_outs_of_another_process_are_read_anew() -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
     house = House()

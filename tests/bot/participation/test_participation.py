@@ -16,8 +16,9 @@ from bot.brain.decider import Decision, PendingReply, Reason
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
+from bot.cost import Cost
 from bot.guild import Silence, VoiceMode
-from bot.participation.costs import HOUR_S, Cost
+from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
 from bot.participation.guild_conduct import GuildConducts
 from bot.participation.participation import SILENCE_UNSTORED, Participation, ReplyState
@@ -160,8 +161,8 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
                 decided.append((user_id, text, decision, silenced, over, user_id in guild.opted_out))
                 if decision.answer:
                     participation.on_reply_begun(user_id)
-                    participation.on_prompt_sent(100)
-                    participation.on_reply_ended(user_id, "So it is.", tokens=3, spoken_s=1.0, skipped=False)
+                    guild.costs.add(Cost(calls=1, tokens=103), now=table.clock.monotonic())
+                    participation.on_reply_ended(user_id, "So it is.", spoken_s=1.0, skipped=False)
     return decided
 
 
@@ -271,7 +272,7 @@ async def test_what_somebody_says_only_interrupts(text: str, alone: bool) -> Non
     participation, guild = await table.begin()
     if alone:
         table.channel.people = [ADA, OTHER_BOT]
-    participation.on_reply_ended(ADA.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
+    participation.on_reply_ended(ADA.id, "So it is.", spoken_s=1.0, skipped=False)
     participation.on_utterance(ADA.id, text, ended_at=0.0)
     assert (guild.silence, table.stopped) == (Silence(), 0)
     await table.guilds.silence_for_now(table.channel.guild_id, by=BO.id)
@@ -320,7 +321,7 @@ async def test_what_becomes_no_turn() -> None:
     participation, _ = await table.begin()
     for person in (ADA, BO):
         participation.on_reply_begun(person.id)
-        participation.on_reply_ended(person.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
+        participation.on_reply_ended(person.id, "So it is.", spoken_s=1.0, skipped=False)
     at = table.clock.monotonic()
     assert decided(participation, ADA.id, "And on Sunday?", at=at)
     table.guilds.on_withdrawn(WordsWithdrawn(at, frozenset({str(ADA.id)})))
@@ -338,7 +339,7 @@ async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
     """After a silence, whoever asked for it, and after somebody has left and come back."""
     table = Table(9)
     participation, guild = await table.begin()
-    participation.on_reply_ended(ADA.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
+    participation.on_reply_ended(ADA.id, "So it is.", spoken_s=1.0, skipped=False)
     assert decided(participation, ADA.id, "And on Sunday?")
     if ends == "silence":
         participation.on_utterance(BO.id, "Roomtone, be quiet.", ended_at=0.0)
@@ -371,21 +372,12 @@ async def test_what_nobody_can_hear_is_not_answered() -> None:
 async def test_the_ceiling_is_told_once_an_hour() -> None:
     """However often the bot is called meanwhile."""
     table = Table(1)
-    participation, _ = await table.begin()
+    participation, guild = await table.begin()
     for hour, told in ((0, 1), (0, 1), (1, 2)):
         table.clock.advance(HOUR_S * hour)
-        participation.on_prompt_sent(100)
+        guild.costs.add(Cost(calls=1, tokens=100), now=table.clock.monotonic())
         participation.choose_utterance([cast("SpokenText", Said(ADA.id, TEXTS[0], table.clock.monotonic()))])
         assert participation.queue.waiting == told
-
-
-async def test_a_prompt_that_no_model_answered_costs_nothing() -> None:
-    """Something else has answered it."""
-    table = Table(1)
-    participation, guild = await table.begin()
-    for calls in (1, -1):
-        participation.on_prompt_sent(100, calls=calls)
-    assert guild.costs.total == Cost()
 
 
 def test_it_takes_a_long_silence() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bot.brain.decider import Decision, Reason
+from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
-from bot.participation.costs import NOTHING, Cost, CostLedger
+from bot.participation.costs import CostLedger
 from bot.participation.guild_conduct import GuildConduct
 from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
 from bot.server_settings import no_server_settings
@@ -54,7 +55,7 @@ def test_a_ceiling_and_a_managers_silence_are_told() -> None:
 def test_one_of_each_is_told_in_the_singular() -> None:
     """One call, token and second are no calls, tokens and seconds."""
     assert cost_in_words(Cost(1, 1, 1.2)) == "1 call of the model, 1 token, 1 second of speech"
-    assert cost_in_words(Cost(1, 0, 0.0), Cost(240)) == "1 of 240 calls of the model, 0 tokens, 0 seconds of speech"
+    assert cost_in_words(Cost(1, 0, 0.0), Cost(240)) == "1 of 240 calls of the model"
 
 
 def test_every_reason_has_its_words() -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 from structlog.testing import capture_logs
 
 from bot import events
+from bot.cost import Cost
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.personal_data import PersonForgetter
-from bot.participation.costs import CostLedger, ceiling_of
+from bot.participation.costs import CostLedger
 from bot.participation.guild_conduct import GuildConduct
-from bot.participation.settings import ParticipationSettings
 from bot.room import other_processes
 from bot.room.other_processes import CHECK_CLAIM_S, CHECK_FORGETTINGS_S, ClaimWatch, ForgettingWatch
 from bot.server_settings import no_server_settings
@@ -136,7 +136,7 @@ class Scene:
         self.database = database
         self.clock = FakeClock()
         self.room = FakeWordsHolder()
-        ledger = CostLedger(ceiling_of(ParticipationSettings()))
+        ledger = CostLedger(Cost(calls=240))
         self.guild = GuildConduct(10, no_server_settings(), VoiceMode.NAME, (), ledger, holders=[self.room])
         self.guild.begin_session(EVENING)
         self.people: Sequence[str] = ("1", "2")

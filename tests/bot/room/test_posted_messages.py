@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from bot.cost import Cost
 from bot.events import TurnRecorded
 from bot.memory.digests import Digests
 from bot.memory.personal_recall import ReadableMemory
 from bot.memory.session_reader import SessionReader
-from bot.participation.costs import CostLedger, ceiling_of
-from bot.participation.settings import ParticipationSettings
+from bot.participation.costs import CostLedger
 from bot.room.posted_messages import (
     EDIT_EVERY_S,
     LEAST_SAID,
@@ -62,7 +62,7 @@ class Session:
         self.message = LiveMessage(
             self.channel,
             doing=lambda: LISTENING,
-            costs=CostLedger(ceiling_of(ParticipationSettings())),
+            costs=CostLedger(Cost(calls=240)),
             clock=self.clock,
         )
 

@@ -12,6 +12,8 @@ from structlog.testing import capture_logs
 from bot import events
 from bot.brain.wakeword import SILENT_MINUTES
 from bot.channel.port import MembershipChange
+from bot.llm.model_calls import finish_call, ignore_call
+from bot.llm.port import Usage
 from bot.participation.participation import CHECK_QUIET_S
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import silenced_for
@@ -22,8 +24,11 @@ from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
+    from bot.brain.context import ModelContext
+    from bot.brain.responder import Responder
     from tests.bot.room.room_scene import House
 
 
@@ -246,3 +251,33 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         house.recogniser.gate.set()
         await settle(lambda: bool(house.of(events.SpeechDropped)))
         assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []
+
+
+class BilledResponder(ScriptedResponder):
+    """Answers by a call of a model that is billed."""
+
+    async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+        """Yield the pieces, and bill the call."""
+        async for piece in super().respond(context):
+            yield piece
+        usage = Usage(prompt_tokens=600, completion_tokens=50)
+        finish_call(ignore_call, model="m", purpose="reply", outcome="answered", usage=usage, duration_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("responder", "calls", "tokens"), [(BilledResponder("It is green."), 1, 650), (None, 0, 0)], ids=["model", "none"]
+)
+async def test_a_server_pays_for_the_calls_of_its_room_alone(
+    tmp_path: Path, responder: Responder | None, calls: int, tokens: int
+) -> None:
+    """What a model bills in the room's tasks is the server's cost. Who answers without a model only speaks."""
+    async with a_house(tmp_path) as house:
+        if responder is not None:
+            house.new_responder = lambda: responder
+        async with living(house):
+            await house.say(ADA.id, "The door is green.")
+            await house.say(ADA.id, "Roomtone, what colour is the door?")
+            await house.reply(1)
+            costs = (await house.participation.of_guild(house.channel.guild_id)).costs
+            await settle(lambda: costs.total.spoken_s > 0)
+        assert (costs.total.calls, costs.total.tokens) == (calls, tokens)

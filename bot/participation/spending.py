@@ -1,0 +1,114 @@
+"""What all servers use together: it is kept over restarts, and has limits of its own for a day and a month.
+
+Days and months are those of UTC. Other processes of the bot use the same database, so their use counts too, as of the
+last time that it was read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.cost import NOTHING, Cost
+from bot.participation.costs import HOUR_S, CostLedger, ceiling_of
+from bot.texts.text import Text
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.clock import Clock
+    from bot.participation.settings import ParticipationSettings
+    from bot.store.usage import UsageStore
+
+log = structlog.get_logger()
+
+# So much of the use may be lost in a crash.
+SAVE_EVERY_S = 20.0
+
+DAY_USED_UP = Text(
+    "I have used up what all my servers may use in a day, so I am silent until midnight UTC. I go on listening."
+)
+MONTH_USED_UP = Text(
+    "I have used up what all my servers may use in a month, so I am silent until the next one. I go on listening."
+)
+
+
+class Spending:
+    """The use of all servers. `on_used`: gets what a server uses, by its id. `run` is a task of the process, and `save`
+    once more after it. Not thread-safe."""
+
+    def __init__(
+        self,
+        store: UsageStore,
+        settings: ParticipationSettings,
+        *,
+        clock: Clock,
+        on_used: Callable[[int, Cost], None] = lambda guild_id, cost: None,
+    ) -> None:
+        self._on_used = on_used
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._unsaved: defaultdict[int, Cost] = defaultdict(Cost)
+        # Tokens of all servers that are stored.
+        self._of_day = self._of_month = 0
+
+    async def open_ledger(self, guild_id: int) -> CostLedger:
+        """Return the ledger of a server, with what it has used in the last hour. Raises `StoreError`."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        used = await self._store.slots_of(guild_id, since=now - HOUR_S)
+        return CostLedger(
+            ceiling_of(self._settings, guild_id),
+            # What was used in a slot counts until an hour after its end.
+            used=[(monotonic + min(0.0, end - now), cost) for end, cost in used],
+            on_added=partial(self._add, guild_id),
+            used_up=self.used_up,
+        )
+
+    def used_up(self) -> Text | None:
+        """Return that all servers together have used up their day or month, as people read it; None: they have not."""
+        waiting = sum(cost.tokens for cost in self._unsaved.values())
+        limits = self._settings
+        if limits.max_tokens_per_month and self._of_month + waiting >= limits.max_tokens_per_month:
+            return MONTH_USED_UP
+        if limits.max_tokens_per_day and self._of_day + waiting >= limits.max_tokens_per_day:
+            return DAY_USED_UP
+        return None
+
+    async def run(self) -> None:
+        """Store the use of the servers, and read that of other processes. Never returns."""
+        while True:
+            await self.save()
+            await self._clock.sleep(SAVE_EVERY_S)
+
+    async def save(self) -> None:
+        """Store what was used. What cannot be stored waits for the next time."""
+        now = self._clock.now()
+        used, self._unsaved = self._unsaved, defaultdict(Cost)
+        try:
+            if used:
+                await self._store.add(used, now=now)
+        except StoreError as error:
+            for guild_id, cost in used.items():
+                self._unsaved[guild_id] += cost
+            log.warning("use_not_stored", problem=error)
+            return
+        day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        try:
+            self._of_day = await self._tokens_since(day)
+            self._of_month = await self._tokens_since(day.replace(day=1))
+        except StoreError as error:
+            log.warning("use_not_read", problem=error)
+
+    async def _tokens_since(self, begun: datetime) -> int:
+        used = await self._store.by_server(since=begun.timestamp())
+        return sum(used.values(), NOTHING).tokens
+
+    def _add(self, guild_id: int, cost: Cost) -> None:
+        self._unsaved[guild_id] += cost
+        self._on_used(guild_id, cost)

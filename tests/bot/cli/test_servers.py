@@ -1,0 +1,37 @@
+"""`roomtone servers` tells what each server has used, the dearest first."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from bot.cli.servers import MONTH_S, NOBODY
+from bot.clock import SystemClock
+from bot.cost import Cost
+from bot.store.database import open_database
+from bot.store.usage import UsageStore
+from tests.bot.cli.memory.stored_evening import told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_servers_are_listed_by_what_they_cost(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is older than a month does not count."""
+    assert NOBODY in told(capsys, "servers")
+    now = SystemClock().now()
+
+    async def use() -> None:
+        async with open_database(data_dir / "roomtone.db") as database:
+            usage = UsageStore(database)
+            await usage.add({5: Cost(1, 10, 60.0), 6: Cost(2, 7_000, 0.0)}, now=now)
+            await usage.add({5: Cost(1, 1_000_000, 0.0)}, now=now - MONTH_S - 3_600.0)
+
+    asyncio.run(use())
+    listed = json.loads(told(capsys, "servers", "--json"))
+    assert [each["guild_id"] for each in listed] == ["6", "5"]
+    assert listed[1]["month"] == {"calls": 1, "tokens": 10, "spoken_s": 60.0}
+    assert "7,000" in told(capsys, "servers")

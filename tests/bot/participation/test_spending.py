@@ -1,0 +1,104 @@
+"""The use of all servers is kept over restarts, waits for a database that is away, and has limits of its own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.cost import Cost
+from bot.participation.costs import HOUR_S
+from bot.participation.settings import ParticipationSettings
+from bot.participation.spending import Spending
+from bot.participation.statistics import over_ceiling
+from bot.store.database import open_database
+from bot.store.usage import UsageStore
+from compaction.errors import StoreError
+from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bot.store.database import Database
+
+HERE, THERE = 5, 6
+
+
+class _Busy(UsageStore):
+    """A store that can be away."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.away = False
+
+    async def add(self, used: Mapping[int, Cost], *, now: float) -> None:
+        if self.away:
+            raise StoreError("It is away.")
+        await super().add(used, now=now)
+
+
+async def test_a_restart_gives_no_new_hour(file: Path) -> None:
+    """What was used before it still counts until an hour has passed."""
+    settings, clock = ParticipationSettings(max_calls_per_hour=3), FakeClock()
+    async with open_database(file) as database:
+        for used in (2, 1):
+            spending = Spending(UsageStore(database), settings, clock=clock)
+            ledger = await spending.open_ledger(HERE)
+            assert not ledger.is_over(clock.monotonic())
+            ledger.add(Cost(calls=used), now=clock.monotonic())
+            await spending.save()
+        ledger = await Spending(UsageStore(database), settings, clock=clock).open_ledger(HERE)
+        assert ledger.is_over(clock.monotonic())
+        assert ledger.total == Cost()
+        clock.advance(HOUR_S + 1.0)
+        assert not ledger.is_over(clock.monotonic())
+
+
+async def test_use_waits_for_the_database(file: Path) -> None:
+    """Nothing is lost, and nothing counts twice."""
+    clock = FakeClock()
+    async with open_database(file) as database:
+        store = _Busy(database)
+        spending = Spending(store, ParticipationSettings(), clock=clock)
+        ledger = await spending.open_ledger(HERE)
+        store.away = True
+        for _ in range(2):
+            ledger.add(Cost(1, 100), now=clock.monotonic())
+            await spending.save()
+        store.away = False
+        for _ in range(2):
+            await spending.save()
+        assert await store.by_server(since=0.0) == {HERE: Cost(2, 200)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "ends"),
+    [
+        (ParticipationSettings(max_tokens_per_day=1_000), "2025-11-21"),
+        (ParticipationSettings(max_tokens_per_month=1_000), "2025-12-01"),
+    ],
+)
+async def test_all_servers_share_a_day_and_a_month(file: Path, settings: ParticipationSettings, ends: str) -> None:
+    """Use on one server silences another, in this process at once and after a restart, until the day or month ends."""
+    begun = datetime(2025, 11, 20, 12, tzinfo=UTC).timestamp()
+    clock = FakeClock(begun)
+    async with open_database(file) as database:
+        spending = Spending(UsageStore(database), settings, clock=clock)
+        here, there = await spending.open_ledger(HERE), await spending.open_ledger(THERE)
+        here.add(Cost(tokens=999), now=clock.monotonic())
+        assert not there.is_over(clock.monotonic())
+        here.add(Cost(tokens=1), now=clock.monotonic())
+        assert there.is_over(clock.monotonic())
+        assert over_ceiling(there, clock.monotonic()) == spending.used_up()
+        await spending.save()
+        again = Spending(UsageStore(database), settings, clock=clock)
+        await again.save()
+        assert again.used_up() is not None
+        clock.advance(datetime.fromisoformat(ends).replace(tzinfo=UTC).timestamp() - begun - 1.0)
+        await again.save()
+        assert again.used_up() is not None
+        clock.advance(2.0)
+        await again.save()
+        assert again.used_up() is None
