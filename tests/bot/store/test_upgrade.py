@@ -42,7 +42,7 @@ NOTE = Note(NoteId("map"), 15.0, "Ada", "A map of the coast.")
 FILLED = ("sessions", "turns", "notes", "passages")
 # What the first version had besides, and what later ones added.
 FORMER = {"preceding": "before", "following": "after"}
-ADDED = {"passages": {"heard_from", "heard_until"}}
+ADDED = {"passages": {"heard_from", "heard_until"}, "turns": {"called"}}
 
 
 async def rows_of(database: Database) -> dict[str, list[dict[str, Any]]]:
