@@ -48,7 +48,7 @@ class EncoderWindow:
 
 
 def encoder_window(duration_s: float, *, careful: bool = False) -> EncoderWindow:
-    """Return the window for `duration_s` seconds of speech, of which the first 30 s are used. `careful`: see `Recogniser`."""
+    """Return the window for `duration_s` seconds of speech, at most 30. `careful`: see `Recogniser`."""
     silence_s = CAREFUL_SILENCE_S if careful else TRAILING_SILENCE_S
     length_s = min(FULL_WINDOW_S, max(MIN_WINDOW_S, duration_s + silence_s))
     heard_s = min(duration_s, FULL_WINDOW_S)
