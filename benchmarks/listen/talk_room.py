@@ -134,7 +134,7 @@ class _TalkRoom:
         """End the answer in progress, if there is one. It costs nothing, so no ceiling hides what comes after it."""
         if self._answering is not None:
             text = "" if skipped else _ANSWER
-            participation.on_reply_ended(self._answering[0], text, tokens=0, spoken_s=0.0, skipped=skipped)
+            participation.on_reply_ended(self._answering[0], text, spoken_s=0.0, skipped=skipped)
             self._answering = None
 
     def _spoken(self, line: TimedLine) -> list[SpokenText]:

@@ -53,7 +53,7 @@ class Recogniser(Protocol):
 
         `glossary`: names and words to expect. `speaker_id`: for fairness, so that one person who talks much does not
         delay the others. `interim`: unfinished speech; only the speaker's latest one is kept, and interims are dropped
-        first under load. `careful`: the second hearing of a doubtful text, in a longer window. It waits behind all
+        first under load. `careful`: the second hearing of a doubtful text, in the whole window. It waits behind all
         finished speech and is dropped like an interim.
 
         Raises `RecogniserOverloadedError` when an interim was dropped (finished speech never is), or for `careful` when

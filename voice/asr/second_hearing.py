@@ -2,8 +2,8 @@
 
 The first hearing encodes a short window (`voice.asr.worker`). With it, Whisper breaks about one short question
 in forty: it writes the name alone, or the sentence twice. Such a text has fewer or more letters than its speech, or
-the model is not sure of it. So has one in twelve of all short texts, and these are heard again in a longer window,
-which costs three times as much and breaks none (docs/decisions/0006). Whoever hears as a room does calls `hear`.
+the model is not sure of it. So has one in twelve of all short texts, and these are heard again in the whole window,
+which costs six times as much and breaks none (docs/decisions/0006). Whoever hears as a room does calls `hear`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FEWEST_LETTERS_PER_S = 7.0
 MOST_LETTERS_PER_S = 22.0
 SURE_LOGPROB = -0.3
-# Of what is longer, an unsure text is seldom better in a longer window, which would be encoded for one in ten.
+# Of what is longer, an unsure text is seldom better in the whole window, which would be encoded for one in ten.
 SHORT_S = 5.0
 # What is shorter is a word or two, of which the number of letters says nothing.
 ONE_WORD_S = 1.2

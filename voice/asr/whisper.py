@@ -125,7 +125,7 @@ class WhisperEngine(Engine):
         30 s are used. Blocks. Raises `RecogniserError`.
 
         A language that is None or unknown to the model is detected from the same encoding, for one decoder step. What
-        is careful is encoded in a longer window, for up to three times the work. `others_wait`: whether other requests
+        is careful is encoded in the whole window, for up to six times the work. `others_wait`: whether other requests
         wait by now. A doubtful text is not decoded again then.
         """
         started = time.perf_counter()
@@ -165,8 +165,8 @@ class WhisperEngine(Engine):
 
     def _recognise(self, requests: Sequence[RecognitionRequest], others_wait: Callable[[], bool]) -> list[Recognition]:
         careful = requests[0].careful
-        windows = [encoder_window(duration_s(request.pcm), careful=careful) for request in requests]
-        length_s = max(window.length_s for window in windows)
+        windows = [encoder_window(duration_s(request.pcm)) for request in requests]
+        length_s = FULL_WINDOW_S if careful else max(window.length_s for window in windows)
         encoded = self._model.encode(np.stack([self._features(request.pcm, length_s) for request in requests]))
         languages = self._languages(requests, encoded)
         tokenizers = [self._tokenizer(language) for language, _ in languages]

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 FULL_WINDOW_S = 30.0
 MIN_WINDOW_S = 8.0
 TRAILING_SILENCE_S = 6.0
-# Of a second hearing. With 10 s of silence, two of 720 short questions stay broken; with 14 s none does, as with the
-# whole window, which takes twice the work (docs/decisions/0006).
-CAREFUL_SILENCE_S = 14.0
 # 8 tokens a second is twice what a fast speaker needs, so only a loop reaches it.
 TOKENS_PER_S = 8
 TOKENS_AT_LEAST = 12
@@ -47,10 +44,9 @@ class EncoderWindow:
     token_cap: int
 
 
-def encoder_window(duration_s: float, *, careful: bool = False) -> EncoderWindow:
-    """Return the window for `duration_s` seconds of speech, at most 30. `careful`: see `Recogniser`."""
-    silence_s = CAREFUL_SILENCE_S if careful else TRAILING_SILENCE_S
-    length_s = min(FULL_WINDOW_S, max(MIN_WINDOW_S, duration_s + silence_s))
+def encoder_window(duration_s: float) -> EncoderWindow:
+    """Return the window for `duration_s` seconds of speech. Only the first 30 s are used."""
+    length_s = min(FULL_WINDOW_S, max(MIN_WINDOW_S, duration_s + TRAILING_SILENCE_S))
     heard_s = min(duration_s, FULL_WINDOW_S)
     # Rounded up to 0.1 s: the encoder's second convolution halves an even number of frames.
     return EncoderWindow(

@@ -110,7 +110,7 @@ async def test_who_comes_in_is_read_beforehand(file: Path) -> None:
         assert second.people.section(strangers, present) == ()
         assert second.upkeep.people.introductions(strangers, present) == ["Ada L.", "Bob"]
         assert second.upkeep.people.introductions(HERE, present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
-        assert await second.people.forget(GUILD, "id-Ada") == 1
+        assert (await second.people.forget(GUILD, "id-Ada")).count == 1
         assert second.upkeep.people.introductions(HERE, present) == ["Ada L.", "Bob"]
         assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert await second.people.facts_about(GUILD, "id-Ada") == ()
