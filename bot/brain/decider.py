@@ -114,13 +114,14 @@ def decide(heard: str | None, situation: Situation) -> Decision:
 
 
 def is_for_bot(heard: str, situation: Situation) -> bool:
-    """Return whether `heard` is said to the bot and no part of the talk: it calls the bot, or asks what the bot surely
-    answers.
+    """Return whether `heard` is said to the bot and no part of the talk: it calls the bot, or is a question or a first
+    sentence that the bot surely answers.
     """
     if _is_called(heard, situation):
         return True
     decision = _decide_heard(heard, situation)
-    return decision.answer and (decision.unaided or not decision.may_skip) and _asks(heard)
+    is_sure = decision.answer and (decision.unaided or not decision.may_skip)
+    return is_sure and (_asks(heard) or meaning_as_said(heard) is not None)
 
 
 def _decide_heard(heard: str, situation: Situation) -> Decision:

@@ -141,6 +141,7 @@ def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
         (QUESTION, COMPANY, False),
         # Nobody else is asked, but what somebody tells is told.
         (QUESTION, ALONE, True),
+        ("Stop listening.", ALONE, True),
         ("The concert starts at seven.", ALONE, False),
         ("And on Sunday?", UNAIDED, True),
         ("And on Sunday?", ENGAGED, False),
