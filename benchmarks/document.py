@@ -120,6 +120,7 @@ def _table(kept: Results) -> Iterator[str]:
     yield from table(("target", "goal", "measured", "", "of", *(["result"] if several else ())), rows)
     for file, report in kept.items():
         yield from _operating_points(file, report)
+        yield from _evidence(report)
     for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
@@ -135,6 +136,26 @@ def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
             figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
             head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
             yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
+
+
+def _evidence(report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield how often each way to search finds the evidence of each set's questions, where a result has it."""
+    match report:
+        case {"ours": {"evidence": dict(sets)}}:
+            head = ("evidence among ten hits", "set", "questions", "a hit", "recall of all", "shown")
+            rows = (
+                (
+                    way,
+                    name,
+                    cell(figures["questions"]),
+                    *(measured({"goal": "%", "value": each}) for each in judged.values()),
+                )
+                for name, figures in sets.items()
+                if isinstance(figures, dict)
+                for way, judged in figures.items()
+                if isinstance(judged, dict)
+            )
+            yield from table(head, rows)
 
 
 def targets_of(report: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:

@@ -41,7 +41,8 @@ class RoomtoneSearch:
         self._database = database
         self._store = SqlTurnStore(database, SystemClock())
         self._vectors = VectorStore(database)
-        self.recall = Recall(SqlRecallIndex(database, self._vectors), self._store, embedder=embedder)
+        self._index = SqlRecallIndex(database, self._vectors)
+        self.recall = Recall(self._index, self._store, embedder=embedder)
         self._embedder = embedder
         self._added = 0
 
@@ -73,6 +74,11 @@ class RoomtoneSearch:
                 self._embedder.model,
                 {passage_id: None if text is None else next(made) for passage_id, text in waiting},
             )
+
+    def ways(self) -> dict[str, Recall]:
+        """Return the ways to search this database, by name."""
+        ways = {"full text": Recall(self._index, self._store)}
+        return ways if self._embedder is None else ways | {"with the embedder": self.recall}
 
     async def search(self, query: str, *, limit: int) -> Sequence[RecallHit]:
         """Return at most `limit` turns with their neighbours, best first."""
