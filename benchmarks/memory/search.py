@@ -180,9 +180,11 @@ def _share(found: list[tuple[bool, bool]]) -> float:
     return round(sum(hit for hit, _ in found) / len(found), 4)
 
 
-async def measure_search_speed(turns: int, progress: Progress) -> dict[str, Json]:
-    """Return how long searches among `turns` turns of generated evenings take, and how long filling the index took."""
-    async with open_roomtone_search() as search:
+async def measure_search_speed(turns: int, embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
+    """Return how long searches among `turns` turns of generated evenings take, and how long filling the index took. The
+    `embedder` embeds and compares the queries; the turns have no embeddings.
+    """
+    async with open_roomtone_search(embedder) as search:
         begun = time.perf_counter()
         questions = await _filled(search, turns, progress)
         added_s = time.perf_counter() - begun
