@@ -129,18 +129,6 @@ class Completion(Protocol):
         """Return the answer. The caller sets the deadline (asyncio.timeout)."""
 
 
-# How a text is like a query: for each piece of a word of the query, the cosine of the text's most similar piece.
-WordLikeness: TypeAlias = "Sequence[float]"
-
-
-@runtime_checkable
-class WordComparer(Protocol):
-    """An embedder that compares a query's words one by one, too. Raises only `EmbeddingError`."""
-
-    async def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
-        """Return the likeness of each text. The caller sets the deadline (asyncio.timeout)."""
-
-
 class Embedder(Protocol):
     """Turns texts into vectors of one fixed width. Raises only `EmbeddingError`."""
 
@@ -153,3 +141,15 @@ class Embedder(Protocol):
 
         The caller sets the deadline (asyncio.timeout).
         """
+
+
+# How a text is like a query: for each piece of a word of the query, the cosine of the text's most similar piece.
+WordLikeness: TypeAlias = "Sequence[float]"
+
+
+@runtime_checkable
+class WordComparer(Embedder, Protocol):
+    """An embedder that compares a query's words one by one, too. Raises only `EmbeddingError`."""
+
+    async def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
+        """Return the likeness of each text. The caller sets the deadline (asyncio.timeout)."""
