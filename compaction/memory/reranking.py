@@ -19,7 +19,7 @@ from compaction.language.text import QUESTION_MARKS
 from compaction.model import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from compaction.memory.passage import Passage, PassageId
     from compaction.memory.recall import SearchQuery, SearchTerms
@@ -79,7 +79,11 @@ class Comparison:
         rarely has their name.
         """
         names = {word for each in self.passages for name in each.speakers for word in normalized_words(name)}
-        words = [word for word in self.text.split() if names.isdisjoint(map(_without_genitive, normalized_words(word)))]
+        words = [
+            word
+            for word in self.text.split()
+            if names.isdisjoint(each.removesuffix("'s") for each in normalized_words(word))
+        ]
         return " ".join(words) or self.text
 
     def scores(self, likeness: Mapping[str, WordLikeness]) -> dict[PassageId, float]:
@@ -120,11 +124,11 @@ class Comparison:
                 max(beside, default=0.0),
                 cosines.get(each.id, least),
                 math.log1p(len(pairs & set(pairwise(words)))),
-                *(_kernel(own, pieces, middle) for middle in _KERNELS),
-                _equal(own, pieces),
-                _equal(near, pieces),
-                _mean(own, pieces),
-                _mean(near, pieces),
+                *(_weighed(pieces, (_nearness(cosine, middle) for cosine in own)) for middle in _KERNELS),
+                _weighed(pieces, (cosine >= _EQUAL for cosine in own)),
+                _weighed(pieces, (cosine >= _EQUAL for cosine in near)),
+                _weighed(pieces, own),
+                _weighed(pieces, near),
             )
 
     @cached_property
@@ -147,10 +151,6 @@ def _beside(passage: Passage) -> Iterator[str]:
         yield from (turn.text for turn in passage.around if abs(turn.seq - source.seq) == 1)
 
 
-def _without_genitive(word: str) -> str:
-    return word.removesuffix("'s")
-
-
 def _place(passage: Passage) -> tuple[SessionId, int | None]:
     return passage.session_id, passage.source.seq if isinstance(passage.source, Turn) else None
 
@@ -159,17 +159,10 @@ def _at_rank(rank: int | None) -> float:
     return 1.0 / (_RANK_CONSTANT + (_UNRANKED if rank is None else rank))
 
 
-def _kernel(likeness: WordLikeness, pieces: Sequence[float], middle: float) -> float:
-    """Return the weight of the pieces whose likeness is about `middle`."""
-    return sum(
-        weight * math.exp(-(((cosine - middle) / _KERNEL_WIDTH) ** 2) / 2.0)
-        for cosine, weight in zip(likeness, pieces, strict=True)
-    )
+def _nearness(cosine: float, middle: float) -> float:
+    return math.exp(-(((cosine - middle) / _KERNEL_WIDTH) ** 2) / 2.0)
 
 
-def _equal(likeness: WordLikeness, pieces: Sequence[float]) -> float:
-    return sum(weight for cosine, weight in zip(likeness, pieces, strict=True) if cosine >= _EQUAL)
-
-
-def _mean(likeness: WordLikeness, pieces: Sequence[float]) -> float:
-    return sum(cosine * weight for cosine, weight in zip(likeness, pieces, strict=True))
+def _weighed(pieces: Sequence[float], values: Iterable[float]) -> float:
+    """Return the sum of a value of each piece of the query, by the weights of the pieces."""
+    return sum(weight * value for weight, value in zip(pieces, values, strict=True))
