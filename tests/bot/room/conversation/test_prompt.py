@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
+import pytest
+
 from bot.brain.reply import Question
 from bot.brain.tools.frozen_calls import WITHDRAWN, FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool
@@ -61,6 +63,7 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert asker_of(Question(somebody), _participants()) == NOBODY
 
 
+@pytest.mark.withdraws("bot.channel.participants.Participants")
 def test_who_has_left_is_known_until_their_words_are_withdrawn() -> None:
     """Names go with the words of their people."""
     channel = FakeRoomChannel(people=(ADA, BO))
