@@ -120,11 +120,14 @@ def _table(kept: Results) -> Iterator[str]:
     yield from table(("target", "goal", "measured", "", "of", *(["result"] if several else ())), rows)
     for file, report in kept.items():
         yield from _operating_points(file, report)
+        yield from _evidence(report)
     for file, report in kept.items():
         machine = report.get("machine")
         if isinstance(machine, dict):
             cells = (cell(machine.get(each)) for each in ("date", "cpu", "cores"))
-            yield f"[{file}](benchmarks/{file}.json): {', '.join(filter(None, cells))} cores."
+            load, cores = machine.get("load_1m"), machine.get("cores")
+            busy = isinstance(load, float) and isinstance(cores, int) and load > cores
+            yield f"[{file}](benchmarks/{file}.json): {', '.join(filter(None, cells))} cores{f', load {load}' * busy}."
     yield ""
 
 
@@ -135,6 +138,20 @@ def _operating_points(file: str, report: Mapping[str, Json]) -> Iterator[str]:
             figures = {"silence": silence} | {name: each for name, each in others.items() if isinstance(each, dict)}
             head = (f"told by ({file})", *(str(name).replace("_", " ") for name in silence))
             yield from table(head, ((str(name), *map(cell, each.values())) for name, each in figures.items()))
+
+
+def _evidence(report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield how often each way to search finds the evidence in LoCoMo, where a result has it."""
+    match report:
+        case {"ours": {"evidence": {"LoCoMo": dict(ways)}}}:
+            head = ("evidence among ten hits", "a hit", "recall of all", "CPU, ms")
+            columns = {"hit": "%", "recall": "%", "cpu_ms": "ms"}
+            rows = (
+                (way, *(measured({"goal": goal, "value": judged[name]}) for name, goal in columns.items()))
+                for way, judged in ways.items()
+                if isinstance(judged, dict)
+            )
+            yield from table(head, rows)
 
 
 def targets_of(report: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:

@@ -7,7 +7,7 @@ in-memory fake. The port of the search index is in `memory.passage`, and the por
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,3 +141,15 @@ class Embedder(Protocol):
 
         The caller sets the deadline (asyncio.timeout).
         """
+
+
+# How a text is like a query: for each piece of a word of the query, the cosine of the text's most similar piece.
+WordLikeness: TypeAlias = "Sequence[float]"
+
+
+@runtime_checkable
+class WordComparer(Embedder, Protocol):
+    """An embedder that compares a query's words one by one, too. Raises only `EmbeddingError`."""
+
+    async def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
+        """Return the likeness of each text. The caller sets the deadline (asyncio.timeout)."""

@@ -66,9 +66,9 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
         ("conversations",),
         ("roomtone_search",),
-        ("names", "search", "summaries"),
+        ("evidence", "names", "search", "summaries"),
         ("quoting",),
-        ("bench",),
+        ("bench", "fit_reranking"),
     ),
     "bot": (
         ("guild", "texts"),

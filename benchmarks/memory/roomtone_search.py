@@ -16,8 +16,10 @@ from bot.store.search.tags import passage_tags
 from bot.store.search.vector_store import VectorStore
 from bot.store.tables import passages, turns
 from bot.store.turns import SqlTurnStore
+from compaction.errors import EmbeddingError
 from compaction.memory.passage import PassageKind, Scope, source_terms
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.ports import WordComparer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -31,7 +33,31 @@ SESSION = SessionId("bench")
 # Passages that are embedded and stored in one batch.
 _BATCH = 64
 # A busy machine must not end a run of minutes.
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
+# The first and the last of the ways to search.
+FULL_TEXT = "full text alone"
+WHOLE_SEARCH = "with both"
+
+
+class _Vectors:
+    """The vectors of an embedder, and no comparison of words."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.model = embedder.model
+        self.embed = embedder.embed
+
+
+class _Comparer:
+    """The comparison of words of an embedder, and no vectors."""
+
+    model = ""
+
+    def __init__(self, comparer: WordComparer) -> None:
+        self.compare_words = comparer.compare_words
+
+    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Sequence[Sequence[float]]:
+        del texts, urgent
+        raise EmbeddingError("This benchmark compares words alone.", retryable=False)
 
 
 class RoomtoneSearch:
@@ -39,9 +65,10 @@ class RoomtoneSearch:
 
     def __init__(self, database: Database, embedder: Embedder | None = None) -> None:
         self._database = database
-        self._store = SqlTurnStore(database, SystemClock())
+        self.store = SqlTurnStore(database, SystemClock())
         self._vectors = VectorStore(database)
-        self.recall = Recall(SqlRecallIndex(database, self._vectors), self._store, embedder=embedder)
+        self.index = SqlRecallIndex(database, self._vectors)
+        self.recall = Recall(self.index, self.store, embedder=embedder)
         self._embedder = embedder
         self._added = 0
 
@@ -56,7 +83,7 @@ class RoomtoneSearch:
             return
         if self._added == 0:
             # The first turn creates the session.
-            await self._store.append_turn(SESSION, new_turns[0])
+            await self.store.append_turn(SESSION, new_turns[0])
         fresh = new_turns if self._added else new_turns[1:]
         async with self._database.writing() as connection:
             if fresh:
@@ -74,6 +101,15 @@ class RoomtoneSearch:
                 {passage_id: None if text is None else next(made) for passage_id, text in waiting},
             )
 
+    def ways(self) -> dict[str, Recall]:
+        """Return the ways to search this database, by name. The last is how the bot searches."""
+        ways: dict[str, Embedder | None] = {FULL_TEXT: None}
+        if isinstance(self._embedder, WordComparer):
+            ways |= {"with the comparison": _Comparer(self._embedder), "with embeddings": _Vectors(self._embedder)}
+        if self._embedder is not None:
+            ways |= {WHOLE_SEARCH: self._embedder}
+        return {name: Recall(self.index, self.store, embedder=embedder) for name, embedder in ways.items()}
+
     async def search(self, query: str, *, limit: int) -> Sequence[RecallHit]:
         """Return at most `limit` turns with their neighbours, best first."""
         return await self.recall.search(query, Scope(), limit=limit)
@@ -84,7 +120,7 @@ async def open_roomtone_search(embedder: Embedder | None = None) -> AsyncIterato
     """Yield a search over an empty temporary database."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-bench-"))
-        opening = open_database(Path(folder) / "search.db", synchronous="normal", busy_timeout_s=_PATIENCE_S)
+        opening = open_database(Path(folder) / "search.db", synchronous="normal", busy_timeout_s=PATIENCE_S)
         database = await stack.enter_async_context(opening)
         yield RoomtoneSearch(database, embedder)
 

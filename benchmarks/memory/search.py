@@ -40,11 +40,9 @@ if TYPE_CHECKING:
     from benchmarks.memory.roomtone_search import RoomtoneSearch
     from benchmarks.report import Json
     from compaction.memory.quotes import Quote
-    from compaction.memory.recall import RecallHit
     from compaction.ports import Embedder
 
 _NAME = "Roomtone"
-_TEN = 10
 # Seconds after the last line in which the question is asked.
 _ASKED_AFTER_S = 60.0
 PAIRS = Path(__file__).parent / "other_languages.toml"
@@ -71,8 +69,7 @@ async def quotes_in_prompts(
     """Return how many questions have their answer among the quotes of the prompt.
 
     The questions are those about planted facts, and people's questions with known evidence, if the answer is not in
-    the last turns anyway. `among_ten`: the share of them whose answer is among the first ten hits, or beside one of
-    them. `corrected`: questions whose answer was corrected; `stale_first`: those of them with the old
+    the last turns anyway. `corrected`: questions whose answer was corrected; `stale_first`: those of them with the old
     answer quoted first. `stale_alone`: questions of which only an old answer is quoted.
     """
     asked: list[dict[str, int]] = []
@@ -84,14 +81,13 @@ async def quotes_in_prompts(
             async with open_roomtone_search(embedder) as search:
                 await search.add(conversation.lines)
                 await search.embed_all()
-                asked += [_counted(each, *await _quotes(conversation, search, each.text, seen)) for each in questions]
+                asked += [_counted(each, await _quotes(conversation, search, each.text, seen)) for each in questions]
         progress.advance()
     figures: dict[str, Json] = {"questions": len(asked), "conversations": len(conversations)}
     if asked:
         total = {name: sum(each[name] for each in asked) for name in asked[0]}
         figures |= {
             "answered": round(total["answered"] / len(asked), 4),
-            "among_ten": round(total["among_ten"] / len(asked), 4),
             "corrected": total["corrected"],
             "stale_first": share_of(total["stale_first"], total["corrected"]),
             "stale_alone": round(total["stale_alone"] / len(asked), 4),
@@ -103,15 +99,13 @@ async def quotes_in_prompts(
     return figures
 
 
-def _counted(asked: _AskedFact, hits: Sequence[RecallHit], found: Sequence[Quote]) -> dict[str, int]:
+def _counted(asked: _AskedFact, found: Sequence[Quote]) -> dict[str, int]:
     """Return what one question adds to the figures."""
-    near = {turn.seq for hit in hits[:_TEN] for turn in hit.turns}
     shown = quoted_turns(found)
     stale = asked.stale.intersection(shown)
     first = next((seq for seq in shown if seq in asked.answers | asked.stale), None)
     return {
         "answered": not asked.answers.isdisjoint(shown),
-        "among_ten": not asked.answers.isdisjoint(near),
         "corrected": bool(asked.stale),
         "stale_first": first in stale,
         "stale_alone": asked.answers.isdisjoint(shown) and bool(stale),
@@ -137,12 +131,12 @@ def _asked_facts(conversation: RecordedConversation) -> Iterator[_AskedFact]:
 
 async def _quotes(
     conversation: RecordedConversation, search: RoomtoneSearch, question: str, seen: int
-) -> tuple[Sequence[RecallHit], tuple[Quote, ...]]:
+) -> tuple[Quote, ...]:
     text = strip_call(f"{_NAME}, {question}", (_NAME,))
     most = UNTUNED.quotes
     found = await search.recall.search(text, Scope(in_view=(SESSION, Seq(seen))), limit=RESULTS_PER_QUOTE * most)
     lines = conversation.lines
-    return found, select_quotes(
+    return select_quotes(
         found,
         asked=parse_query(text),
         session_id=SESSION,
@@ -186,9 +180,11 @@ def _share(found: list[tuple[bool, bool]]) -> float:
     return round(sum(hit for hit, _ in found) / len(found), 4)
 
 
-async def measure_search_speed(turns: int, progress: Progress) -> dict[str, Json]:
-    """Return how long searches among `turns` turns of generated evenings take, and how long filling the index took."""
-    async with open_roomtone_search() as search:
+async def measure_search_speed(turns: int, embedder: Embedder | None, progress: Progress) -> dict[str, Json]:
+    """Return how long searches among `turns` turns of generated evenings take, and how long filling the index took. The
+    `embedder` embeds and compares the queries; the turns have no embeddings.
+    """
+    async with open_roomtone_search(embedder) as search:
         begun = time.perf_counter()
         questions = await _filled(search, turns, progress)
         added_s = time.perf_counter() - begun

@@ -56,6 +56,8 @@ log = structlog.get_logger()
 EXCERPT_CHARS = 600
 # On a stage there may be hundreds.
 MOST_NAMES = 25
+# Of those who have left, those who came last.
+MOST_GONE = 10
 # The share of the input budget that the window always gets. Eviction leaves the window four fifths, and the other
 # parts of the prompt take some of that.
 WINDOW_SHARE = 0.6
@@ -172,15 +174,17 @@ def build_context_messages(
     )
 
 
-def presence_part(names: Sequence[str], *, unheard: int = 0) -> PayloadPart:
+def presence_part(names: Sequence[str], *, gone: Sequence[str] = (), unheard: int = 0) -> PayloadPart:
     """Return the part with the people in the channel: those who have said nothing yet are in no turn. `names`: of those
-    who are heard, as turns have them. `unheard`: how many are not, because they opted out or have not agreed; they are
-    not named.
+    who are heard, as turns have them. `gone`: of those who were heard and have left. `unheard`: how many are not,
+    because they opted out or have not agreed; they are not named.
     """
     listed = [plain_name(name) for name in names[:MOST_NAMES]]
     if (more := len(names) - MOST_NAMES) > 0:
         listed.append(f"{more} more")
     text = f"In the voice channel with you now: {', '.join(listed) or 'nobody whom you hear'}."
+    if gone:
+        text += f" Here before: {', '.join(map(plain_name, gone[-MOST_GONE:]))}."
     if unheard:
         text += f" Others here whom you do not hear, because they opted out or have not agreed: {unheard}."
     return data_part(PartKind.PARTICIPANTS, text)

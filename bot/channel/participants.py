@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.channel.port import Person, RoomChannel
+    from bot.withdrawal import WordsWithdrawn
 
 
 class Participants:
@@ -31,10 +32,21 @@ class Participants:
 
     def present(self) -> list[tuple[str, str]]:
         """Return id and name of the people in the channel now, in the form that turns use."""
-        return [(str(person.id), self._session_name(person)) for person in self.people]
+        names = self.names()
+        return [(str(person.id), names[person.id]) for person in self.people]
 
     def note_name(self, person: Person) -> None:
         self._names[person.id] = self._session_name(person)
+
+    def gone(self) -> list[tuple[str, str]]:
+        """Return id and name of those who were in the channel and are not now, in the form that turns use."""
+        here = {person.id for person in self._channel.members()}
+        return [(str(user_id), name) for user_id, name in self._names.items() if user_id not in here]
+
+    def on_withdrawn(self, event: WordsWithdrawn) -> None:
+        """Drop the names of people whose words are withdrawn."""
+        for user_id in filter(event.is_of, tuple(self._names)):
+            del self._names[user_id]
 
     def find(self, user_id: int) -> Person | None:
         """Return the member of the channel with this id, people and other bots alike, or None."""

@@ -8,7 +8,7 @@ in a thread of its own, one text at a time, so that an urgent text waits for one
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
 import numpy as np
 from sentencepiece import SentencePieceProcessor
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from numpy.typing import NDArray
+
+    from compaction.ports import WordLikeness
+
+T = TypeVar("T")
 
 MODEL_NAME: Final = "universal-sentence-encoder-multilingual-3"
 # Longer texts are cut to this. A turn is rarely longer.
@@ -58,11 +62,8 @@ class SentenceEncoder:
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a text."""
-        # A lone surrogate can't be encoded.
-        ids = self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8"))[:MAX_TOKENS]
-        row, part = np.divmod([_BEGIN, *(ids or [_UNKNOWN]), _END], _TABLE_PARTS)
+        words = self._vectors([_BEGIN, *self._ids(text), _END])
         weights = self._weights
-        words = self._table[row, part] * weights["scale"][part, None] + weights["lo"][part, None]
         projected = [words @ weights[f"proj{size}"] + weights[f"proj_b{size}"] for size, _ in _CONVOLUTIONS]
         hidden = self._normalised(projected, [str(size) for size, _ in _CONVOLUTIONS])
         convolved = map(
@@ -74,6 +75,30 @@ class SentenceEncoder:
         last = np.tanh(first @ weights["p3"] + np.maximum(first @ weights["d2"], 0) @ weights["d3"])
         unit: NDArray[np.float32] = last / max(float(np.linalg.norm(last)), 1e-9)
         return unit
+
+    def compare_words(self, query: str, texts: Sequence[str]) -> list[list[float]]:
+        """Return for each text and each piece of the query's words the cosine of the text's most similar piece."""
+        asked, said = self._ids(query), [self._ids(text) for text in texts]
+        pieces = sorted({piece for ids in said for piece in ids})
+        places = {piece: place for place, piece in enumerate(pieces)}
+        cosines = self._units(pieces) @ self._units(asked).T
+        return [cosines[[places[piece] for piece in ids]].max(axis=0).tolist() for ids in said]
+
+    def _ids(self, text: str) -> list[int]:
+        # A lone surrogate can't be encoded.
+        return self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8"))[:MAX_TOKENS] or [_UNKNOWN]
+
+    def _vectors(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        row, part = np.divmod(ids, _TABLE_PARTS)
+        vectors: NDArray[np.float32] = (
+            self._table[row, part] * self._weights["scale"][part, None] + self._weights["lo"][part, None]
+        )
+        return vectors
+
+    def _units(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        vectors = self._vectors(ids)
+        units: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        return units
 
     def _convolved(self, hidden: NDArray[np.float32], size: int, before: int) -> NDArray[np.float32]:
         for layer in (f"1_{size}", f"2_{size}"):
@@ -96,6 +121,9 @@ class EmbeddingEngine(Protocol):
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a text."""
+
+    def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
+        """Return how each text is like the query, word by word."""
 
 
 class ThreadedEmbedder:
@@ -140,11 +168,19 @@ class ThreadedEmbedder:
         """
         return [await self._embed(text) for text in texts]
 
+    async def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
+        """Return how each text is like the query, word by word. Raises `EmbeddingError`. See
+        `compaction.ports.WordComparer`.
+        """
+        return await self._computed(lambda engine: engine.compare_words(query, texts))
+
     async def _embed(self, text: str) -> Sequence[float]:
+        return list(map(float, await self._computed(lambda engine: engine.embed(text))))
+
+    async def _computed(self, compute: Callable[[EmbeddingEngine], T]) -> T:
         if self._engine is None:
             raise EmbeddingError("The embedding model does not run.", retryable=False)
         try:
-            vector = await self._thread.run(partial(self._engine.embed, text), within_s=EMBED_TIMEOUT_S)
+            return await self._thread.run(partial(compute, self._engine), within_s=EMBED_TIMEOUT_S)
         except Exception as exc:
             raise EmbeddingError(f"The embedding model failed: {type(exc).__name__}.", retryable=False) from exc
-        return list(map(float, vector))

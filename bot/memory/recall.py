@@ -1,9 +1,9 @@
 """Memory search: queries the index and the embedder; `compaction.memory.recall` ranks the results.
 
-Every outside call has a deadline. If the embedder is slow or broken, the search uses full text alone. `bot.readers`
-says what each person may read of a session, and a search looks at nothing else (`compaction.memory.passage.Readable`).
-A room may tell aloud of other sessions only what everybody present may read; what was said in its own session is told
-to all who are there, as catching up does.
+Every outside call has a deadline. If the embedder is slow or broken, the search uses full text alone, and the order of
+the rankings if no words are compared in time. `bot.readers` says what each person may read of a session, and a search
+looks at nothing else (`compaction.memory.passage.Readable`). A room may tell aloud of other sessions only what
+everybody present may read; what was said in its own session is told to all who are there, as catching up does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from compaction.memory.recall import (
     rank_hits,
     top_passages,
 )
+from compaction.memory.reranking import Comparison
 from compaction.model import Seq, SessionId, Turn
+from compaction.ports import WordComparer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -44,9 +46,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How many passages of each ranking are used, and how many of the fused ranking are read and ranked by their words.
+# How many passages of each ranking are used, and how many of the fused ranking are read and compared with the query.
 RANKED = 60
-JUDGED = 32
+JUDGED = 90
 DEFAULT_LIMIT = 8
 # Corrections of corrections that are followed. Few people change their mind more often.
 LONGEST_CHAIN = 8
@@ -55,6 +57,8 @@ MOST_RECALLED = 50
 MOST_TURNS = 200
 # How long to wait for the query's embedding if no spoken reply depends on it.
 EMBED_TIMEOUT_S = 5.0
+# A search whose words are not compared after this share of the embedder's time goes on without a comparison.
+COMPARED_SHARE = 1.5
 # How often a search is made if people come or go meanwhile.
 SEARCHES = 3
 EVERYWHERE = Scope()
@@ -92,14 +96,12 @@ class Recall:
         A query without a searchable word returns the newest passages of the scope. Raises `StoreError`.
         """
         limit = max(1, min(limit, MOST_RECALLED))
-        in_view = scope.in_view
         parsed = parse_query(query)
         if not parsed.terms:
             newest = await self._index.passages(await self._index.newest(scope, limit=limit), scope.readable)
             scores = fuse_rankings([(FULL_TEXT_WEIGHT, [each.id for each in newest])])
             return rank_hits(parsed, SearchTerms((), {}), newest, scores, limit=limit)
-        # What is in view may correct what is not, so it is searched too and left out at the end.
-        scope = replace(scope, in_view=None)
+        compared_by = asyncio.get_running_loop().time() + COMPARED_SHARE * embed_within_s
         # Runs in parallel with the full-text search, and is cancelled if that fails.
         similarity = asyncio.create_task(self._alike(query, scope, within_s=embed_within_s), name="recall-likeness")
         try:
@@ -108,15 +110,22 @@ class Recall:
         finally:
             similarity.cancel()
         scores = fuse_rankings([(FULL_TEXT_WEIGHT, worded), (LIKENESS_WEIGHT, [passage_id for passage_id, _ in alike])])
-        found = list(await self._index.passages(top_passages(scores, JUDGED), scope.readable))
-        if in_view is not None and len(scores) > JUDGED and sum(not each.is_in(in_view) for each in found) < limit:
-            found += await self._crowded_out(choice, replace(scope, in_view=in_view), found, scores)
+        best = await self._index.passages(top_passages(scores, JUDGED), scope.readable)
         # The vector search does not filter out the archive.
-        found = [each for each in found if scope.archived or not each.archived]
+        found = [each for each in best if scope.archived or not each.archived]
+        comparison = Comparison(query, parsed, choice, found, worded, alike)
+        scores |= await self.compared(comparison, by=compared_by)
         found = [*found, *await self._known_corrections(found, scope.readable)]
         with_bot = scope.with_bot or scope.speaker is not None
         return rank_hits(
-            parsed, choice, found, scores, likeness=dict(alike), in_view=in_view, with_bot=with_bot, limit=limit
+            parsed,
+            choice,
+            found,
+            scores,
+            likeness=dict(alike),
+            in_view=scope.in_view,
+            with_bot=with_bot,
+            limit=limit,
         )
 
     async def search_for(
@@ -154,20 +163,6 @@ class Recall:
         choice = choose_terms(asked, counts.passages, counts.total)
         return choice, await self._index.full_text(choice.searched, scope, limit=RANKED)
 
-    async def _crowded_out(
-        self, choice: SearchTerms, scope: Scope, found: Sequence[Passage], scores: dict[PassageId, float]
-    ) -> Sequence[Passage]:
-        """Return the best passages that are not in view, if what is in view took their places; add their `scores`.
-
-        A room that talks about one thing says its words in most of the turns that the reader sees already.
-        """
-        ranked = await self._index.full_text(choice.searched, scope, limit=RANKED)
-        beyond = fuse_rankings([(FULL_TEXT_WEIGHT, ranked)])
-        for each in found:
-            beyond.pop(each.id, None)
-        scores.update(beyond)
-        return await self._index.passages(top_passages(beyond, JUDGED), scope.readable)
-
     async def _alike(self, query: str, scope: Scope, *, within_s: float) -> Sequence[tuple[PassageId, float]]:
         """Return the passages nearest in meaning; empty if the embedder does not answer in time."""
         if self.embedder is None or not query.strip():
@@ -182,6 +177,23 @@ class Recall:
             log.warning("recall_embedding_failed", problem=error)
             return ()
         return await self._index.find_similar(vector, scope, model=self.embedder.model, limit=RANKED)
+
+    async def compared(self, comparison: Comparison, *, by: float) -> dict[PassageId, float]:
+        """Return better scores of all the passages; empty if nothing compares words until `by`, in the loop's time."""
+        if not isinstance(self.embedder, WordComparer) or not comparison.passages:
+            return {}
+        try:
+            async with asyncio.timeout_at(by):
+                found = await self.embedder.compare_words(comparison.unnamed, comparison.texts)
+                likeness = dict(zip(comparison.texts, found, strict=True))
+                # It takes ten milliseconds; in a thread it does not delay audio.
+                return await asyncio.to_thread(comparison.scores, likeness)
+        except TimeoutError:
+            log.info("recall_comparison_late")
+            return {}
+        except EmbeddingError as error:
+            log.warning("recall_comparison_failed", problem=error)
+            return {}
 
     async def _known_corrections(self, found: Sequence[Passage], readable: Readable) -> Sequence[Passage]:
         """Return the turns that correct the found ones, as folding recorded, and those that correct these, unless they

@@ -16,7 +16,7 @@ from compaction.language.terms import name_terms, normalized_words, query_terms
 from compaction.language.text import QUESTION_MARKS, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from compaction.model import TurnPart
 
@@ -65,8 +65,11 @@ class Statement:
         others = self.speakers.isdisjoint(who for who, _ in said)
         return others and self.speakers == {who for who, _ in reply} and bool(repeated & asked and repeated - asked)
 
-    def replaces(self, old: Statement, asked: frozenset[str]) -> bool:
-        """Return whether this, which was said later, holds instead of `old`. `asked`: the terms of the question."""
+    def replaces(self, old: Statement, common: Mapping[str, int]) -> bool:
+        """Return whether this, which was said later, holds instead of `old`. `common`: the terms of the question, with
+        how many of the passages that were found for it have each.
+        """
+        asked = common.keys()
         if self.at <= old.at or (old.is_personal and not old.speakers <= self.speakers):
             return False
         new = self.terms - old.terms - asked
@@ -76,8 +79,11 @@ class Statement:
         if said and said <= self.asked:
             # 'Still 6 for the table?' 'For 9 now.'
             return True
-        # All that is asked: the code of the drawer is not that of the cupboard.
-        if not asked & (old.terms | old.names) <= self.terms | self.names:
+        # All that is asked: the code of the drawer is not that of the cupboard. Words that more passages have than what
+        # both say may be missing: 'Petra takes care of the amp', 'Wei brings the amp'.
+        missing = asked & (old.terms | old.names) - self.terms - self.names
+        shared = asked & old.terms & self.terms
+        if missing and min(map(common.__getitem__, missing)) <= max(map(common.__getitem__, shared)):
             return False
         if _values(said - self.terms):
             if not _values(new):

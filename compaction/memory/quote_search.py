@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # The least relevance for a search with the words of an exchange, which has more and vaguer words than a question.
 LEAST_FOLLOW_UP = 0.4
-# A question with so few terms may be about what was said just before.
+# A question with so few terms may be about what was said just before. With 2, half of the stray quotes of `bench
+# memory` would go, but "wifi password" would find nothing just after an exchange.
 MOST_FOLLOW_UP_TERMS = 1
 # An exchange with the bot is over if so many turns came since.
 EXCHANGE_TURNS = 6

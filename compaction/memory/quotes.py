@@ -26,7 +26,7 @@ from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
     from compaction.memory.recall import RecallHit, SearchQuery
@@ -126,12 +126,13 @@ def select_quotes(
     seen = [_seen(speaker, text) for speaker, text in shown]
     candidates = _candidates(found, wanted, asked_at)
     later = _later_statements(people) if candidates else []
+    common = {term: sum(term in each.statement.terms for each in candidates) for term in wanted}
     queue = list(candidates)
     quotes: list[Quote] = []
     tokens = 0
     while queue and len(quotes) < most:
         each = queue.pop(0)
-        outdated, newer = _outdated(each, candidates, later, wanted)
+        outdated, newer = _outdated(each, candidates, later, common)
         # What takes the place of this comes in its place.
         queue = [*(one for one in queue if one in newer), *(one for one in queue if one not in newer)]
         chosen = _chosen_sentences(each, wanted, seen, outdated)
@@ -211,7 +212,7 @@ def _later_statements(people: Sequence[Turn]) -> list[Statement]:
 
 
 def _outdated(
-    each: _Candidate, candidates: Sequence[_Candidate], later: Sequence[Statement], asked: frozenset[str]
+    each: _Candidate, candidates: Sequence[_Candidate], later: Sequence[Statement], common: Mapping[str, int]
 ) -> tuple[frozenset[int], list[_Candidate]]:
     """Return the numbers of the candidate's sentences that hold no longer, and the candidates that say what does."""
     said = _sentences(each.parts)
@@ -227,8 +228,8 @@ def _outdated(
         outdated = outdated or set(range(len(said)))
     for place, (who, text) in enumerate(said):
         old = Statement.of(each.hit.at, [(who.speaker, text)])
-        replacing = [one for one in candidates if one is not each and one.statement.replaces(old, asked)]
-        if replacing or any(one.replaces(old, asked) for one in later):
+        replacing = [one for one in candidates if one is not each and one.statement.replaces(old, common)]
+        if replacing or any(one.replaces(old, common) for one in later):
             outdated.add(place)
             newer += replacing
     return frozenset(outdated), newer

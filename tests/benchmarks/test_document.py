@@ -72,6 +72,14 @@ def test_a_share_beside_a_goal_in_percent_is_one_too(goal: str, figure: Json, to
     assert measured({"goal": goal, "value": figure}) == told
 
 
+def test_each_way_to_search_is_a_row() -> None:
+    """What counts the questions is no way to search."""
+    found: Json = {"hit": 0.805, "recall": 0.74, "shown": 0.87, "cpu_ms": 12.3}
+    evidence: Json = {"LoCoMo": {"conversations": 5, "questions": 682, "full text": found}}
+    page = update_page(f"{BEGIN}\n{END}", {"memory": {**REPORT, "ours": {"evidence": evidence}}})
+    assert "| full text | 80.5 % | 74 % | 12.3 |" in page
+
+
 def test_operating_points_are_one_table() -> None:
     """Each source is a row; a result of another kind has no such table."""
     points: Json = {"silence": {"cut_share_at_300_ms": 0.5}, "both": {"cut_share_at_300_ms": None}}

@@ -70,7 +70,7 @@ app = typer.Typer(
 
 # What each benchmark can measure alone.
 PARTS = {
-    "memory": ("recorded", "names", "extractive", "search", "quoting", "languages", "speed"),
+    "memory": ("recorded", "names", "extractive", "search", "evidence", "quoting", "languages", "speed"),
     "reply": ("latency", "speakers", "interruption"),
     "listen": ("deciding", "endpointing", "unasked"),
     "asr": ("questions", "voices", "alone", "opus"),

@@ -95,9 +95,13 @@ class Answering:
         self.replier = self.speaking.replier
         self.typed_talk = self._new_typed_talk(prompts, recorder, responder)
         self._commentary = self._open_commentary()
-        made = (self.participation, self.typed_talk, self.speaking, self.toolbox, self.bridge, self._commentary)
+        talk = (self.typed_talk, self.speaking, self.toolbox, self.bridge, self._commentary)
         # What holds words of people (`bot.withdrawal`).
-        self.holders: tuple[WordsHolder, ...] = tuple(each for each in made if each is not None)
+        self.holders: tuple[WordsHolder, ...] = (
+            self.participants,
+            self.participation,
+            *(each for each in talk if each is not None),
+        )
 
     def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
         """Return what connects the room with a speech-to-speech model, if one answers here."""

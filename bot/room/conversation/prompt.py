@@ -183,10 +183,11 @@ class PromptBuilder:
         return self._participation.without_opted_out(self._participants.present())
 
     def _about_people(self, asker: Asker) -> tuple[PayloadPart, ...]:
-        """Return who is here, and what those who are heard have said about themselves."""
+        """Return who is here or was, and what those who are heard have said about themselves."""
         present = self._present()
         unheard = len(self._participants.people) - len(present)
-        here = presence_part([name for _, name in present], unheard=unheard)
+        gone = self._participation.without_opted_out(self._participants.gone())
+        here = presence_part([name for _, name in present], gone=[name for _, name in gone], unheard=unheard)
         facts = () if self._upkeep is None else self._upkeep.people.section(self._audience(asker), present)
         return (here, *facts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import ANY
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from benchmarks.memory.conversations.conversation import (
     ReferenceQuestion,
 )
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
+from benchmarks.memory.evidence import measure_evidence
 from benchmarks.memory.roomtone_search import SESSION, RoomtoneSearch
 from benchmarks.memory.search import quotes_in_prompts
 from bot.clock import SystemClock
@@ -75,6 +77,22 @@ async def test_a_quoted_answer_counts() -> None:
     assert (figures["questions"], figures["answered"], figures["stale_alone"]) == (2, 0.5, 0.0)
     # Nothing is folded here, but the same person has told another code since.
     assert (figures["corrected"], figures["stale_first"]) == (1, 0.0)
+
+
+async def test_evidence_beside_a_hit_is_shown_and_not_found() -> None:
+    """A turn counts as found if it is a hit itself; of two turns of evidence, each is half of the recall."""
+    said = {3: "The zebra is called Fips.", 4: "Such a stubborn animal.", 9: "Our zebra Fips likes apples."}
+    lines = tuple(ConversationLine("Ada", said.get(at, f"Level {at}."), 6.0 * at) for at in range(80))
+    questions = (
+        ReferenceQuestion("What is the zebra called?", (3, 15)),
+        ReferenceQuestion("What about the zebra?", (4,)),
+        ReferenceQuestion("Which level is the zebra on?", (79,)),
+    )
+    figures = await measure_evidence(
+        [RecordedConversation("talk", "test", lines, questions=questions)], None, NoProgress()
+    )
+    found = {"hit": 0.5, "recall": 0.25, "shown": 1.0, "cpu_ms": ANY}
+    assert figures == {"test": {"conversations": 1, "questions": 2, "full text alone": found}}
 
 
 async def test_rows_are_those_of_the_store_itself(tmp_path: Path) -> None:

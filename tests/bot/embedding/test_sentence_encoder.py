@@ -36,3 +36,13 @@ def test_any_text_has_a_unit_vector(encoder: SentenceEncoder, text: str) -> None
     assert vector.shape == (512,)
     assert vector.dtype == np.float32
     assert float(np.linalg.norm(vector)) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_words_are_alike_as_far_as_they_mean_the_same(encoder: SentenceEncoder) -> None:
+    """A piece of the query that the text has is equal to it; a related one is nearer than one about something else.
+    Any text can be compared.
+    """
+    same, near, far, nothing = encoder.compare_words("dog", ["my dog", "the cat sleeps", "a tax form", ""])
+    assert same == pytest.approx([1.0] * len(same), abs=1e-3)
+    assert max(same) > max(near) > max(far)
+    assert len(nothing) == len(same)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +15,11 @@ from bot.embedding.sentence_encoder import ThreadedEmbedder, sentence_encoder
 from bot.errors import ModelError
 from compaction.errors import EmbeddingError
 from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.ports import WordLikeness
 
 
 class ScriptedEngine:
@@ -34,6 +40,10 @@ class ScriptedEngine:
         self.done.append(text)
         return np.array([len(text)], dtype=np.float32)
 
+    def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[WordLikeness]:
+        """Return whether each text is the query."""
+        return [[float(text == query)] for text in texts]
+
 
 async def test_texts_become_vectors_in_order() -> None:
     """Each text gives one vector, in the order of the texts."""
@@ -41,6 +51,7 @@ async def test_texts_become_vectors_in_order() -> None:
         assert embedder.model == "lengths"
         assert await embedder.embed(["a", "ccc", "bb"]) == [[1.0], [3.0], [2.0]]
         assert await embedder.embed([]) == []
+        assert await embedder.compare_words("a", ["b", "a"]) == [[0.0], [1.0]]
 
 
 async def test_who_waits_goes_before_the_index() -> None:

@@ -136,6 +136,20 @@ class History:
         return not readable.withheld and unread.isdisjoint(fact.turns) and readable.covers(session_id, *whole)
 
 
+class WordEmbedder(LetterEmbedder):
+    """An embedder that compares words by their letters, too."""
+
+    async def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return for each word of the query the share of its letters that the most similar word of a text has."""
+        return [
+            [
+                max(len(set(asked) & set(said)) / len(set(asked)) for said in (text.split() or [""]))
+                for asked in query.split()
+            ]
+            for text in texts
+        ]
+
+
 class Memory:
     """A store with a history, and what searches it."""
 
@@ -146,7 +160,7 @@ class Memory:
         self.sessions = Sessions(database, clock)
         self.attendance = AttendanceStore(database)
         self.vectors = VectorStore(database)
-        self.recall = Recall(SqlRecallIndex(database, self.vectors), self.store, embedder=LetterEmbedder())
+        self.recall = Recall(SqlRecallIndex(database, self.vectors), self.store, embedder=WordEmbedder())
 
     async def fill(self, history: History, withheld: frozenset[str]) -> None:
         """Store a history, of which the words of these people are withheld. What is forgotten is stored first."""

@@ -106,6 +106,29 @@ async def test_likeness_finds_what_no_word_does() -> None:
     assert found[0].likeness is not None
 
 
+class Comparing(LetterEmbedder):
+    """An embedder that finds the words of the query in one text alone. `fails`: it never does."""
+
+    def __init__(self, text: str, *, fails: bool = False) -> None:
+        self._text = text
+        self._fails = fails
+
+    async def compare_words(self, query: str, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return one number for each text."""
+        if self._fails:
+            raise EmbeddingError("The model is broken.", retryable=False)
+        return [[float(text == self._text)] for text in texts]
+
+
+@pytest.mark.parametrize(("fails", "first"), [(False, 9), (True, 2)])
+async def test_a_comparison_of_words_decides_the_order(*, fails: bool, first: int) -> None:
+    """What has fewer terms of the query comes first if its words are the query's; without a comparison it does not."""
+    other = "In the summer they keep what is closed for the sailors open."
+    index, store = await evening(*SAID, turn(9, other, "Bob"))
+    found = await Recall(index, store, embedder=Comparing(other, fails=fails)).search("closed lighthouse")
+    assert found[0].seq == first
+
+
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     """A room's search finds nothing outside its session, channel or server, whatever the query asks for."""
     index, store = await evening(turn(0, "Lisbon is lovely."))

@@ -107,6 +107,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
                 await house.say(BO.id, "Roomtone, what is my dog called?")
                 await house.reply(2)
                 await house.participation.set_opt_out(house.channel.guild_id, ADA.id, out=True)
+                house.channel.people = [BO]
                 await house.say(BO.id, "Roomtone, who is here?")
                 await house.reply(3)
                 room.close("left")
@@ -130,6 +131,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
 async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path: Path) -> None:
     """A fact from another channel is in a prompt only while everybody present may enter that channel, or if the person
     that it is about asks.
+    Who has left is still known by name.
     """
     async with KeptHouse(tmp_path) as house:
         house.channel.people = [ADA, BO]
@@ -148,9 +150,14 @@ async def test_what_was_said_in_another_channel_waits_for_its_audience(tmp_path:
                 house.channel.shared = shared
                 await house.say(person.id, f"Roomtone, what is number {number}?")
                 await house.reply(number)
+            house.channel.people = [BO]
+            await house.say(BO.id, "Roomtone, who was here?")
+            await house.reply(number + 1)
             room.close("left")
             await settle(task.done)
         sent = house.of(events.ContextBuilt)
-        for event, (_, _, told) in zip(sent[1:], asked, strict=True):
+        for event, (_, _, told) in zip(sent[1:-1], asked, strict=True):
             section = str([part.content for part in event.parts if part.kind is PartKind.PARTICIPANTS])
             assert [each for each in ("Lisbon", "Bruno") if each in section] == told.split()
+        here, *_ = [part for part in sent[-1].parts if part.kind is PartKind.PARTICIPANTS]
+        assert ADA.name in here.content

@@ -145,6 +145,17 @@ def test_newer_words_about_the_same_thing_take_the_place_of_older_ones(later: st
     assert (quoted(OLD, window=[turn(70, "Ada", later)]) == []) is is_replaced
 
 
+@pytest.mark.parametrize(("others", "is_replaced"), [(3, True), (0, False)])
+def test_what_is_asked_of_many_things_tells_none_apart(others: int, *, is_replaced: bool) -> None:
+    """A newer statement may lack words of the question if more of what was found has them than what both say."""
+    old, new = "Petra takes care of the kettle drum, I asked.", "Wei brings the kettle drum now, Petra is ill."
+    said = [old, *(f"Bo takes care of stand {number}." for number in range(others)), new]
+    found = [recalled(text, seq=2 * at, at=AT + at) for at, text in enumerate(said)]
+    told = " ".join(quoted(*found, question="Who takes care of the kettle drum?"))
+    assert new in told
+    assert (old not in told) is is_replaced
+
+
 def test_what_takes_the_place_of_the_best_hit_comes_in_its_place() -> None:
     """The newer words are quoted though a prompt has room for one quote, and another hit is the better one."""
     newer, other = recalled("The town is Porto now.", seq=9, at=AT + 60.0), recalled("A town is loud.", seq=2)

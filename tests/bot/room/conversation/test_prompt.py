@@ -7,11 +7,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
+import pytest
+
 from bot.brain.reply import Question
 from bot.brain.tools.frozen_calls import WITHDRAWN, FrozenCall
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool
 from bot.channel.participants import Participants
 from bot.room.conversation.prompt import PromptBuilder, asker_of
+from bot.withdrawal import WordsWithdrawn
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.bot.brain.tools.calls import Desk, a_call
 from tests.fakes.room_channel import ADA, BO, OTHER_BOT, FakeRoomChannel
@@ -58,6 +61,18 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert not asker_of(Question(juke), _participants()).present
     somebody = replace(TURN, parts=(TurnPart("somebody", "Eve", "Post it."),))
     assert asker_of(Question(somebody), _participants()) == NOBODY
+
+
+@pytest.mark.withdraws("bot.channel.participants.Participants")
+def test_who_has_left_is_known_until_their_words_are_withdrawn() -> None:
+    """Names go with the words of their people."""
+    channel = FakeRoomChannel(people=(ADA, BO))
+    participants = Participants(channel)
+    assert [name for _, name in participants.present()] == ["Ada", "Bo"]
+    channel.people.remove(BO)
+    assert participants.gone() == [("2", "Bo")]
+    participants.on_withdrawn(WordsWithdrawn(0.0, frozenset({"2"})))
+    assert participants.gone() == []
 
 
 async def test_quotes_are_about_the_question_without_the_names_in_force() -> None:
