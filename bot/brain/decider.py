@@ -7,7 +7,7 @@ the replies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 
 from bot.brain.first_sentences import meaning_as_said
@@ -85,7 +85,8 @@ class Situation:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Whether to speak, and why. `supersedes`: it replaces the waiting question. `may_skip`: the model may decide to
-    say nothing. `unaided`: it is certain enough without a model.
+    say nothing. `unaided`: it is certain enough without a model. `for_bot`: what was said is for the bot and no part of
+    the talk, whether it is answered or not: it calls the bot, or surely asks it.
     """
 
     answer: bool
@@ -93,6 +94,7 @@ class Decision:
     supersedes: bool = False
     may_skip: bool = False
     unaided: bool = False
+    for_bot: bool = field(default=False, compare=False)
 
 
 def decide(heard: str | None, situation: Situation) -> Decision:
@@ -105,23 +107,12 @@ def decide(heard: str | None, situation: Situation) -> Decision:
     if not decision.answer:
         return decision
     if situation.silenced:
-        return Decision(False, Reason.SILENCED)
+        return Decision(False, Reason.SILENCED, for_bot=decision.for_bot)
     if situation.over_ceiling:
-        return Decision(False, Reason.OVER_CEILING)
+        return Decision(False, Reason.OVER_CEILING, for_bot=decision.for_bot)
     if decision.may_skip and situation.pending is PendingReply.CERTAIN:
-        return Decision(False, Reason.BETTER_WAITS)
+        return Decision(False, Reason.BETTER_WAITS, for_bot=decision.for_bot)
     return replace(decision, supersedes=situation.pending is not PendingReply.NONE)
-
-
-def is_for_bot(heard: str, situation: Situation) -> bool:
-    """Return whether `heard` is said to the bot and no part of the talk: it calls the bot, or is a question or a first
-    sentence that the bot surely answers.
-    """
-    if _is_called(heard, situation):
-        return True
-    decision = _decide_heard(heard, situation)
-    is_sure = decision.answer and (decision.unaided or not decision.may_skip)
-    return is_sure and (_asks(heard) or meaning_as_said(heard) is not None)
 
 
 def _decide_heard(heard: str, situation: Situation) -> Decision:
@@ -138,21 +129,22 @@ def _decide_heard(heard: str, situation: Situation) -> Decision:
     if _is_called(heard, situation):
         # 'Roomtone, stop' has interrupted the reply, which is all that is wanted.
         stops = classify_overlap(name.rest) is OverlapIntent.STOP
-        return Decision(False, Reason.WANTS_NO_ANSWER) if stops else Decision(True, Reason.WAKE_NAME)
+        return Decision(not stops, Reason.WANTS_NO_ANSWER if stops else Reason.WAKE_NAME, for_bot=True)
     unmeant = Decision(False, Reason.MENTIONED if name.mentioned else Reason.NOT_ADDRESSED)
     if situation.mode is VoiceMode.NAME:
         return unmeant
     if calls_any(name.words, situation.other_names):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    asks = _asks(heard)
+    asks = any(mark in heard for mark in QUESTION_MARKS)
     if not (asks or situation.bot_asked) and classify_overlap(heard) is not OverlapIntent.YIELD:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
-        return Decision(True, Reason.ALONE_TOGETHER)
+        # What somebody tells the bot alone is told all the same.
+        return Decision(True, Reason.ALONE_TOGETHER, for_bot=asks or meaning_as_said(heard) is not None)
     # Answering anything right after a reply, without a model, would be 7.8 answers in 10 minutes that nobody wanted.
     unaided = situation.just_answered and (situation.bot_asked or asks)
     if unaided or (situation.engaged and situation.can_skip):
-        return Decision(True, Reason.ENGAGED, may_skip=True, unaided=unaided)
+        return Decision(True, Reason.ENGAGED, may_skip=True, unaided=unaided, for_bot=unaided and asks)
     to_the_room = asks and name.words.spoken_count >= ROOM_QUESTION_WORDS
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
@@ -167,10 +159,6 @@ def _is_called(heard: str, situation: Situation) -> bool:
         each.is_misheard(situation.wake_names, situation.other_names) and meaning_as_said(each.rest) is not None
         for each in vocatives(heard)
     )
-
-
-def _asks(heard: str) -> bool:
-    return any(mark in heard for mark in QUESTION_MARKS)
 
 
 def _decide_unasked(situation: Situation) -> Decision:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide, is_for_bot
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
 from bot.brain.wakeword import SILENT_MINUTES, asks_for_silence, call_names
 from bot.channel.notice_queue import NoticeQueue
 from bot.cost import Cost
@@ -268,7 +268,8 @@ class Participation:
     ) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.
 
-        If none needs an answer, return the last one. `decided`: the utterance that is being answered already, and why.
+        If none needs an answer, return the last one. It is for the bot if all of them are. `decided`: the utterance
+        that is being answered already, and why.
         """
         decisions: list[tuple[SpokenText, Decision]] = []
         for spoken in group:
@@ -285,23 +286,25 @@ class Participation:
             answered[-1] if answered else decisions[-1],
         )
         self._count(chosen[1])
-        return chosen
+        return chosen[0], replace(chosen[1], for_bot=all(each.for_bot for _, each in decisions))
 
     def preview_decision(self, spoken: SpokenText) -> Decision:
         """Return the decision about an utterance if it were made now. Counts and remembers nothing."""
-        return decide(spoken.text, self._situation_of(spoken))
-
-    def is_for_bot(self, spoken: SpokenText) -> bool:
-        """Return whether an utterance is said to the bot and no part of the talk."""
-        return is_for_bot(spoken.text, self._situation_of(spoken))
-
-    def _situation_of(self, spoken: SpokenText) -> Situation:
         who, at = spoken.user_id, spoken.started_at
-        return replace(
+        situation = replace(
             self._situation(speaker=who, engaged=self._engagement.is_engaged(who, at=at)),
             just_answered=self._engagement.is_engaged(who, at=at, at_once=True),
             bot_asked=self._engagement.was_asked(who, at=at),
         )
+        return decide(spoken.text, situation)
+
+    def confirm(self, decision: Decision, user_id: int, *, started_at: float) -> Decision:
+        """Return a decision as it is once the turn is stored, which may take seconds: nobody is answered who opted out
+        meanwhile, and nobody by a bot that was silenced.
+        """
+        if decision.answer and self.drops(user_id, started_at=started_at):
+            return Decision(False, Reason.OPTED_OUT)
+        return Decision(False, Reason.SILENCED) if decision.answer and self.silenced else decision
 
     def _situation(self, *, speaker: int | None = None, engaged: bool = False, long_silence: bool = False) -> Situation:
         state, people = self._replies.reply_state(speaker), {person.id for person in self._participants.people}

@@ -102,7 +102,7 @@ class TurnTaking:
         self._replier.withdraw("went_on", utterance_id=utterance_id)
 
     async def on_group(self, group: tuple[SpokenText, ...]) -> None:
-        """Record a group of utterances as a turn, decide whether to answer it, and write its log line: the latency of
+        """Decide whether to answer a group of utterances, record it as a turn, and write its log line: the latency of
         every stage of the utterance that the decision is about, and the decision.
         """
         await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
@@ -110,13 +110,14 @@ class TurnTaking:
         if not group:
             return
         released_at = self._clock.monotonic()
-        called = all(self._participation.is_for_bot(each) for each in group)
-        turn = await self._turn_recorder.record_speech(group, called=called)
+        # First, because the turn is stored with it.
+        spoken, decision = self._participation.choose_utterance(group, decided=self._released)
+        turn = await self._turn_recorder.record_speech(group, called=decision.for_bot)
         if turn is None:
             self._withdraw_all(group)
             return
         stored_at = self._clock.monotonic()
-        spoken, decision = self._participation.choose_utterance(group, decided=self._released)
+        decision = self._participation.confirm(decision, spoken.user_id, started_at=spoken.started_at)
         self._observe(
             events.TurnDecided(
                 turn.seq,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide, is_for_bot
+from bot.brain.decider import Decision, PendingReply, Reason, Situation, decide
 from bot.brain.wakeword import call_names
 from bot.guild import VoiceMode
 from compaction.sentence_cache import clear_sentence_caches
@@ -151,7 +151,7 @@ def test_decisions(text: str, situation: Situation, decision: Decision) -> None:
 )
 def test_what_is_said_to_the_bot_is_no_part_of_the_talk(text: str, situation: Situation, for_bot: bool) -> None:
     """It calls the bot, or asks where nobody else is meant, also while the bot may not answer."""
-    assert is_for_bot(text, situation) is for_bot
+    assert decide(text, situation).for_bot is for_bot
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,8 @@ async def test_nothing_of_who_opted_out_is_found() -> None:
     assert (hit.text, hit.turns) == ("Lisbon is far away.", (yours,))
     assert await room.recall_turns(0, 2) == (yours,)
     out.clear()
-    assert len(await room.memory_search("Lisbon")) == 4
+    assert len(await room.memory_search("Lisbon")) == 3
+    assert len(await room.memory_search("Lisbon", speaker="Roomtone")) == 1
     assert await room.recall_turns(0, 2) == (mine, yours, told)
 
 

@@ -313,6 +313,30 @@ async def test_who_is_not_heard_silences_nothing(who: str) -> None:
     assert participation.silenced is guild.listens_only
 
 
+@pytest.mark.parametrize(("beside", "for_bot"), [("Roomtone?", True), ("We leave at nine.", False)])
+async def test_what_people_say_at_once_is_for_the_bot_if_all_of_it_is(beside: str, for_bot: bool) -> None:
+    """What is told among people is no call, whoever calls beside it."""
+    participation, _ = await Table(9).begin()
+    said = (Said(BO.id, beside, 0.0), Said(ADA.id, "Roomtone, what was it?", 0.0))
+    chosen, decision = participation.choose_utterance([cast("SpokenText", each) for each in said])
+    assert (chosen.user_id, decision.for_bot) == (ADA.id, for_bot)
+
+
+@pytest.mark.parametrize("happens", ["nothing", "opts out", "silence"])
+async def test_nobody_is_answered_after_what_happens_while_their_turn_is_stored(happens: str) -> None:
+    """The decision is made before, and a store may take seconds."""
+    table = Table(9)
+    participation, _ = await table.begin()
+    spoken = cast("SpokenText", Said(ADA.id, "Roomtone, what was it?", 0.0))
+    decision = participation.preview_decision(spoken)
+    if happens == "opts out":
+        await table.guilds.set_opt_out(table.channel.guild_id, ADA.id, out=True)
+    elif happens == "silence":
+        participation.be_quiet(SILENT_MINUTES, BO.id)
+    confirmed = participation.confirm(decision, ADA.id, started_at=0.0)
+    assert (decision.answer, confirmed.answer) == (True, happens == "nothing")
+
+
 async def test_what_becomes_no_turn() -> None:
     """Speech of who opted out, and what somebody began to say before they were forgotten. Both are dropped at once
     where they wait, and the person may not go on without the bot's name afterwards.

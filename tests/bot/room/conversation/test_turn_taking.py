@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -96,7 +97,7 @@ class Scene:
         self, group: Sequence[SpokenText], *, decided: tuple[str, Decision] | None
     ) -> tuple[SpokenText, Decision]:
         self.decided = decided
-        return group[-1], self.decision
+        return group[-1], replace(self.decision, for_bot=all("Roomtone" in each.text for each in group))
 
     def withdraw(self, reason: str, *, utterance_id: str | None) -> None:
         assert reason
@@ -106,9 +107,9 @@ class Scene:
         """Decide as about what is over."""
         return self.decision
 
-    def is_for_bot(self, spoken: SpokenText) -> bool:
-        """Return whether somebody calls the bot."""
-        return "Roomtone" in spoken.text
+    def confirm(self, decision: Decision, _user_id: int, *, started_at: float) -> Decision:
+        assert started_at == 98.0
+        return decision
 
     def asks_for_silence(self, _user_id: int, _text: str) -> bool:
         return self.silence_wanted
@@ -136,7 +137,7 @@ async def a_scene() -> AsyncIterator[Scene]:
 
 
 async def test_a_group_becomes_one_turn_and_the_chosen_speaker_is_answered() -> None:
-    """The turn is recorded before it is decided, and the question names who asked, and in which language."""
+    """The question names who asked, and in which language."""
     async with a_scene() as scene:
         await scene.taking().on_group((spoken("one", ADA.id, "Wait."), spoken("two", BO.id, "Roomtone, when is it?")))
         kinds = [type(event) for event in scene.seen]
