@@ -70,10 +70,10 @@ class Reach:
 
 
 def reach_in(channel: RoomChannel) -> Reach:
-    """Return whom what is said in a voice channel reaches now."""
-    people = (each for each in channel.members() if not each.is_bot)
-    listening = tuple(Asker(each.id, each.name, present=True, roles=each.roles) for each in people)
-    return Reach(listening, channel.shared_channels())
+    """Return whom what is said in a voice channel reaches now, those included whom Discord has not described."""
+    people = {each.id: Asker(each.id, each.name, present=True, roles=each.roles) for each in channel.members()}
+    listening = (int(each.person_id) for each in channel.readers())
+    return Reach(tuple(people.get(each) or Asker(each, present=True) for each in listening), channel.shared_channels())
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +302,8 @@ class QuestionTools:
         for turn, steps in self._toolbox.exchanges.steps(turns).items():
             results = [result for step in steps for result in step.results]
             is_same = turn == self._answering or (self._pressed is not None and self._pressed in results)
+            # Of an unasked remark nobody is the asker.
+            is_same &= self._asker.user_id is not None
             known = [
                 step for step in steps if step.knowers.include(reach) or (is_same and step.knowers.permit(self._asker))
             ]

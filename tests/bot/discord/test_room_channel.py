@@ -11,6 +11,7 @@ import aiohttp
 import discord
 import pytest
 
+from bot.brain.tools.toolbox import reach_in
 from bot.channel.port import Card, ChatError
 from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.discord.room_channel import NO_FILE, DiscordRoomChannel
@@ -235,6 +236,7 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     lounge: Any = SimpleNamespace(
         id=LOUNGE,
         guild=guild,
+        members=[],
         voice_states=dict.fromkeys([1, 2, 3, 99]),
         permissions_for=lambda _: ENTERS,
         is_nsfw=lambda: False,
@@ -246,6 +248,8 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     here = frozenset({LOUNGE})
     closed = [Reader(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
     assert room_channel.readers() == closed
+    # Of nobody it is known yet who they are: they hear what is said, and have no role.
+    assert [(each.user_id, each.roles) for each in reach_in(room_channel).people] == [(1, set()), (2, set())]
     await servers.change(500, lambda now: replace(now, opens_history=True), by=None)
     assert room_channel.readers() == closed
     await room_channel.refresh_rights()
