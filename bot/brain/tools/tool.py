@@ -42,6 +42,8 @@ MAX_CHARS = 6_000
 # Listeners give up on a reply that waits longer for a tool.
 TIMEOUT_S = 8.0
 
+# Deeper arguments than any tool's: to copy, show and send a call takes a step on the stack for each level.
+MOST_NESTED = 32
 _MOST_PROBLEMS = 3
 _PROBLEM_CHARS = 200
 # About 6,000 tokens, which each prompt would pay for.
@@ -87,6 +89,8 @@ def anybody(_: Asker) -> bool:
     return True
 
 
+# What a model reads before the failure of a call that may have done something all the same.
+UNSURE = "It is not known whether it was done. Say so, and do not try it again unless somebody asks for it. "
 # How a call ended, for the log and for people.
 ToolOutcome: TypeAlias = Literal["unknown", "refused", "asked", "answered", "failed", "lost", "timeout", "broken"]
 # Ends of calls that ran and were not answered. Of the last three nobody knows whether anything was done.
@@ -129,20 +133,21 @@ class RoomTool:
         """Call it with arguments that fit its schema. Return how it ended and what the model reads: bounded, and what
         comes from outside marked as data. Each failure becomes a sentence. *Cancellation* cancels the call.
         """
+        unsure = UNSURE if self.asks or self.server else ""
         try:
             async with asyncio.timeout(self.timeout_s):
                 found = await self.call(arguments)
         except TimeoutError:
-            return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
+            return "timeout", f"{unsure}{self.name} took longer than {self.timeout_s:g} s and was given up."
         except (ToolError, StoreError) as error:
-            outcome: ToolOutcome = "lost" if isinstance(error, OutcomeUnknownError) else "failed"
-            return outcome, self.as_data(for_people(sentence_of(error)))
+            said = self.as_data(for_people(sentence_of(error)))
+            return ("lost", unsure + said) if isinstance(error, OutcomeUnknownError) else ("failed", said)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
             # A broken tool costs one result. The message of the exception is not logged: it may quote people.
             log.warning("tool_crashed", tool=self.name, error_class=type(error).__name__, exc_info=error)
-            return "broken", f"{self.name} broke. Go on without it."
+            return "broken", f"{unsure}{self.name} broke. Go on without it."
         return "answered", self.as_data(found)
 
     def as_data(self, text: str) -> str:
@@ -158,6 +163,8 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
         raise ToolError("The arguments are not JSON. Write one JSON object.") from error
     if not isinstance(arguments, dict):
         raise ToolError("The arguments are not a JSON object. Write one, with the parameters as keys.")
+    if _nests(arguments, MOST_NESTED):
+        raise ToolError("The arguments are nested too deeply. Write them flatter.")
     properties, required = schema.get("properties"), schema.get("required")
     parameters = properties if isinstance(properties, dict) else {}
     needed = required if isinstance(required, list) else []
@@ -188,6 +195,12 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
     except ValueError as error:
         raise ToolError("The arguments have half a character or an endless number. Write them again.") from error
     return given
+
+
+def _nests(value: object, most: int) -> bool:
+    """Return whether lists and objects in a value of JSON are nested deeper than `most`."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_nests(each, most - 1) for each in inner)
 
 
 def _coerced(value: object, property_schema: object) -> object:
