@@ -30,7 +30,7 @@ from mcp.types import (
 from bot.brain.tools.tool import OutcomeUnknownError, ToolError
 from bot.errors import first_cause
 from bot.mcp import message_limit
-from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError
+from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError, bounded
 from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_tools
 from bot.texts.text import for_people, sentence_of
 from compaction.untrusted_text import visible
@@ -243,7 +243,7 @@ class McpConnection:
                 endless_events=True,
                 refusal=limit.refused,
             ) as http:
-                yield streamable_http_client(to_connect(settings.url), http_client=http)
+                yield bounded(streamable_http_client(to_connect(settings.url), http_client=http), limit)
             return
         parameters = StdioServerParameters(
             command=settings.command,
@@ -252,7 +252,7 @@ class McpConnection:
         )
         with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123, ASYNC230 - opening it never blocks
             PROGRAM_LIMIT.set(limit)
-            yield stdio_client(parameters, errlog=errors or nowhere)
+            yield bounded(stdio_client(parameters, errlog=errors or nowhere), limit)
 
 
 async def _list_tools(client: Client, limit: MessageLimit) -> tuple[McpTool, ...]:
