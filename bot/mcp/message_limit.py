@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # A picture of a whole screen, as some tools return it, has fewer. A model is told the kind of a picture only, and of a
 # longer text than some thousand characters head and tail.
 MOST_MESSAGE_BYTES: Final = 4_000_000
-# What one is made of. For each value that is none of the protocol's, the library makes errors for all that it could have
-# been: a megabyte becomes 2.4 GB and takes half a minute.
+# What one is made of. For each value that is none of the protocol's, the library makes errors for all that it could
+# have been: a megabyte becomes 2.4 GB and takes half a minute.
 MOST_VALUES: Final = 50_000
 # The tools of all rooms, the checks, and the library's own requests are a few a second.
 MOST_REQUESTS_AT_ONCE: Final = 300
