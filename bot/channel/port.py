@@ -40,8 +40,10 @@ class Person:
     id: int
     name: str
     is_bot: bool
-    # The ids of their roles, that of everybody included, as far as they are known.
+    # As far as they are known: the ids of their roles, that of everybody included, and whether they may read what is in
+    # the channel's chat.
     roles: frozenset[int] = frozenset()
+    reads_chat: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,8 @@ class _Use(NamedTuple):
         return ChatError(sentence.fill(what=self.what, right=self.right))
 
 
-_READ = _Use(
-    Text("read what people dropped"),
-    Text("Read Message History"),
-    discord.Permissions(view_channel=True, read_message_history=True),
-)
+CHAT_READER = discord.Permissions(view_channel=True, read_message_history=True)
+_READ = _Use(Text("read what people dropped"), Text("Read Message History"), CHAT_READER)
 _WRITE = _Use(Text("write"), Text("Send Messages"), discord.Permissions(view_channel=True, send_messages=True))
 
 

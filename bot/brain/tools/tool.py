@@ -70,13 +70,14 @@ class OutcomeUnknownError(ToolError):
 @dataclass(frozen=True, slots=True)
 class Asker:
     """The person who asked the question. `present`: in the voice channel now, and not a bot. `roles`: ids of theirs.
-    `typed`: the message in which they asked, if they did not say it.
+    `reads_chat`: they may read what is in its chat. `typed`: the message in which they asked, if they did not say it.
     """
 
     user_id: int | None = None
     name: str = ""
     present: bool = False
     roles: frozenset[int] = frozenset()
+    reads_chat: bool = False
     typed: TypedMessage | None = None
 
 
@@ -104,8 +105,9 @@ class RoomTool:
     `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
     until the person who asked has pressed *Do it*. `once`: it may be called once for a question. `fix`: returns
     arguments that say what those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns
-    whether the tool may run for somebody; by default for who is in the voice channel now. `server`, `title`: the MCP
-    server that has it, and its name there. `available`: whether it can be called now. `timeout_s`: time limit of a
+    whether the tool may run for somebody; by default for who is in the voice channel now. `knows`: returns whether
+    somebody may know what it returns; None: who may use it. `server`, `title`: the MCP server that has it, and its name
+    there. `available`: whether it can be called now. `timeout_s`: time limit of a
     call. `max_chars`: how much of its output the model gets.
     """
 
@@ -117,6 +119,7 @@ class RoomTool:
     once: bool = field(default=False, compare=False)
     fix: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]] | None = field(default=None, compare=False)
     permits: Callable[[Asker], bool] = field(default=lambda asker: asker.present, compare=False)
+    knows: Callable[[Asker], bool] | None = field(default=None, compare=False)
     server: str = ""
     title: str = ""
     timeout_s: float = field(default=TIMEOUT_S, compare=False)

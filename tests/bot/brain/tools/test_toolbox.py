@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from bot.brain.tools.built_in import attachment_tools, reads_chat
 from bot.brain.tools.tool import MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError
 from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
@@ -225,6 +227,21 @@ async def test_a_result_is_for_those_who_may_use_its_tool() -> None:
         (NOBODY, (BO_THERE,), 7, False),
     ):
         assert bool(desk.read_by(asker, *others, turn=turn)) is reads, (asker, others, turn)
+
+
+async def test_what_a_tool_returns_may_be_for_fewer_than_may_use_it() -> None:
+    """Everybody may have a file of theirs read, and not everybody what is in the chat."""
+    desk = Pay()
+    reads = replace(desk.echo, name="read", knows=reads_chat)
+    desk.room = Toolbox([reads], reach=lambda: Reach(desk.people, desk.channels))
+    reader = replace(BOSS, reads_chat=True)
+    desk.people = (reader, BO_THERE)
+    await desk.ask("read", reader)
+    assert desk.read_by(reader)
+    assert not desk.read_by(reader, BO_THERE)
+    assert not desk.read_by(BO_THERE)
+    own, others = attachment_tools(desk.channel.chat, ADA, max_bytes=9, zone=UTC)
+    assert own.knows is others.knows is reads_chat
 
 
 async def test_what_was_found_for_who_was_there_is_not_for_others() -> None:
