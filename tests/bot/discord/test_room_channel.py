@@ -257,7 +257,10 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     closed = [Reader(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
     assert room_channel.readers() == closed
     # Of nobody it is known yet who they are: they hear what is said, and have no role.
-    assert [(each.user_id, each.roles) for each in reach_in(room_channel).people] == [(1, set()), (2, set())]
+    assert [(each.user_id, each.roles) for each in reach_in(room_channel).people] == [
+        (1, frozenset()),
+        (2, frozenset()),
+    ]
     await servers.change(500, lambda now: replace(now, opens_history=True), by=None)
     assert room_channel.readers() == closed
     await room_channel.refresh_rights()
