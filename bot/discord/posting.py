@@ -197,10 +197,11 @@ class DiscordThread:
         failure = not_posted(NO_CHAT, self._thread.name)
         if isinstance(self._thread, discord.Thread):
             failure = not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
-        text, self._may_be_there = text[:MESSAGE_CHARS], True
+        text, may_be_another = text[:MESSAGE_CHARS], self._may_be_there
+        self._may_be_there = True
         async with within(WRITE_TIMEOUT_S, failure):
             message = await post_message(self._thread, text, nonce=self._nonce)
-            if message.content != text:
+            if may_be_another and message.content != text:
                 await message.edit(content=text, allowed_mentions=discord.AllowedMentions.none())
         self._settle()
         return message.id
