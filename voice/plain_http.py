@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 # What is read of a redirect or an error, which the libraries read whole. OpenAI's errors have a few hundred bytes.
 MAX_REFUSAL_BYTES = 64 * 1024
+# What a whole answer, or one event of a stream, is made of, told by its signs before anything is made of it. The
+# libraries make an object of Python of each, in 30 µs: of 32 MB in a quarter of an hour, in which nobody is heard, and
+# of gigabytes. 64 vectors have a comma for each of their thousands of numbers, and few braces.
+MOST_PARTS = 600_000
+_PARTS_OF_BRACE = 16
 PLAIN = "identity"
 
 
@@ -45,7 +50,7 @@ def open_http(
     """Return a client for the server of `url`, which the caller must close. Raises `EnvironmentProxyError`.
 
     `most_bytes`: an answer that is larger fails. `endless_events`: unless it is a stream of events, whose reader bounds
-    each. `refusal`: returns what is raised in place of an `AnswerRefusedError`.
+    each, and what any message is made of. `refusal`: returns what is raised in place of an `AnswerRefusedError`.
     """
     limits = limits or httpx2.Limits()
     # A proxy of the environment is on another machine, and what is said to this one stays here.
@@ -77,6 +82,8 @@ async def _check_answer(
     """Let no more of an answer be read than it may have: nothing of a compressed one, whatever its status; of a
     redirect or an error the first `MAX_REFUSAL_BYTES`.
     """
+    kind = answer.headers.get("content-type", "").lower()
+    is_events = kind.startswith("text/event-stream")
     if not isinstance(answer.stream, httpx2.AsyncByteStream):
         return
     encodings = answer.headers.get_list("content-encoding", split_commas=True)
@@ -85,9 +92,35 @@ async def _check_answer(
         answer.stream = _Bounded(answer.stream, 0, partial(refusal, error))
     elif not answer.is_success:
         answer.stream = _Bounded(answer.stream, MAX_REFUSAL_BYTES)
-    elif not (endless_events and answer.headers.get("content-type", "").lower().startswith("text/event-stream")):
+    elif not (endless_events and is_events):
         too_large = AnswerRefusedError(f"sent more than {most_bytes // 1_000_000} MB at once")
         answer.stream = _Bounded(answer.stream, most_bytes, partial(refusal, too_large))
+        if not endless_events and (is_events or "json" in kind):
+            answer.stream = _Countable(answer.stream, is_events=is_events)
+
+
+class _Countable(httpx2.AsyncByteStream):
+    """Another stream, which fails once an answer in it, or an event of it, has too many parts."""
+
+    def __init__(self, whole: httpx2.AsyncByteStream, *, is_events: bool) -> None:
+        self._whole = whole
+        self._is_events = is_events
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        parts = 0
+        async for piece in self._whole:
+            begun = piece
+            if self._is_events:
+                # What is in one piece is too short to have too many.
+                _, ended, begun = piece.replace(b"\r", b"").rpartition(b"\n\n")
+                parts = 0 if ended else parts
+            parts += begun.count(b",") + begun.count(b"[") + _PARTS_OF_BRACE * begun.count(b"{")
+            if parts > MOST_PARTS:
+                raise AnswerRefusedError("sent an answer of too many parts")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._whole.aclose()
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -40,8 +40,10 @@ class Person:
     id: int
     name: str
     is_bot: bool
-    # The ids of their roles, that of everybody included, as far as they are known.
+    # As far as they are known: the ids of their roles, that of everybody included, and whether they may read what is in
+    # the channel's chat.
     roles: frozenset[int] = frozenset()
+    reads_chat: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +163,15 @@ class Thread(Protocol):
         """Return its id, for `RoomChannel.open_thread`. It changes if `post` has to begin another thread."""
 
     async def post(self, text: str) -> int:
-        """Write into the thread without mentioning anybody, and return the message's id. Raises `ChatError`; then the
-        same text may be posted again within minutes, and is there once.
+        """Write into the thread without mentioning anybody, and return the message's id. Raises `ChatError`; the
+        message may be there all the same. Within minutes the next one takes its place, or `retract` takes it away.
         """
+
+    async def retract(self) -> None:
+        """Take away what may be there of a post that has failed. A failure is logged."""
+
+    async def delete(self, message_id: int) -> None:
+        """Delete a message of the bot. A failure is logged."""
 
 
 class VoiceConnection(Protocol):

@@ -10,6 +10,7 @@ mention it.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,7 @@ import discord
 from bot.channel.markdown import in_message
 from bot.channel.port import ChatError, DroppedFile
 from bot.channel.visible_json import visible_json
-from bot.discord.answers import answer
+from bot.discord.answers import RESPONSE_S, answer
 from bot.discord.command_tree import AnsweringView
 from bot.discord.posting import MESSAGE_CHARS, attempt, post_message, unless_gone, within
 from bot.discord.voice_channels import member_of, person_of
@@ -60,11 +61,8 @@ class _Use(NamedTuple):
         return ChatError(sentence.fill(what=self.what, right=self.right))
 
 
-_READ = _Use(
-    Text("read what people dropped"),
-    Text("Read Message History"),
-    discord.Permissions(view_channel=True, read_message_history=True),
-)
+CHAT_READER = discord.Permissions(view_channel=True, read_message_history=True)
+_READ = _Use(Text("read what people dropped"), Text("Read Message History"), CHAT_READER)
 _WRITE = _Use(Text("write"), Text("Send Messages"), discord.Permissions(view_channel=True, send_messages=True))
 
 
@@ -147,24 +145,25 @@ _NAME_CHARS = 100
 CALL_BUTTONS = _DO_IT_ID, _DO_NOT_ID = "roomtone:do-it", "roomtone:do-not"
 
 
-def call_buttons(on_press: OnPress, language: str, *, text: str = "") -> AnsweringView:
+def call_buttons(on_press: OnPress, language: str, text: str, telling: asyncio.Lock) -> AnsweringView:
     """Return the two buttons of one call. Who may press is the room's to say (`bot.brain.tools.frozen_calls`).
 
-    `text`: of the message that they are below.
+    `text`: of the message that they are below. `telling`: held while a press changes it, so that what became of the
+    call is told after that.
     """
     view = AnsweringView(timeout=None)
 
     async def press(interaction: discord.Interaction, *, do_it: bool) -> None:
         # Discord sends the roles of now with each press.
         person = person_of(member_of(interaction))
-        refused = on_press(person, do_it)
-        if refused is not None:
-            await answer(interaction, refused)
-        elif do_it:
-            begun = f"{text}\n{in_message(BEGUN.fill(name=person.name[:_NAME_CHARS]), language)}"
-            await interaction.response.edit_message(content=begun, view=None, allowed_mentions=NOBODY_CALLED)
-        else:
-            await interaction.response.edit_message(view=None)
+        begun = f"{text}\n{in_message(BEGUN.fill(name=person.name[:_NAME_CHARS]), language)}" if do_it else text
+        async with telling:
+            refused = on_press(person, do_it)
+            if refused is None:
+                edit = interaction.response.edit_message(content=begun, view=None, allowed_mentions=NOBODY_CALLED)
+                await attempt(edit, None, event="press_not_shown", within_s=RESPONSE_S)
+                return
+        await answer(interaction, refused)
 
     green = discord.ButtonStyle.success
     view.add_button(_DO_IT_ID, in_language(DO_IT, language), partial(press, do_it=True), style=green)
@@ -180,12 +179,14 @@ class PostedCall:
     buttons: AnsweringView
     text: str
     language: str
+    telling: asyncio.Lock
 
     async def conclude(self, outcome: Text) -> None:
         self.buttons.stop()
         text = f"{self.text}\n{in_message(outcome, self.language)}"
-        request = self.message.edit(content=text, view=None, allowed_mentions=NOBODY_CALLED)
-        await attempt(request, None, event="call_not_concluded")
+        async with self.telling:
+            request = self.message.edit(content=text, view=None, allowed_mentions=NOBODY_CALLED)
+            await attempt(request, None, event="call_not_concluded")
 
 
 async def post_call(
@@ -200,10 +201,11 @@ async def post_call(
     Raises `REQUEST_ERRORS`. It has no time-out.
     """
     text, content = call_text(request, language, spoken)
-    buttons = call_buttons(on_press, language, text=text)
+    telling = asyncio.Lock()
+    buttons = call_buttons(on_press, language, text, telling)
     file = None if content is None else ("call.json", content.encode())
     message = await post_message(channel, text, view=buttons, file=file)
-    return PostedCall(message, buttons, text, language)
+    return PostedCall(message, buttons, text, language, telling)
 
 
 def call_text(request: CallRequest, language: str, spoken: Collection[str] = ()) -> tuple[str, str | None]:

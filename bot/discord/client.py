@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import discord
 import structlog
 
-from bot.brain.tools.frozen_calls import LAPSED
+from bot.brain.tools.frozen_calls import TOO_LATE
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
@@ -145,7 +145,7 @@ class RoomtoneClient(discord.Client):
         # would refuse a bot that asks for it in vain.
         flags = self.application_flags
         self._asked_for.message_content = flags.gateway_message_content or flags.gateway_message_content_limited
-        self.add_view(over_buttons(CALL_BUTTONS, LAPSED))
+        self.add_view(over_buttons(CALL_BUTTONS, TOO_LATE))
         for view in chain.from_iterable(make() for make in self.tree.lasting_views):
             self.add_view(view)
         await self.tree.set_translator(CommandTranslator())

@@ -5,10 +5,9 @@ was in trouble. Also into threads with what is said, or the chat of a voice chan
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import io
 import secrets
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
@@ -73,11 +72,12 @@ async def post_message(
 ) -> discord.Message:
     """Post a message; try once more after trouble that may have passed. Raises `REQUEST_ERRORS`.
 
-    With the same nonce Discord posts it only once, whatever became of the try before. `nonce`: one that the caller uses
-    again. `file`: the name and the content of what is attached. `how`: see `discord.abc.Messageable.send`. It has no
-    time-out.
+    With the same nonce Discord posts it only once, whatever became of the try before, and tells of the one that is
+    there. `nonce`: one that the caller uses again; without it, what may be there after a failure is deleted. `file`:
+    the name and the content of what is attached. `how`: see `discord.abc.Messageable.send`. It has no time-out.
     """
-    how |= {"nonce": nonce or secrets.token_hex(_NONCE_BYTES), "allowed_mentions": discord.AllowedMentions.none()}
+    own_nonce = nonce or new_nonce()
+    how |= {"nonce": own_nonce, "allowed_mentions": discord.AllowedMentions.none()}
     # Discord fetches an address to unfold it, and what somebody has slipped to the bot may be in one. An embed would be
     # hidden too.
     how["suppress_embeds"] = "embed" not in how
@@ -93,7 +93,25 @@ async def post_message(
     except PASSING_ERRORS as error:
         log.info("message_sent_again", channel_id=getattr(channel, "id", None), error_class=type(error).__name__)
     await asyncio.sleep(AGAIN_AFTER_S)
-    return await send()
+    try:
+        return await send()
+    except PASSING_ERRORS:
+        if nonce is None:
+            with suppress(*REQUEST_ERRORS):
+                await retract(channel, own_nonce)
+        raise
+
+
+def new_nonce() -> str:
+    """Return what makes a message one of a kind for Discord."""
+    return secrets.token_hex(_NONCE_BYTES)
+
+
+async def retract(channel: discord.abc.Messageable, nonce: str) -> None:
+    """Delete the message that may have been posted with this nonce within minutes. Raises `REQUEST_ERRORS`."""
+    # Discord tells of the one that is there. If there is none, this one is for a moment.
+    found = await post_message(channel, "…", nonce=nonce, silent=True)
+    await unless_gone(found.delete(), None)
 
 
 async def post_text(
@@ -167,6 +185,9 @@ class DiscordThread:
 
     def __init__(self, thread: discord.Thread | VoiceChannel) -> None:
         self._thread = thread
+        # Of the message that is posted next, or may be there although its post has failed.
+        self._nonce = new_nonce()
+        self._may_be_there = False
 
     @property
     def id(self) -> int:
@@ -176,11 +197,31 @@ class DiscordThread:
         failure = not_posted(NO_CHAT, self._thread.name)
         if isinstance(self._thread, discord.Thread):
             failure = not_posted(NO_THREAD, (self._thread.parent or self._thread).name)
-        # The same for a text each time, so it is posted once, however often it is tried.
-        nonce = hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
+        text, may_be_another = text[:MESSAGE_CHARS], self._may_be_there
+        self._may_be_there = True
         async with within(WRITE_TIMEOUT_S, failure):
-            message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce)
+            message = await post_message(self._thread, text, nonce=self._nonce)
+            if may_be_another and message.content != text:
+                await message.edit(content=text, allowed_mentions=discord.AllowedMentions.none())
+        self._settle()
         return message.id
+
+    async def retract(self) -> None:
+        if self._may_be_there and await attempt(
+            self._retracted(), False, event="post_not_retracted", thread_id=self.id
+        ):
+            self._settle()
+
+    async def _retracted(self) -> bool:
+        await retract(self._thread, self._nonce)
+        return True
+
+    def _settle(self) -> None:
+        self._nonce, self._may_be_there = new_nonce(), False
+
+    async def delete(self, message_id: int) -> None:
+        request = unless_gone(self._thread.get_partial_message(message_id).delete(), None)
+        await attempt(request, None, event="post_not_deleted", thread_id=self.id)
 
 
 async def open_thread(channel: discord.TextChannel, name: str, *, begun: int | None) -> DiscordThread:

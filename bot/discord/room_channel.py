@@ -14,7 +14,7 @@ from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.discord.access import CommandUser
 from bot.discord.answers import RECAP, digest_embed, embed_in
-from bot.discord.chat import DiscordChat, post_call
+from bot.discord.chat import CHAT_READER, DiscordChat, post_call
 from bot.discord.command_tree import ChatButtons
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.posting import (
@@ -96,6 +96,8 @@ class DiscordRoomChannel:
         self._mark = ListeningMark()
         # The members present, as Discord last described them, by id.
         self._fetched: dict[int, discord.Member] = {}
+        # Those of them who may read what is in the channel's chat.
+        self._chat_readers: set[int] = set()
         # Their names, also while Discord does not describe them: nobody is renamed by a failure.
         self._names: dict[int, str] = {}
 
@@ -147,7 +149,8 @@ class DiscordRoomChannel:
         known = self._fetched.get(member.id)
         # discord.py keeps the name of when somebody came: without the members intent it hears of no new one.
         name = self._names.get(member.id, member.display_name)
-        return Person(member.id, name, member.bot, frozenset() if known is None else role_ids(known))
+        roles = frozenset[int]() if known is None else role_ids(known)
+        return Person(member.id, name, member.bot, roles, reads_chat=member.id in self._chat_readers)
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         channel = self._channel
@@ -161,6 +164,8 @@ class DiscordRoomChannel:
                 self._fetched.pop(user_id, None)
             else:
                 self._fetched[user_id], self._names[user_id] = member, member.display_name
+        may = channel.permissions_for
+        self._chat_readers = {each for each, member in self._fetched.items() if may(member) >= CHAT_READER}
 
     def shared_channels(self) -> frozenset[int]:
         channel = self._channel

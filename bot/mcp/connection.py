@@ -19,8 +19,8 @@ import structlog
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import (
-    CONNECTION_CLOSED,
-    REQUEST_TIMEOUT,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -30,7 +30,7 @@ from mcp.types import (
 from bot.brain.tools.tool import OutcomeUnknownError, ToolError
 from bot.errors import first_cause
 from bot.mcp import message_limit
-from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError
+from bot.mcp.message_limit import PROGRAM_LIMIT, MessageLimit, ServerDroppedError, bounded
 from bot.mcp.tools import CALL_TIMEOUT_S, McpTool, adapt_tools, digest, used_tools
 from bot.texts.text import for_people, sentence_of
 from compaction.untrusted_text import visible
@@ -68,8 +68,9 @@ STREAM_TIMEOUT_S = 300.0
 # Tools beyond this number are ignored.
 MOST_TOOLS = 200
 _ERROR_CHARS = 200
-# The library's own errors of a call.
-_NO_ANSWER = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
+# The errors of a call by which nothing was begun. The library makes others itself, of anything that is no answer: of
+# 202 Accepted, of a proxy's 504, of half an answer.
+_NOT_BEGUN = frozenset({INVALID_PARAMS, METHOD_NOT_FOUND})
 _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
@@ -172,7 +173,7 @@ class McpConnection:
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> str:
         """Return the result of a tool of the server. Raises `ToolError`, and `OutcomeUnknownError` if the server was
-        asked and has not answered.
+        asked and has not said what became of it.
         """
         client = self._client
         if client is None:
@@ -187,8 +188,8 @@ class McpConnection:
         except Exception as error:
             self._check_requested.set()
             why = f"The server {self.settings.name} failed: {_for_model(self._limit.error or error)}"
-            is_answer = isinstance(error, MCPError) and error.code not in _NO_ANSWER
-            raise (ToolError if is_answer else OutcomeUnknownError)(why) from error
+            is_undone = isinstance(error, MCPError) and error.code in _NOT_BEGUN
+            raise (ToolError if is_undone else OutcomeUnknownError)(why) from error
         # Images and other content are only named; of files, the text counts.
         texts = [(block, getattr(getattr(block, "resource", block), "text", None)) for block in result.content]
         parts = [text if isinstance(text, str) else f"[{block.type}, which I can't read]" for block, text in texts]
@@ -242,7 +243,7 @@ class McpConnection:
                 endless_events=True,
                 refusal=limit.refused,
             ) as http:
-                yield streamable_http_client(to_connect(settings.url), http_client=http)
+                yield bounded(streamable_http_client(to_connect(settings.url), http_client=http), limit)
             return
         parameters = StdioServerParameters(
             command=settings.command,
@@ -251,7 +252,7 @@ class McpConnection:
         )
         with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123, ASYNC230 - opening it never blocks
             PROGRAM_LIMIT.set(limit)
-            yield stdio_client(parameters, errlog=errors or nowhere)
+            yield bounded(stdio_client(parameters, errlog=errors or nowhere), limit)
 
 
 async def _list_tools(client: Client, limit: MessageLimit) -> tuple[McpTool, ...]:

@@ -3,7 +3,8 @@ itself asked without a pause take its time.
 
 The library keeps what a program writes until its line ends, and what a web server answers until the answer ends,
 however long that takes. It bounds only the events of event streams. So its reader of a program's output is replaced
-here by one that counts; `tests.bot.mcp.test_connection` fails if the library uses another.
+here by one that counts; `tests.bot.mcp.test_connection` fails if the library uses another. Nor does it bound what
+a message is made of, so each is looked at before the library checks it.
 
 A web server says how soon it is asked again for a stream that has ended, and the library has no least pause and no end.
 """
@@ -11,6 +12,7 @@ A web server says how soon it is asked again for a stream that has ended, and th
 from __future__ import annotations
 
 import time
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,22 +20,28 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import mcp.client.stdio
+from anyio.abc import ObjectReceiveStream
 from anyio.streams.text import TextReceiveStream
+from mcp.shared.message import SessionMessage
 
 from bot.errors import BotError
 from bot.texts.text import OperatorText, verbatim
 from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     import httpx2
+    from mcp.client._transport import ReadStream, Transport, TransportStreams
 
     from voice.plain_http import AnswerRefusedError
 
 # A picture of a whole screen, as some tools return it, has fewer. A model is told the kind of a picture only, and of a
 # longer text than some thousand characters head and tail.
 MOST_MESSAGE_BYTES: Final = 4_000_000
+# What one is made of. For each value that is none of the protocol's, the library makes errors for all that it could
+# have been: a megabyte becomes 2.4 GB and takes half a minute.
+MOST_VALUES: Final = 50_000
 # The tools of all rooms, the checks, and the library's own requests are a few a second.
 MOST_REQUESTS_AT_ONCE: Final = 300
 REQUESTS_PER_S: Final = 10
@@ -104,3 +112,34 @@ class BoundedText(TextReceiveStream):
 
 
 mcp.client.stdio.TextReceiveStream = BoundedText  # type: ignore[attr-defined]
+
+
+class BoundedMessages(ObjectReceiveStream[SessionMessage | Exception]):
+    """What a server has sent, as messages that are not checked yet. It ends before one of too many values."""
+
+    def __init__(self, messages: ReadStream[SessionMessage | Exception], limit: MessageLimit) -> None:
+        self._messages = messages
+        self._limit = limit
+
+    async def receive(self) -> SessionMessage | Exception:
+        item = await self._messages.receive()
+        waiting, left = [vars(item.message)] if isinstance(item, SessionMessage) else [], MOST_VALUES
+        while waiting and left >= 0:
+            each = waiting.pop()
+            inner = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+            left -= len(inner)
+            waiting += inner
+        if left < 0:
+            self._limit.exceed(f"sent a message of more than {MOST_VALUES:,} values")
+            raise anyio.EndOfStream
+        return item
+
+    async def aclose(self) -> None:
+        await self._messages.aclose()
+
+
+@asynccontextmanager
+async def bounded(transport: Transport, limit: MessageLimit) -> AsyncIterator[TransportStreams]:
+    """Open a transport of the library whose messages are bounded."""
+    async with transport as (messages, out):
+        yield BoundedMessages(messages, limit), out

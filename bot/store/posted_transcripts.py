@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import case, delete, exists, select, update
 
 from bot.store.claims import writing_session
 from bot.store.forgettings import listed_at
@@ -22,7 +22,7 @@ from compaction.model import Seq, SessionId
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sqlalchemy import Row
+    from sqlalchemy import Row, Update
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
@@ -103,7 +103,7 @@ class PostedTranscripts:
     async def mark(self, message_ids: Collection[int]) -> None:
         """Mark messages that may have words which were forgotten before they were posted."""
         of_these = posted_transcripts.c.message_id.in_(list(message_ids))
-        await self._database.change(update(posted_transcripts).where(of_these).values(stale_at=self._clock.now()))
+        await self._database.change(_marked(self._clock.now()).where(of_these))
 
     async def outdated(self) -> tuple[TranscriptMessage, ...]:
         """Return messages whose session was deleted."""
@@ -146,7 +146,13 @@ async def mark_stale(connection: AsyncConnection, session_id: SessionId, seqs: C
         for each in found
         if each.from_seq is None or any(each.from_seq <= seq <= each.to_seq for seq in seqs)
     ]
-    await connection.execute(update(posted_transcripts).where(row.message_id.in_(ids)).values(stale_at=now))
+    await connection.execute(_marked(now).where(row.message_id.in_(ids)))
+
+
+def _marked(now: float) -> Update:
+    """Return what marks messages anew. The mark rises each time, also if the clock was set back meanwhile."""
+    before = posted_transcripts.c.stale_at
+    return update(posted_transcripts).values(stale_at=case((before >= now, before + 1), else_=now))
 
 
 def _message(row: Row[Any]) -> TranscriptMessage:

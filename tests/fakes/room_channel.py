@@ -85,11 +85,20 @@ class FakeThread:
 
     def __init__(self) -> None:
         self.posted: list[str] = []
+        self.retracted = 0
 
     async def post(self, text: str) -> int:
         """Store a message. Its id counts from 1."""
         self.posted.append(text)
         return len(self.posted)
+
+    async def retract(self) -> None:
+        """Count the call."""
+        self.retracted += 1
+
+    async def delete(self, message_id: int) -> None:
+        """Take a message away."""
+        self.posted[message_id - 1] = ""
 
 
 class FakeCall:

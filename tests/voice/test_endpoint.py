@@ -30,7 +30,7 @@ from voice.endpoint import (
 )
 from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, to_connect
 from voice.errors import EnvironmentProxyError
-from voice.plain_http import MAX_REFUSAL_BYTES, AnswerRefusedError
+from voice.plain_http import MAX_REFUSAL_BYTES, MOST_PARTS, AnswerRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -217,6 +217,41 @@ async def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.
     assert flood.sent <= most + 1_000_000
     assert flood.closed
     assert f"sent more than {MAX_ANSWER_MB} MB at once" in str(describe_failure(caught.value, REMEDIES))
+
+
+@pytest.mark.parametrize(
+    ("kind", "piece", "times", "is_read"),
+    [
+        ("application/json", b"{},", MOST_PARTS // 4, False),
+        ("application/json; charset=utf-8", b"0,0,", MOST_PARTS // 2 + 1, False),
+        ("application/json", b"[" + b"0.125," * 4_096 + b"0],", 64, True),
+        ("text/event-stream", b'data: {"choices": [' + b"{}," * MOST_PARTS, 1, False),
+        ("text/event-stream", b'data: {"choices": [{"delta": {"content": "Hi"}}]}\r\n\r\n', 20_000, True),
+        ("text/event-stream", b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n', 20_000, True),
+        ("audio/pcm", b"{[,", MOST_PARTS, True),
+    ],
+)
+async def test_what_would_be_made_of_an_answer_has_a_bound(
+    kind: str, piece: bytes, times: int, is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library makes an object of each value, in which time nobody is heard. Sixty-four vectors and a long answer in
+    many events are read.
+    """
+    sent = piece * times
+
+    class Pieces(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for at in range(0, len(sent), 65_536):
+                yield sent[at : at + 65_536]
+
+    answer = httpx2.Response(200, headers={"content-type": kind}, stream=Pieces())
+    async with _answered(monkeypatch, answer) as (client, _):
+        request = client.with_raw_response.models.retrieve("m")
+        if is_read:
+            assert len((await request).content) == len(sent)
+        else:
+            with pytest.raises(AnswerRefusedError, match="parts"):
+                await request
 
 
 @pytest.mark.parametrize("status", [200, 400, 503, 307])

@@ -285,8 +285,11 @@ class RealtimeProtocol:
             return self._begun(object_of(event.get("response")))
         if kind == "response.done":
             return self._done(object_of(event.get("response")))
+        item = object_of(event.get("item"))
+        if kind == "response.output_item.added" and item.get("type") == "function_call":
+            # It is in the conversation from now on, also if its reply is cut off before its arguments are complete.
+            self._tools.note_item(id_of(item.get("id")))
         if kind == "response.function_call_arguments.done":
-            # It is in the conversation, also if its reply was cut off meanwhile.
             self._tools.note_item(id_of(event.get("item_id")))
         reply = self._reply
         if reply is None or reply.over:

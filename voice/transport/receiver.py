@@ -73,6 +73,7 @@ class PacketRate:
 _log = structlog.get_logger()
 
 _SHORTEST_WAIT_S = 0.001
+_ANY_SSRC = -1
 # Op 5 may come so much later than the sound that it announces: TCP sends again what was lost, UDP does not wait.
 _LATE_ANNOUNCEMENT_S = 1.0
 
@@ -283,6 +284,9 @@ class Receiver:
         """Try the members' keys on a frame. Whose key opens it has the SSRC now. Returns whether one did."""
         if not (can_identify_sender(held.frame, keys) and self._roster.may_try(ssrc, held.arrived_at)):
             return False
+        # One sender may use any number of SSRCs, and it is not known whose they are before all keys were tried.
+        if not self._unknown_rate.take(_ANY_SSRC, held.arrived_at):
+            return False
         found = find_sender(held.frame, self._roster.candidates(partial(self._may_open, held)), keys)
         if found is None:
             return False
@@ -307,6 +311,8 @@ class Receiver:
         for held in self._roster.speaks(ssrc, user_id):
             if not self._may_open(held, user_id):
                 self._counters.excluded += 1
+            elif not self._rate.take(user_id, self._now()):
+                self._counters.excess += 1
             elif self._keys is not None and (failure := self._take_of_owner(user_id, ssrc, held, self._keys)):
                 self._count_unopened(failure, user_id, held.arrived_at, self._keys)
 

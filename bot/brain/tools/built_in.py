@@ -101,6 +101,11 @@ class _NoFileError(ToolError):
     """There is nothing to read. The message says why, and what there is."""
 
 
+def reads_chat(asker: Asker) -> bool:
+    """Return whether somebody may read what is in the channel's chat. `Chat` says it better to who asks."""
+    return asker.reads_chat
+
+
 def attachment_tools(
     chat: Chat, asker: Asker, *, max_bytes: int, zone: tzinfo, withheld: Callable[[], Collection[str]] = tuple
 ) -> tuple[RoomTool, RoomTool]:
@@ -177,6 +182,7 @@ def attachment_tools(
             FILE_SCHEMA,
             read_own,
             asks=False,
+            knows=reads_chat,
             timeout_s=TIMEOUT_S,
         ),
         RoomTool(
@@ -194,6 +200,7 @@ def attachment_tools(
             },
             read_fixed,
             fix=fix,
+            knows=reads_chat,
             timeout_s=TIMEOUT_S,
         ),
     )

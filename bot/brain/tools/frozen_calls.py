@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import structlog
 
 from bot.background_task import logged_task, owned_task
-from bot.brain.tools.tool import ToolError
+from bot.brain.tools.tool import UNSURE, ToolError
 from bot.channel.port import CallRequest, ChatError
 from bot.texts.text import Text
 
@@ -46,7 +46,8 @@ RUNS = "Who asked has pressed Do it. It is being done now."
 WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
 TOO_MANY = "Nothing is done: too many calls wait for a press already. Say so."
 
-LAPSED = Text("This has lapsed and nothing was done. Ask me again.")
+# To a press that nobody waits for: it may be the second one, or on a card of an earlier process.
+TOO_LATE = Text("This press comes too late and changes nothing. What became of the call stands below it, if I know.")
 # What ends the waiting of a call.
 Press = Literal["do it", "don't", "lapsed", "withdrawn"]
 # What people read below the call at its end, and a model as its result.
@@ -66,11 +67,10 @@ _ENDED: dict[Effect, Text] = {
     "failed": Text("Tried for {name}: it failed."),
     "not known": Text("Tried for {name}: I cannot tell whether it was done."),
 }
-_UNSURE = "It is not known whether it was done. Say so, and do not try it again unless somebody asks for it. "
 WORDLESS: dict[Effect, str] = {
     "done": "It was done. What came of it may not be used: somebody's words were withdrawn meanwhile.",
     "failed": "It failed. Why may not be used: somebody's words were withdrawn meanwhile.",
-    "not known": _UNSURE,
+    "not known": UNSURE,
 }
 
 
@@ -165,7 +165,7 @@ class FrozenCalls:
         if person.id != call.asker.user_id:
             return Text("Only {name} can press that: it was their question.", name=call.asker.name)
         if call.press.done():
-            return LAPSED
+            return TOO_LATE
         if do_it:
             found = self._find(call.tool.name, person.id, person.roles)
             if found != call.tool:
@@ -206,9 +206,6 @@ class FrozenCalls:
         outcome, result = ("lost", "") if call.running.cancelled() else call.running.result()
         effect: Effect = "done" if outcome == "answered" else "failed" if outcome == "failed" else "not known"
         call.effect = effect
-        if call.is_withdrawn:
-            call.result = WORDLESS[effect]
-        else:
-            call.result = _UNSURE + result if effect == "not known" else result
+        call.result = WORDLESS[effect] if call.is_withdrawn else result
         log.info("tool_called", tool=call.tool.name, outcome=outcome, effect=effect, output_chars=len(result))
         return _ENDED[effect]

@@ -42,6 +42,8 @@ MAX_CHARS = 6_000
 # Listeners give up on a reply that waits longer for a tool.
 TIMEOUT_S = 8.0
 
+# Deeper arguments than any tool's: to copy, show and send a call takes a step on the stack for each level.
+MOST_NESTED = 32
 _MOST_PROBLEMS = 3
 _PROBLEM_CHARS = 200
 # About 6,000 tokens, which each prompt would pay for.
@@ -68,13 +70,14 @@ class OutcomeUnknownError(ToolError):
 @dataclass(frozen=True, slots=True)
 class Asker:
     """The person who asked the question. `present`: in the voice channel now, and not a bot. `roles`: ids of theirs.
-    `typed`: the message in which they asked, if they did not say it.
+    `reads_chat`: they may read what is in its chat. `typed`: the message in which they asked, if they did not say it.
     """
 
     user_id: int | None = None
     name: str = ""
     present: bool = False
     roles: frozenset[int] = frozenset()
+    reads_chat: bool = False
     typed: TypedMessage | None = None
 
 
@@ -87,6 +90,8 @@ def anybody(_: Asker) -> bool:
     return True
 
 
+# What a model reads before the failure of a call that may have done something all the same.
+UNSURE = "It is not known whether it was done. Say so, and do not try it again unless somebody asks for it. "
 # How a call ended, for the log and for people.
 ToolOutcome: TypeAlias = Literal["unknown", "refused", "asked", "answered", "failed", "lost", "timeout", "broken"]
 # Ends of calls that ran and were not answered. Of the last three nobody knows whether anything was done.
@@ -100,8 +105,9 @@ class RoomTool:
     `call`: gets arguments that fit them; returns what the model reads, or raises `ToolError`. `asks`: each call waits
     until the person who asked has pressed *Do it*. `once`: it may be called once for a question. `fix`: returns
     arguments that say what those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns
-    whether the tool may run for somebody; by default for who is in the voice channel now. `server`, `title`: the MCP
-    server that has it, and its name there. `available`: whether it can be called now. `timeout_s`: time limit of a
+    whether the tool may run for somebody; by default for who is in the voice channel now. `knows`: returns whether
+    somebody may know what it returns; None: who may use it. `server`, `title`: the MCP server that has it, and its name
+    there. `available`: whether it can be called now. `timeout_s`: time limit of a
     call. `max_chars`: how much of its output the model gets.
     """
 
@@ -113,6 +119,7 @@ class RoomTool:
     once: bool = field(default=False, compare=False)
     fix: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]] | None = field(default=None, compare=False)
     permits: Callable[[Asker], bool] = field(default=lambda asker: asker.present, compare=False)
+    knows: Callable[[Asker], bool] | None = field(default=None, compare=False)
     server: str = ""
     title: str = ""
     timeout_s: float = field(default=TIMEOUT_S, compare=False)
@@ -129,20 +136,21 @@ class RoomTool:
         """Call it with arguments that fit its schema. Return how it ended and what the model reads: bounded, and what
         comes from outside marked as data. Each failure becomes a sentence. *Cancellation* cancels the call.
         """
+        unsure = UNSURE if self.asks or self.server else ""
         try:
             async with asyncio.timeout(self.timeout_s):
                 found = await self.call(arguments)
         except TimeoutError:
-            return "timeout", f"{self.name} took longer than {self.timeout_s:g} s and was given up."
+            return "timeout", f"{unsure}{self.name} took longer than {self.timeout_s:g} s and was given up."
         except (ToolError, StoreError) as error:
-            outcome: ToolOutcome = "lost" if isinstance(error, OutcomeUnknownError) else "failed"
-            return outcome, self.as_data(for_people(sentence_of(error)))
+            said = self.as_data(for_people(sentence_of(error)))
+            return ("lost", unsure + said) if isinstance(error, OutcomeUnknownError) else ("failed", said)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
             # A broken tool costs one result. The message of the exception is not logged: it may quote people.
             log.warning("tool_crashed", tool=self.name, error_class=type(error).__name__, exc_info=error)
-            return "broken", f"{self.name} broke. Go on without it."
+            return "broken", f"{unsure}{self.name} broke. Go on without it."
         return "answered", self.as_data(found)
 
     def as_data(self, text: str) -> str:
@@ -158,6 +166,8 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
         raise ToolError("The arguments are not JSON. Write one JSON object.") from error
     if not isinstance(arguments, dict):
         raise ToolError("The arguments are not a JSON object. Write one, with the parameters as keys.")
+    if _nests(arguments, MOST_NESTED):
+        raise ToolError("The arguments are nested too deeply. Write them flatter.")
     properties, required = schema.get("properties"), schema.get("required")
     parameters = properties if isinstance(properties, dict) else {}
     needed = required if isinstance(required, list) else []
@@ -188,6 +198,12 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
     except ValueError as error:
         raise ToolError("The arguments have half a character or an endless number. Write them again.") from error
     return given
+
+
+def _nests(value: object, most: int) -> bool:
+    """Return whether lists and objects in a value of JSON are nested deeper than `most`."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(_nests(each, most - 1) for each in inner)
 
 
 def _coerced(value: object, property_schema: object) -> object:

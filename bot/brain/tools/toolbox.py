@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.frozen_calls import ShowCall
     from bot.brain.tools.tool import RoomTool, ToolOutcome
-    from bot.channel.port import CallMessage, RoomChannel
+    from bot.channel.port import CallMessage, Person, RoomChannel
     from bot.withdrawal import WordsWithdrawn
     from compaction.model import Seq
     from compaction.payload import MessageToolCall
@@ -69,11 +69,16 @@ class Reach:
         return replace(self, people=(*asked, *others, *(() if asker.typed is None else (NOBODY,))))
 
 
+def listener(person: Person) -> Asker:
+    """Return somebody in the voice channel as one who may ask."""
+    return Asker(person.id, person.name, present=not person.is_bot, roles=person.roles, reads_chat=person.reads_chat)
+
+
 def reach_in(channel: RoomChannel) -> Reach:
-    """Return whom what is said in a voice channel reaches now."""
-    people = (each for each in channel.members() if not each.is_bot)
-    listening = tuple(Asker(each.id, each.name, present=True, roles=each.roles) for each in people)
-    return Reach(listening, channel.shared_channels())
+    """Return whom what is said in a voice channel reaches now, those included whom Discord has not described."""
+    people = {each.id: listener(each) for each in channel.members()}
+    listening = (int(each.person_id) for each in channel.readers())
+    return Reach(tuple(people.get(each) or Asker(each, present=True) for each in listening), channel.shared_channels())
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +264,7 @@ class QuestionTools:
         self._answering = answering
         self._pressed = pressed
         # Who may know what the model of this question reads, and so what it makes of it.
-        permits = () if pressed is None else (pressed.tool.permits,)
+        permits = () if pressed is None else (pressed.tool.knows or pressed.tool.permits,)
         self._knowers = Knowers(permits, toolbox.reach().of_answer_to(asker))
         self.language = toolbox.language()
         # Whether the answer is written below a message.
@@ -299,6 +304,8 @@ class QuestionTools:
         for turn, steps in self._toolbox.exchanges.steps(turns).items():
             results = [result for step in steps for result in step.results]
             is_same = turn == self._answering or (self._pressed is not None and self._pressed in results)
+            # Of an unasked remark nobody is the asker.
+            is_same &= self._asker.user_id is not None
             known = [
                 step for step in steps if step.knowers.include(reach) or (is_same and step.knowers.permit(self._asker))
             ]
@@ -327,8 +334,8 @@ class QuestionTools:
     async def _run_logged(self, call: MessageToolCall) -> ToolResult:
         started = time.monotonic()
         tool = self._toolbox.find(call.name, self._asker)
-        if tool is not None and tool.permits is not anybody:
-            self._knowers = replace(self._knowers, permits=(*self._knowers.permits, tool.permits))
+        if tool is not None and (knows := tool.knows or tool.permits) is not anybody:
+            self._knowers = replace(self._knowers, permits=(*self._knowers.permits, knows))
         outcome, output = await self._run(tool, call)
         # Ends after which nobody has what the tool was called for.
         if outcome in FAILURES and self._answering is not None:

@@ -10,6 +10,7 @@ from bot import events
 from bot.brain.context import build_context_messages, presence_part
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.tool import NOBODY, Asker
+from bot.brain.tools.toolbox import listener
 from bot.llm.budgeted import to_part
 from bot.store.prompts import SentPrompt
 from bot.texts.text import sentence_of
@@ -237,8 +238,7 @@ def asker_of(question: Question, participants: Participants) -> Asker:
 
 def _asker(user_id: int, name: str, participants: Participants) -> Asker:
     person = participants.find(user_id)
-    roles = frozenset() if person is None else person.roles
-    return Asker(user_id, name, present=person is not None and not person.is_bot, roles=roles)
+    return Asker(user_id, name) if person is None else replace(listener(person), name=name)
 
 
 def sent_prompt(

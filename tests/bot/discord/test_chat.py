@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.brain.tools.built_in import attachment_tools
-from bot.brain.tools.frozen_calls import LAPSED, WORDLESS
+from bot.brain.tools.frozen_calls import TOO_LATE, WORDLESS
 from bot.brain.tools.tool import Asker, RoomTool
 from bot.brain.tools.toolbox import Reach, Toolbox
 from bot.channel.port import CallRequest, ChatError
@@ -101,9 +101,16 @@ class Channel:
             yield message
 
     async def send(
-        self, text: str, *, allowed_mentions: discord.AllowedMentions, nonce: str, suppress_embeds: bool
+        self,
+        text: str,
+        *,
+        allowed_mentions: discord.AllowedMentions,
+        nonce: str,
+        suppress_embeds: bool,
+        silent: bool = False,
     ) -> None:
         assert nonce
+        assert not silent or self.error is not None, "only what takes a failed post away"
         assert suppress_embeds
         if self.error is not None:
             raise self.error
@@ -295,7 +302,7 @@ def seen(result: InteractionResult) -> str:
 
 async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -> None:
     """The chat shows the call in full. Ben's press answers only Ben, Ada's has the call carried out, and the message
-    then says so without buttons. After a restart a press says that the call has lapsed.
+    then says so without buttons. A second press, or one after a restart, has nothing done and says nothing of what was.
     """
     done: list[dict[str, object]] = []
 
@@ -316,15 +323,20 @@ async def test_only_the_askers_press_counts_over_the_wire(local: LocalDiscord) -
         for label in ("Do it", "Don't"):
             assert "Ada" in seen(await local.press(BEN, posted.id, label))
         assert done == []
-        await local.press(ADA, posted.id, "Do it")
+        buttons = posted.payload["components"]
+        presses = await asyncio.gather(*(local.press(ADA, posted.id, "Do it") for _ in range(2)))
+        assert TOO_LATE in map(seen, presses)
         await settle(lambda: "Done for Ada." in posted.payload["content"])
         assert not posted.payload.get("components")
+        # Ada's Discord has not drawn the message anew yet.
+        posted.payload["components"] = buttons
+        assert seen(await local.press(ADA, posted.id, "Do it")) == TOO_LATE
         assert done == [{"path": "plan.txt", "text": "Coffee at nine."}]
         await use.run_all(ask)
         later = local.messages[-1]
         toolbox.frozen.on_done = None
     async with connected(settings_for(local), ROOMS):
-        assert seen(await local.press(ADA, later.id, "Do it")) == LAPSED
+        assert seen(await local.press(ADA, later.id, "Do it")) == TOO_LATE
     await toolbox.frozen.finish(within_s=PATIENCE_S)
     assert len(done) == 1
 
@@ -388,6 +400,43 @@ async def test_a_hidden_order_is_seen_and_its_outcome_told_over_the_wire(local: 
         assert not any(each in posted.payload["content"] for each in ("Not done", "cannot tell"))
         assert (done, str(call)) == ([given], WORDLESS["done"])
         await toolbox.frozen.finish(within_s=PATIENCE_S)
+
+
+async def test_what_became_of_a_call_is_told_after_the_press_over_the_wire(
+    local: LocalDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discord may be slow to take that somebody has pressed, and the call be done before: the card tells the last."""
+    tell_press, tell_end = discord.InteractionResponse.edit_message, discord.Message.edit
+    told, done = list[str](), asyncio.Event()
+
+    async def slowly(response: discord.InteractionResponse[Any], **how: Any) -> Any:
+        await done.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        answered = await tell_press(response, **how)
+        told.append("pressed")
+        return answered
+
+    async def at_once(message: discord.Message, **how: Any) -> discord.Message:
+        told.append("ended")
+        return await tell_end(message, **how)
+
+    async def send(_: Mapping[str, object]) -> str:
+        done.set()
+        return "Sent."
+
+    monkeypatch.setattr(discord.InteractionResponse, "edit_message", slowly)
+    monkeypatch.setattr(discord.Message, "edit", at_once)
+    tool = RoomTool("mail_send", "", {"type": "object"}, send, server="mail", title="send")
+    async with connected(settings_for(local), ROOMS) as client:
+        ask_for_press = room_channel_in(client, LOUNGE).ask_for_press
+        toolbox = Toolbox([tool], ask_for_press=ask_for_press, reach=lambda: Reach((Asker(ADA, present=True),)))
+        await toolbox.for_asker(Asker(ADA, "Ada", present=True)).run_all([MessageToolCall("c", tool.name, "{}")])
+        (posted,) = local.messages
+        await local.press(ADA, posted.id, "Do it")
+        await toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert told == ["pressed", "ended"]
+    assert "Done for Ada." in posted.payload["content"]
 
 
 async def test_the_file_that_the_card_names_is_read_over_the_wire(local: LocalDiscord) -> None:

@@ -9,7 +9,7 @@ from weakref import WeakSet
 import pytest
 
 from bot.background_task import owned_task
-from bot.channel.port import ListenRequest
+from bot.channel.port import ChatError, ListenRequest
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.events import SpokenText, TurnRecorded
 from bot.logs.log_file import log_path
@@ -20,6 +20,7 @@ from bot.room.posted_words import transcript_file
 from bot.room.transcript_writer import WRITE_EVERY_S, SessionPosts, TranscriptWriter
 from bot.server_settings import no_server_settings
 from bot.store.sessions import Sessions
+from bot.texts.text import Text
 from bot.wiring.rooms import RoomForgetting
 from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE, digests_of, remembered
 from tests.bot.discord.test_client import room_channel_in, settle
@@ -63,6 +64,28 @@ def recorded(person: int, turn: Turn) -> TurnRecorded:
     """Return the event of a turn of one person."""
     utterance = Utterance("u", person, 0.0, 1.0, 1.0, NO_SOUND)
     return TurnRecorded(turn, 0.0, (SpokenText(utterance, recognition(turn.parts[0].text), 0.0, 0.0),))
+
+
+async def test_no_words_stay_in_a_message_of_which_discord_has_not_told(tmp_path: Path) -> None:
+    """It posts them and answers with errors. Ada's words are withdrawn before the next try, which takes their place; in
+    the end nothing is left to write, and a message that nobody knows of is taken away.
+    """
+    async with remembered(tmp_path, Bot(tmp_path).commands) as here:
+        channel = room_channel_in(here.client, LOUNGE)
+        thread = await channel.open_thread(here.local.guild.text_channel.id)
+        for tries, left in ((("Ada: Zanzibarq", "Ben: It rains."), ["Ben: It rains."]), (("Ada: Zanzibarq",), [])):
+            await here.local.fault("rest_errors", count=2, status=503, carried_out=1)
+            with pytest.raises(ChatError):
+                await thread.post(tries[0])
+            assert SECRET in here.local.messages[-1].content
+            for text in tries[1:]:
+                await thread.post(text)
+            await thread.retract()
+            assert [each.content for each in here.local.messages][-1:] == (left or ["Ben: It rains."])
+        await here.local.fault("rest_errors", count=2, status=503, carried_out=1)
+        with pytest.raises(ChatError):
+            await channel.post_file("a.md", SECRET.encode(), Text("This is what was said."))
+        assert len(here.local.messages) == 1
 
 
 @pytest.mark.withdraws("bot.room.posted_renewal.PostedRenewal")

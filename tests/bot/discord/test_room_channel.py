@@ -11,6 +11,7 @@ import aiohttp
 import discord
 import pytest
 
+from bot.brain.tools.toolbox import reach_in
 from bot.channel.port import Card, ChatError
 from bot.discord.posting import NO_CHAT, NO_THREAD, NOT_TAKEN
 from bot.discord.room_channel import NO_FILE, DiscordRoomChannel
@@ -193,7 +194,13 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     directory = Directory({each: SimpleNamespace(id=each, display_name="x", roles=roles[each]) for each in (1, 2)})
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     guild.voice_channels = guild.stage_channels = []
-    channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=cached[:1], voice_states={1: None, 99: None})
+    channel: Any = SimpleNamespace(
+        id=LOUNGE,
+        guild=guild,
+        members=cached[:1],
+        voice_states={1: None, 99: None},
+        permissions_for=lambda _: discord.Permissions(view_channel=True, read_message_history=True),
+    )
     room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
 
     def with_role() -> list[bool]:
@@ -202,7 +209,9 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     assert with_role() == [False]
     await room_channel.refresh_rights()
     assert with_role() == [True]
+    assert [person.reads_chat for person in room_channel.members()] == [True]
     channel.members, channel.voice_states = cached, {1: None, 2: None, 99: None}
+    assert [person.reads_chat for person in room_channel.members()] == [True, False]
     await room_channel.refresh_rights(newcomers_only=True)
     assert (with_role(), directory.asked) == ([True, False], [1, 2])
     directory.known[1].roles = []
@@ -235,6 +244,7 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     lounge: Any = SimpleNamespace(
         id=LOUNGE,
         guild=guild,
+        members=[],
         voice_states=dict.fromkeys([1, 2, 3, 99]),
         permissions_for=lambda _: ENTERS,
         is_nsfw=lambda: False,
@@ -246,6 +256,11 @@ async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_who
     here = frozenset({LOUNGE})
     closed = [Reader(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
     assert room_channel.readers() == closed
+    # Of nobody it is known yet who they are: they hear what is said, and have no role.
+    assert [(each.user_id, each.roles) for each in reach_in(room_channel).people] == [
+        (1, frozenset()),
+        (2, frozenset()),
+    ]
     await servers.change(500, lambda now: replace(now, opens_history=True), by=None)
     assert room_channel.readers() == closed
     await room_channel.refresh_rights()
@@ -260,7 +275,13 @@ async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None
     cached = SimpleNamespace(id=1, display_name="Ada", bot=False, guild_permissions=nobody)
     directory = Directory({1: SimpleNamespace(id=1, display_name="Ada", roles=[], guild_permissions=nobody)})
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
-    channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=[cached], voice_states={1: None, 99: None})
+    channel: Any = SimpleNamespace(
+        id=LOUNGE,
+        guild=guild,
+        members=[cached],
+        voice_states={1: None, 99: None},
+        permissions_for=lambda _: discord.Permissions.none(),
+    )
     room_channel = DiscordRoomChannel(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
 
     def names() -> list[str]:
@@ -382,15 +403,17 @@ async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> Non
 async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
     """A text channel gets a thread; the chat of a voice channel, which has none, is written into itself.
 
-    A message that is posted again is there once.
+    A message that is posted again, because the answer to a request was lost, is there once.
     """
     async with online() as (local, client, _):
         room_channel = room_channel_in(client, LOUNGE)
         text_channel = local.guild.text_channel.id
         await (await room_channel.open_thread(text_channel)).post("Ada: Hello @everyone.")
         chat = await room_channel.open_thread(602)
-        for _ in range(2):  # as after a request whose answer was lost
+        await local.fault("rest_errors", count=2, status=503, carried_out=1)
+        with pytest.raises(ChatError):
             await chat.post("Ben: Hello.")
+        await chat.post("Ben: Hello.")
         await room_channel.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
         threads = local.state.threads
         assert list(threads.values()) == ["What is said in Evening"]

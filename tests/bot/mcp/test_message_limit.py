@@ -13,9 +13,11 @@ import mcp.client.streamable_http
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCResponse
 
 from bot.mcp import connection, message_limit
-from bot.mcp.message_limit import BoundedText, MessageLimit, ServerDroppedError
+from bot.mcp.message_limit import BoundedMessages, BoundedText, MessageLimit, ServerDroppedError
 from tests.patience import PATIENCE_S
 from voice.plain_http import open_http
 
@@ -109,6 +111,32 @@ async def test_an_answer_has_a_bound(
             with pytest.raises(ServerDroppedError, match=why):
                 await client.get("http://127.0.0.1:9/mcp")
     assert exceeded == ([] if why is None else ["web"])
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "passes"),
+    [
+        ({"content": [0] * 90}, 100, True),
+        ({"content": [0] * 110}, 100, False),
+        ({"content": [{}] * 110}, 100, False),
+        ({"content": [[[0] * 40]] * 3}, 100, False),
+        ({"content": [{"type": "text", "text": "0," * 10_000}]}, 100, True),
+    ],
+)
+async def test_what_a_message_is_made_of_has_a_bound(
+    value: dict[str, object], most: int, passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each value that is none of the protocol's, the library makes errors of some kilobytes. A long text is one."""
+    monkeypatch.setattr(message_limit, "MOST_VALUES", most)
+    limit = MessageLimit("desk", lambda: None)
+    sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception](2)
+    sent = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result=value))
+    async with sender, BoundedMessages(receiver, limit) as bounded:
+        sender.send_nowait(ValueError())
+        sender.send_nowait(sent)
+        sender.close()
+        got = [item async for item in bounded]
+    assert (got[1:], limit.error is None) == ([sent] if passes else [], passes)
 
 
 async def test_a_server_cannot_have_itself_asked_without_a_pause() -> None:

