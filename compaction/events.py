@@ -14,7 +14,7 @@ from compaction.errors import CompactionError, CompletionError, StaleOwnerError,
 from compaction.window import BATCH_SIZE, RECENT_WINDOW, eligible_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import structlog
 
@@ -110,10 +110,6 @@ class Run:
     attempt: int
     started_at: float
 
-    @property
-    def note_ids(self) -> tuple[NoteId, ...]:
-        return tuple(note.id for note in self.notes)
-
     def started(self, *, summariser: str, model: str) -> RunStarted:
         return RunStarted(
             run_id=self.id,
@@ -130,12 +126,13 @@ class Run:
         before: CompactionState,
         after: CompactionState,
         *,
+        folded_notes: int,
         prompt_tokens: int | None,
         completion_tokens: int | None,
         unsourced: int,
         now: float,
     ) -> RunLanded:
-        """`unsourced`: as in `RunLanded`. `now`: monotonic seconds."""
+        """`folded_notes`: how many notes the run told of. `unsourced`: as in `RunLanded`. `now`: monotonic seconds."""
         summary = after.summary or ""
         return RunLanded(
             run_id=self.id,
@@ -147,7 +144,7 @@ class Run:
             latency_ms=self._latency_ms(now),
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
-            folded_note_count=len(self.notes),
+            folded_note_count=folded_notes,
             unsourced=unsourced,
         )
 
@@ -231,6 +228,10 @@ class EventReporter:
         if isinstance(event, RunStarted):
             self._flush_skips()
         self._emit(event)
+
+    def drop_notes(self, note_ids: Sequence[NoteId]) -> None:
+        """Log that these pending notes will be in no fold: too many others wait."""
+        self._log.info("notes_dropped", count=len(note_ids), note_ids=list(note_ids))
 
     def warn(self, name: str, exc: BaseException) -> None:
         """Log a defect under `name`, with its class and where it was raised: its text may hold what people said."""

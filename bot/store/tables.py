@@ -147,7 +147,7 @@ turns = Table(
     Column("answers", Number),
 )
 
-# `status`: live, pending or folded. `position`: the order in which notes were taken.
+# `status`: live, pending, folded or dropped. `position`: the order in which notes were taken.
 notes = Table(
     "notes",
     metadata,

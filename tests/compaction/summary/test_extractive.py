@@ -131,9 +131,13 @@ def test_names_of_those_who_talk_are_worth_no_quote() -> None:
 def test_bot_and_sounds_are_not_quoted_and_notes_are_told() -> None:
     """The bot repeats people. A screen is told with whose it is."""
     turn = Turn(Seq(0), TurnKind.ASSISTANT, 0.0, 1.0, (TurnPart("bot", "Roomtone", "The cabin costs 450 pounds."),))
-    note = Note(NoteId("n"), 1.0, "Ada", "a map of Tokyo")
+    note = Note(NoteId("n"), 1.0, "Ada", "a map of Tokyo", "Bob asked about it")
     (fact,) = extract_quotes(FoldRequest(Seq(0), (turn,), (note,)))
-    assert (fact.text, fact.kind, fact.note_id) == ("On Ada's screen: a map of Tokyo.", FactKind.DOING, "n")
+    assert (fact.text, fact.kind, fact.note_id) == (
+        "On Ada's screen (Bob asked about it): a map of Tokyo.",
+        FactKind.DOING,
+        "n",
+    )
     assert extract_quotes(FoldRequest(Seq(0), (turn,))) == ()
     assert (compose_paragraph(()), make_gist(())) == (NOTHING_KEPT, NOTHING_KEPT)
 
