@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.context.build import SessionContext, evict_unsent_turns, summarize_eviction
+from compaction.context.build import SessionContext, eviction_of, left_out_turns, summarize_eviction
 from compaction.context.turn_text import TurnPartCache
 from compaction.model import Mode, Seq
 from compaction.payload import context_built_fields
@@ -103,8 +103,8 @@ class ContextSource:
         answer_to: Seq | None,
     ) -> None:
         """Log that `payload`, built from `context`, is sent. In the rolling mode, evict what it leaves out."""
-        if context.mode is Mode.ROLLING:
-            self._evict(evict_unsent_turns(context, payload))
+        if context.mode is Mode.ROLLING and (gone := left_out_turns(context, payload)):
+            self._evict(gone, context.evicted, kept=[turn for turn in context.window if turn.seq > gone[-1].seq])
         self._log.info(
             "model_context_built",
             **context_built_fields(
@@ -119,8 +119,8 @@ class ContextSource:
     def make_room(self) -> None:
         """Drop from memory what no context needs any more. Called after each new turn, before it is stored."""
         if self.mode is Mode.ROLLING and len(window := self.window) > ROLLING_TURNS:
-            gone = summarize_eviction(window[: len(window) - ROLLING_TURNS // 2])
-            self._evict(gone if self._evicted is None else self._evicted.plus(gone))
+            half = len(window) - ROLLING_TURNS // 2
+            self._evict(window[:half], self._evicted, kept=window[half:])
         if self._buffer.release(self._needed_from()):
             self._turn_parts.drop_before(self._buffer.first)
 
@@ -161,16 +161,22 @@ class ContextSource:
             return Seq(max(0, min(stored, self._buffer.total - RECENT_WINDOW)))
         return Seq(max(self._compactor.cursor, min(stored, self._evicted_until)))
 
-    def _evict(self, evicted: EvictedTurns | None) -> None:
-        """Take over what was evicted so far, in the rolling mode."""
-        if self.mode is not Mode.ROLLING or evicted is None or evicted == self._evicted:
+    def _evict(self, gone: Sequence[Turn], before: EvictedTurns | None, *, kept: Sequence[Turn]) -> None:
+        """Evict turns in the rolling mode. `before`: what was evicted before them."""
+        now = summarize_eviction(gone)
+        evicted = now if before is None else before.plus(now)
+        if self.mode is not Mode.ROLLING or evicted == self._evicted:
             return
-        count = evicted.count - (0 if self._evicted is None else self._evicted.count)
         self._evicted = evicted
         self._buffer.release(self._needed_from())
+        eviction = eviction_of(gone, kept)
         self._log.info(
             "context_rolled",
-            evicted_count=count,
+            evicted_count=eviction.evicted_count,
+            evicted_tokens=eviction.evicted_tokens,
+            kept_tokens=eviction.kept_tokens,
+            first_evicted_timestamp=eviction.first_evicted_timestamp,
+            last_evicted_timestamp=eviction.last_evicted_timestamp,
             evicted_until=evicted.until,
             total_evicted_count=evicted.count,
             total_evicted_tokens=evicted.tokens,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from compaction.budget.tool_outputs import truncate_old_tool_outputs
-from compaction.budget.trim import TrimOptions, split_conversation
+from compaction.budget.trim import TrimOptions, trim_conversation
 from compaction.errors import ContextOverflowError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
@@ -95,11 +95,14 @@ def enforce_context_limit(
 
     Raises ContextOverflowError if not even the system prompts and the current turn fit.
     """
-    kept, dropped = split_conversation(messages, max_input_tokens, options)
+    kept = trim_conversation(messages, max_input_tokens, options)
     tokens = sum(message.tokens for message in kept)
     if tokens > max_input_tokens:
         raise ContextOverflowError(current=tokens, maximum=max_input_tokens)
-    return EnforcedContext(kept, tokens, dropped)
+    # An earlier note of what is left out is told in the new one.
+    sent = {id(message) for message in kept}
+    gone = (each for each in messages if id(each) not in sent and each.kind is not PartKind.EVICTION_NOTE)
+    return EnforcedContext(kept, tokens, tuple(gone))
 
 
 def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -> FinalPrompt:
