@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from compaction.errors import CompletionError, StoreError, SummaryRefusedError
 from compaction.events import EventReporter, Run, is_defect
+from compaction.log_events import MemoryEvent
 from compaction.model import CompactionState, Mode, RunId, Seq
 from compaction.ports import Landing
 from compaction.store_queue import DroppedNotes
@@ -190,7 +191,7 @@ class Compactor:
                 )
                 return None
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
-            self._reporter.warn("compaction_check_broke", exc)
+            self._reporter.warn(MemoryEvent.CHECK_BROKE, exc)
             return None
         run_id = RunId(f"{self._rng.getrandbits(64):016x}")
         run = self._run = Run(run_id, due, self.notes.pending, self._failures + 1, self._clock.monotonic())
@@ -291,7 +292,7 @@ class Compactor:
             return
         if is_defect(exc):
             # Its text may hold what people said, so the event does not tell it.
-            self._reporter.warn("fold_broke", exc)
+            self._reporter.warn(MemoryEvent.FOLD_BROKE, exc)
         self._run = None
         self._failures += 1
         limits, jitter = self._settings, self._rng.random()
@@ -404,5 +405,5 @@ class Compactor:
             request = self._request(start, Seq(self._buffer.total), (*self.notes.pending, *self.notes.live))
             segment = closing_segment(request, session_id=self._session_id, at=self._record_time())
         except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
-            self._reporter.warn("fold_broke", exc)
+            self._reporter.warn(MemoryEvent.FOLD_BROKE, exc)
         await self._store_queue.close(segment, self.state)

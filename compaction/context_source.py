@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from compaction.context.build import SessionContext, eviction_of, left_out_turns, summarize_eviction
 from compaction.context.turn_text import TurnPartCache
+from compaction.log_events import MemoryEvent
 from compaction.model import Mode, Seq
 from compaction.payload import context_built_fields
 from compaction.summary.folded import span_of
@@ -106,7 +107,7 @@ class ContextSource:
         if context.mode is Mode.ROLLING and (gone := left_out_turns(context, payload)):
             self._evict(gone, context.evicted, kept=[turn for turn in context.window if turn.seq > gone[-1].seq])
         self._log.info(
-            "model_context_built",
+            MemoryEvent.CONTEXT_BUILT,
             **context_built_fields(
                 payload,
                 summary_revision=context.summary_revision,
@@ -140,8 +141,8 @@ class ContextSource:
             stored = await self._store_queue.load()
             missing = self._buffer.restore_older(stored.window, first=cursor)
             if missing:
-                self._log.error("stored_turns_missing", first_seq=missing[0], count=len(missing))
-        self._log.info("compaction_mode_changed", old_mode=self.mode.value, new_mode=mode.value)
+                self._log.error(MemoryEvent.TURNS_MISSING, first_seq=missing[0], count=len(missing))
+        self._log.info(MemoryEvent.MODE_CHANGED, old_mode=self.mode.value, new_mode=mode.value)
         # What was evicted comes back, as far as it is still in memory.
         self.mode, self._requested_mode, self._evicted = mode, requested_mode, None
         self._compactor.set_mode(mode)
@@ -171,7 +172,7 @@ class ContextSource:
         self._buffer.release(self._needed_from())
         eviction = eviction_of(gone, kept)
         self._log.info(
-            "context_rolled",
+            MemoryEvent.CONTEXT_ROLLED,
             evicted_count=eviction.evicted_count,
             evicted_tokens=eviction.evicted_tokens,
             kept_tokens=eviction.kept_tokens,
@@ -188,6 +189,6 @@ def effective_mode(mode: Mode, log: structlog.typing.FilteringBoundLogger, *, se
     turns again.
     """
     if mode is Mode.ROLLING and not searchable:
-        log.warning("rolling_needs_memory_search", compaction_mode=Mode.SUMMARY.value)
+        log.warning(MemoryEvent.SEARCH_MISSING, compaction_mode=Mode.SUMMARY.value)
         return Mode.SUMMARY
     return mode
