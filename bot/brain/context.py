@@ -161,6 +161,8 @@ def build_context_messages(
                 sent = build(
                     condensed=(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
                 )
+    if toolbox is not None:
+        toolbox.exchanges.note_active(sent, options.tool_outputs)
     timeline.record_sent(session, sent)
     return ModelContext(
         session=session,

@@ -57,6 +57,7 @@ ORDER = [
 ]
 
 
+@pytest.mark.covers("1.14", "4.4")
 @pytest.mark.parametrize("left", range(len(ORDER)))
 def test_the_order_of_worth(left: int) -> None:
     """What is kept is always worth more than what is not: the design's order, from a stale output to an active file.
@@ -76,6 +77,7 @@ def test_the_order_of_worth(left: int) -> None:
     assert kept[-1] is question
 
 
+@pytest.mark.covers("1.14", "4.4")
 @pytest.mark.parametrize("kind", [PartKind.CONTINUITY, PartKind.RECALL, PartKind.NOTE, PartKind.SUMMARY])
 def test_nothing_worth_less_than_a_turn_that_is_out_comes_back(kind: PartKind) -> None:
     """Though the window was cut to four fifths, and there would be room."""
@@ -155,6 +157,7 @@ def test_an_earlier_note_stays_told() -> None:
     assert (kept[1].seq_from, kept[1].seq_to) == (0, 5)
 
 
+@pytest.mark.covers("1.14")
 @settings(deadline=None)
 @given(
     messages=conversations(),
