@@ -37,6 +37,7 @@ def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[Compa
     return [event for event in events if isinstance(event, kind)]
 
 
+@pytest.mark.covers("1.10", "1.18")
 @pytest.mark.parametrize(
     ("mood", "error_class", "timed_out", "retryable"),
     [
@@ -327,6 +328,7 @@ async def test_closing_segment_is_made_after_every_other() -> None:
 SCREENS = [f"page {number}: {chr(97 + number) * 170}" for number in range(8)]
 
 
+@pytest.mark.covers("1.4", "1.6")
 @pytest.mark.parametrize("by_model", [True, False])
 @virtually
 async def test_no_note_is_folded_that_no_fold_was_shown(by_model: bool) -> None:
@@ -358,6 +360,7 @@ async def test_no_note_is_folded_that_no_fold_was_shown(by_model: bool) -> None:
         assert [line["folded_note_count"] for line in landed] == [1, 1, 1]
 
 
+@pytest.mark.covers("1.15")
 @virtually
 async def test_notes_that_fall_out_are_logged_and_begin_no_fold() -> None:
     """While people watch in silence, 48 new notes begin a fold, not those that an earlier one had no room for. Of more
@@ -381,6 +384,7 @@ async def test_notes_that_fall_out_are_logged_and_begin_no_fold() -> None:
 # -- the log -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.covers("1.21")
 @virtually
 async def test_log_lines_have_exactly_their_fields() -> None:
     """Each log line has exactly the fields of spec 1, our own, and those that identify the session."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from compaction.model import Note
 
 
+@pytest.mark.covers("1.15")
 def test_oldest_live_note_becomes_pending_beyond_twelve() -> None:
     """The thirteenth live note makes the oldest one pending, and the oldest one is not lost."""
     buffer = NoteBuffer()
@@ -66,6 +67,7 @@ def test_a_fold_tells_the_notes_that_say_something_new(
     assert condense_notes(notes) == (shown, told)
 
 
+@pytest.mark.covers("1.4")
 @given(
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 80), st.integers(0, 5)), max_size=20), st.integers(0, 600)
 )

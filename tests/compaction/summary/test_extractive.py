@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,6 +129,7 @@ def test_names_of_those_who_talk_are_worth_no_quote() -> None:
     assert "Okonkwo" in best.text
 
 
+@pytest.mark.covers("1.15")
 def test_bot_and_sounds_are_not_quoted_and_notes_are_told() -> None:
     """The bot repeats people. A screen is told with whose it is."""
     turn = Turn(Seq(0), TurnKind.ASSISTANT, 0.0, 1.0, (TurnPart("bot", "Roomtone", "The cabin costs 450 pounds."),))
