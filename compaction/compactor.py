@@ -265,7 +265,7 @@ class Compactor:
         self._run = None
         self._state = after
         self._segments = (*self._segments, segment)
-        self.notes = self.notes.without_folded(segment.note_ids)
+        self.notes = self.notes.without(segment.note_ids)
         self._passed_over = frozenset(note.id for note in run.notes).difference(segment.note_ids)
         self._failures, self._hold_until = 0, -inf
         self.unsourced += fold.unsourced

@@ -55,12 +55,8 @@ class NoteBuffer:
         fallen_out = self.pending[:-MOST_PENDING]
         return replace(self, pending=self.pending[-MOST_PENDING:]), tuple(note.id for note in fallen_out)
 
-    def without_folded(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without the pending notes that a stored run has folded."""
-        return replace(self, pending=tuple(note for note in self.pending if note.id not in note_ids))
-
     def without(self, note_ids: Collection[NoteId]) -> NoteBuffer:
-        """Return the buffer without these notes, which were forgotten on request. They may be live or pending."""
+        """Return the buffer without these notes, which a stored run has folded or which were forgotten on request."""
         return NoteBuffer(
             live=tuple(note for note in self.live if note.id not in note_ids),
             pending=tuple(note for note in self.pending if note.id not in note_ids),

@@ -59,23 +59,6 @@ class ContextConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class EnforcedContext:
-    """Messages that fit the limit, and their tokens. `dropped`: the messages that were left out, in order."""
-
-    messages: list[PayloadPart]
-    token_count: int
-    dropped: tuple[PayloadPart, ...]
-
-    @property
-    def truncated(self) -> bool:
-        return bool(self.dropped)
-
-    @property
-    def dropped_count(self) -> int:
-        return len(self.dropped)
-
-
-@dataclass(frozen=True, slots=True)
 class FinalPrompt:
     """The prompt to send. `dropped`: the messages that were left out, in order.
 
@@ -87,10 +70,18 @@ class FinalPrompt:
     within_budget: bool
     dropped: tuple[PayloadPart, ...] = ()
 
+    @property
+    def truncated(self) -> bool:
+        return bool(self.dropped)
+
+    @property
+    def dropped_count(self) -> int:
+        return len(self.dropped)
+
 
 def enforce_context_limit(
     messages: Sequence[PayloadPart], max_input_tokens: int, options: TrimOptions | None = None
-) -> EnforcedContext:
+) -> FinalPrompt:
     """Return messages that fit into `max_input_tokens`. The least important messages are left out.
 
     Raises ContextOverflowError if not even the system prompts and the current turn fit.
@@ -102,7 +93,7 @@ def enforce_context_limit(
     # An earlier note of what is left out is told in the new one.
     sent = {id(message) for message in kept}
     gone = (each for each in messages if id(each) not in sent and each.kind is not PartKind.EVICTION_NOTE)
-    return EnforcedContext(kept, tokens, tuple(gone))
+    return FinalPrompt(kept, tokens, within_budget=True, dropped=tuple(gone))
 
 
 def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -> FinalPrompt:
@@ -114,8 +105,7 @@ def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -
         tokens = sum(message.tokens for message in messages)
         return FinalPrompt(list(messages), tokens, tokens <= config.max_input_tokens)
     aged = truncate_old_tool_outputs(messages, config.trim.current_step, config.trim.tool_outputs)
-    fitted = enforce_context_limit(aged, config.max_input_tokens, config.trim)
-    return FinalPrompt(fitted.messages, fitted.token_count, within_budget=True, dropped=fitted.dropped)
+    return enforce_context_limit(aged, config.max_input_tokens, config.trim)
 
 
 class ContextSummary(NamedTuple):

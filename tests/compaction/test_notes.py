@@ -108,7 +108,7 @@ def test_every_note_is_in_one_place(steps: list[int | str]) -> None:
         elif step == "fold":
             carried = [each.id for each in buffer.pending[:5]]
             folded += carried
-            buffer = buffer.without_folded(carried)
+            buffer = buffer.without(carried)
         elif f"n{step}" not in folded:
             if f"n{step}" not in taken:
                 taken.append(f"n{step}")
