@@ -27,11 +27,12 @@ from bot.llm.port import (
 )
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
+from compaction.budget.estimator import Estimator
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import MessageToolCall, PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
-from compaction.tokens import estimate_text_tokens, estimate_tokens
+from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens, estimate_tokens
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
@@ -178,6 +179,21 @@ async def test_every_call_logs_what_it_cost() -> None:
     assert (summary["purpose"], summary["prompt_tokens"], summary["completion_tokens"]) == ("summary", 321, 2)
     assert "turn 0" not in str(logs)
     assert "Ada" not in str(logs)
+
+
+@pytest.mark.covers("4.2")
+async def test_a_call_is_counted_as_its_model_counts() -> None:
+    """By the model's own tokeniser, the same as its prompt was trimmed by."""
+
+    class Letters:
+        def count(self, text: str) -> int:
+            return len(text)
+
+    model = BudgetedModel(Recorder(), Budget(BudgetSettings(), Estimator("letters", Letters())))
+    with capture_logs() as logs:
+        await heard(model, said(3))
+    expected = sum(MESSAGE_OVERHEAD_TOKENS + len(message.content) for message in said(3))
+    assert logs[0]["estimated_prompt_tokens"] == expected
 
 
 async def test_a_call_that_fails_or_is_broken_off_is_logged_too() -> None:
